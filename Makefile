@@ -33,7 +33,8 @@ test: $(VENV)/test
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow
 
-# TensorFlow itself, in an environment of its own, as the judge of names, files and numbers.
+# TensorFlow itself, in an environment of its own, as the judge of names, files and numbers. `conformance` asks it and
+# records its answers in tests/fixtures/tensorflow_answers, with which `test` compares.
 TENSORFLOW ?= .venv-bench/tf/bin/python
 .venv-bench/tf/bin/python:
 	$(PYTHON) -m venv .venv-bench/tf
@@ -41,7 +42,7 @@ TENSORFLOW ?= .venv-bench/tf/bin/python
 	touch .venv-bench/tf/ready
 
 conformance: $(VENV)/test $(TENSORFLOW)
-	THALWEG_TENSORFLOW=$(abspath $(TENSORFLOW)) $(BIN)/python -m pytest tests/conformance
+	THALWEG_RECORD=1 THALWEG_TENSORFLOW=$(abspath $(TENSORFLOW)) $(BIN)/python -m pytest $(or $(TESTS),tests/conformance)
 
 check: $(VENV)/check
 	$(BIN)/ruff format --check .

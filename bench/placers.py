@@ -36,12 +36,13 @@ from workloads.placed_programs import PROGRAMS, Built, Hand
 
 import thalweg as tf
 from thalweg._src.kernels.registry import device_types
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.place import make_problem
 from thalweg._src.place.placers import PLACERS
-from thalweg._src.runtime.pipeline import evaluate
+from thalweg._src.runtime.passes import evaluate
 from thalweg._src.session.learned_placement import initialize, learn_placement
 from thalweg._src.session.measured_costs import learn_costs, measure_costs, time_of
 
@@ -136,7 +137,7 @@ def foreseen_by_hand(runner: Runner, built: Built, costs: CostModel) -> tuple[fl
     """Simulates a step that nobody has to place."""
     session = runner.session
     tensors = [built.fetches] if isinstance(built.fetches, tf.Tensor) else []
-    step = prune(list(built.feeds), tensors, [] if tensors else [built.fetches])
+    step = functionalize(prune(list(built.feeds), tensors, [] if tensors else [built.fetches]))
     optimize(step, session._config.graph_options, lambda node: evaluate(node, session._devices[0]))
     names = [device.name for device in session._devices]
     schedule = make_problem(step, names, device_types, soft=True, costs=costs).simulate({})

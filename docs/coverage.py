@@ -9,7 +9,7 @@ from thalweg._src.cli.names import PublicNames
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
-NAMES = ROOT / "tests" / "data" / "tf_names.tsv.gz"
+NAMES = ROOT / "tests" / "fixtures" / "tf_names.tsv.gz"
 HEAD = """# Coverage
 
 Every public name of TensorFlow 1.15, covered or missing; of `tf.contrib` and `tf.keras`, the names that published

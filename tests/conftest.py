@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import threading
 
 import pytest
@@ -14,6 +15,8 @@ from thalweg._src.runtime import executable
 
 # Kernels are compared with exact float32; by default a GPU's products round their factors to 10 bits.
 accelerators.enable_tensor_float_32_execution(False)
+# Every graph that a test runs is checked after every pass.
+os.environ["THALWEG_LINT"] = "1"
 # Tests that take long do not become other programs meanwhile.
 executable.OFTEN = math.inf
 

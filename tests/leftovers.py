@@ -8,7 +8,7 @@ from pathlib import Path
 # What serves a whole program, and ends with it; torch's compiler shows its progress and keeps what it made.
 _POOLS = ("thalweg", "ThreadPoolExecutor", "tqdm_monitor")
 _CACHE = "torchinductor_"
-_COMPILER = "thalweg.execute.compiler"
+_COMPILER = "thalweg._src.compile.inductor"
 _SECONDS = 10  # for what is about to end
 
 

@@ -303,11 +303,11 @@ def _short(error: BaseException) -> str:
 
 
 def _prepare_py_func(graph: Any) -> None:
-    from thalweg._src.ops import script
+    from thalweg._src.ops import py_func
 
     for token, function in FUNCTIONS.items():
-        entry = script.PythonFunction(token, function)
-        script._functions[token] = entry
+        entry = py_func.PythonFunction(token, function)
+        py_func._functions[token] = entry
         graph.kept("python_functions", list).append(entry)
 
 

@@ -18,6 +18,11 @@ ROOT = pathlib.Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")])
 NUMBER = re.compile(r"\d+\.\d*")
 NOT_YET = re.compile(r"\*not yet\*(?: \(`([^`]+)`\))?")
+ANY_NOT_YET = re.compile(r"\bnot (?:\w+ )?yet\b")
+PROMISE = re.compile(
+    r"\bnot (?:implemented|supported|available|there) yet\b|\bnot yet (?:implemented|supported|available|there)\b"
+    r"|reason=\"[^\"]*\byet\b|\bTODO\b|\bFIXME\b"
+)
 on_cpu = pytest.mark.skipif(torch.cuda.is_available(), reason="the pages show a machine without a GPU")
 
 
@@ -135,11 +140,28 @@ def test_the_map_of_the_papers_is_full():
 
 
 def test_what_is_not_yet_there_is_missing():
-    named = NOT_YET.findall((ROOT / "docs/paper.md").read_text())
+    named = [name for page in PAGES for name in NOT_YET.findall(page.read_text())]
     assert named and all(named), "each *not yet* names the path or the public name that would exist: *not yet* (`...`)"
     known = PublicNames()
     assert not [path for path in named if path.startswith("tf.") and known.has(tuple(path.split(".")[1:]))]
     assert not [path for path in named if not path.startswith("tf.") and (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_says_not_yet_only_where_it_is_checked(page):
+    assert not ANY_NOT_YET.findall(NOT_YET.sub("", page.read_text())), "write *not yet* (`path or name`)"
+
+
+def test_code_promises_nothing():
+    folders = [ROOT / name for name in ("src", "tests", "bench", "examples", "tools")]
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for folder in folders
+        for path in folder.rglob("*.py")
+        if path != pathlib.Path(__file__)
+        for match in PROMISE.finditer(path.read_text())
+    ]
+    assert not found, "say what is; what is missing belongs to docs/paper.md"
 
 
 def test_names_said_to_be_missing_are_missing():

@@ -1,4 +1,4 @@
-"""The example of docs/extending.md runs, and the page shows what the example holds."""
+"""The examples of docs/extending.md run, the page shows them, and facts of a user's op have the documented effects."""
 
 import importlib.util
 import pathlib
@@ -7,9 +7,18 @@ import re
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import thalweg as tf
 from thalweg._src.autodiff.numeric import compute_gradient_error
+from thalweg._src.autodiff.registry import GRADIENTS
+from thalweg._src.compile import clusters, lowering
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.kernels import registry as kernels
+from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.loop_invariants import hoist
+from thalweg._src.optimize.prune import prune
+from thalweg._src.resources.accelerators import Accelerator
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -61,9 +70,15 @@ def test_the_page_shows_the_example():
     blocks = re.findall(r"```python\n(.*?)```", page, re.S)
     shown = [block.strip() for block in blocks if "my_own_cuda" not in block]
     placer = (ROOT / "examples/own_placer.py").read_text()
-    assert len(shown) == 4
+    assert len(shown) == 5
     for block in shown:
         assert block in (placer if "@tf.placer" in block else example)
+
+
+def test_the_page_shows_the_program_of_the_example(own_op, capsys):
+    own_op.main()
+    (shown,) = re.findall(r"```text\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.S)
+    assert shown in capsys.readouterr().out
 
 
 def test_the_placer_cuts_the_step_in_two(own_placer, capsys):
@@ -102,3 +117,115 @@ def test_the_placer_is_taken_at_its_word(own_placer):
     _, homes = place_a_chain("stretches_as_they_are")
     PLACERS._entries.pop("stretches_as_they_are")
     assert homes == ["CPU:0", "CPU:0", "CPU:1", "CPU:1"]
+
+
+# -- facts ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gate():
+    """Defines an op with facts, a kernel and a gradient, for one test."""
+
+    def define(**facts):
+        made = tf.op("OwnGate", "x: float32 -> y: float32", infer=lambda c: c.shapes, **facts)
+        tf.kernel("OwnGate")(lambda node, device: torch.nn.functional.silu)
+
+        @tf.RegisterGradient("OwnGate")
+        def gradient(op, grad):
+            s = tf.sigmoid(op.inputs[0])
+            return grad * (s + op.inputs[0] * s * (1 - s))
+
+        return made
+
+    yield define
+    for entries in (OPS._entries, kernels._kernels, GRADIENTS._entries):
+        del entries["OwnGate"]
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize(
+    "facts, shape, moved",
+    [
+        ({"fails": "never"}, [None], True),
+        ({"fails": "never"}, None, False),  # shapes are checked in the step
+        ({"fails": "by shape"}, [3], True),
+        ({"fails": "by shape"}, [None], False),
+        ({}, [3], False),
+    ],
+)
+def test_an_op_that_does_not_fail_leaves_loops(gate, facts, shape, moved):
+    own, x = gate(**facts), tf.placeholder(tf.float32, shape)
+    total = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + own(x)), [0, x])[1]
+    step = functionalize(prune([x], [total], []))
+    hoist(step)
+    (loop,) = [node for node in step.nodes if node.type == "_While"]
+    inside = [node.type for node in loop.attrs["region"].body.nodes]
+    assert ([node.type for node in step.nodes].count("OwnGate"), inside.count("OwnGate")) == (moved, not moved)
+    value = np.array([-1.0, 0.5, 2.0], np.float32)
+    with tf.Session() as session:
+        values = session.run([total, *tf.gradients(total, x)], {x: value})
+    sigmoid = 1 / (1 + np.exp(-value))
+    np.testing.assert_allclose(values[0], value + 3 * silu(value), rtol=1e-5)
+    np.testing.assert_allclose(values[1], 1 + 3 * (sigmoid + silu(value) * (1 - sigmoid)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("traceable", [True, False])
+def test_a_traceable_op_is_part_of_a_fusion_cluster(gate, traceable, monkeypatch):
+    fused = []
+
+    def library(request):
+        """Runs what the compiler is given, operation by operation."""
+        with torch.inference_mode(False), torch.no_grad():
+            graph, _ = lowering.traced(request)
+        fused.append([request.nodes[member][0] for member in request.members])
+        return lambda values: graph(*values)
+
+    monkeypatch.setattr(clusters, "find", lambda request: None)
+    monkeypatch.setattr(clusters.FOREGROUND, "wait_for", library)
+    own, x = gate(traceable=traceable), tf.placeholder(tf.float32, [4])
+    y = tf.tanh(tf.sin(tf.exp(own(tf.exp(tf.sin(tf.tanh(x)))))))
+    options = tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1)
+    value = np.linspace(-1, 1, 4, dtype=np.float32)
+    with tf.Session(config=tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=options))) as session:
+        result = session.run(y, {x: value})
+    np.testing.assert_allclose(result, np.tanh(np.sin(np.exp(silu(np.exp(np.sin(np.tanh(value))))))), rtol=1e-5)
+    before, after = ["Tanh", "Sin", "Exp"], ["Exp", "Sin", "Tanh"]
+    assert fused == ([[*before, "OwnGate", *after]] if traceable else [before, after])
+
+
+class Captured(TorchDispatchMode):
+    """Lists the kernels of a function that is captured."""
+
+    def __init__(self):
+        super().__init__()
+        self.kernels = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.kernels.append(function.overloadpacket.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    "facts, captured",
+    [({}, True), ({"capturable": False}, False), ({"stateful": True}, False)],
+)
+def test_a_pure_op_is_captured(gate, facts, captured, register):
+    found = Captured()
+
+    def capture(function, generators):
+        with found:
+            values = function()
+        return values, lambda: None  # every run has the same feeds, so the values stay right
+
+    register(Accelerator("FAKE", "cpu", lambda: 1, record=capture))
+    own, x = gate(**facts), tf.placeholder(tf.float32, [4])
+    with tf.device("/device:FAKE:0"):
+        y = own(tf.tanh(tf.exp(tf.sin(tf.cos(x)))))
+    value = np.linspace(-1, 1, 4, dtype=np.float32)
+    with tf.Session() as session:
+        results = [session.run(y, {x: value}) for _ in range(6)]
+    np.testing.assert_allclose(results, [silu(np.tanh(np.exp(np.sin(np.cos(value)))))] * 6, rtol=1e-5)
+    assert found.kernels == ["cos", "sin", "exp", "tanh", *["silu"] * captured]

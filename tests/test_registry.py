@@ -1,10 +1,11 @@
-"""Every operation has its three twins, and the schema that TensorFlow gives it."""
+"""Every operation has its three twins, in files of one name, and the schema that TensorFlow gives it."""
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from thalweg._src.dtypes import DType
 from thalweg._src.graph.attr import REQUIRED, AttrDef
 from thalweg._src.graph.op_def import OPS, ArgDef, OpDef
 from thalweg._src.graph.tensor_proto import MakeNdarray
-from thalweg._src.kernels.registry import has_kernel
+from thalweg._src.kernels import registry
 
-with gzip.open(Path(__file__).parent / "data" / "tf_ops.jsonl.gz", "rt", encoding="utf-8") as lines:
+with gzip.open(Path(__file__).parent / "fixtures" / "tf_ops.jsonl.gz", "rt", encoding="utf-8") as lines:
     FACTS: dict[str, Any] = {fact["op"]: fact for fact in map(json.loads, lines)}
 NAMES = sorted(OPS)
 
@@ -34,7 +35,7 @@ LEFT_OUT: dict[tuple[str, str], set[str]] = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_op_has_a_kernel(name: str) -> None:
-    assert has_kernel(name), f"no kernel is registered for {name}"
+    assert registry.has_kernel(name), f"no kernel is registered for {name}"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,6 +44,28 @@ def test_op_has_a_gradient_or_says_that_it_has_none(name: str) -> None:
     assert not definition.differentiable or name in GRADIENTS or not definition.outputs, (
         f"{name} has neither a gradient rule nor differentiable=False"
     )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_twins_have_files_of_one_name(name: str) -> None:
+    folder, family = file_of(OPS.lookup(name).module)
+    assert folder == "ops", f"{name} is declared in {folder}/{family}.py, not in ops/"
+    assert registry.has_kernel(name)
+    binders = [entry.bind for entry in registry._kernels[name]]
+    rules = [rule for rule in [GRADIENTS.get(name)] if rule is not None]
+    files = {*map(file_of_function, binders), *map(file_of_function, rules)}
+    expected = {("kernels", family), ("rules", family)}
+    assert files <= expected, f"{name} is declared in ops/{family}.py, but its twins are in {sorted(files - expected)}"
+
+
+def file_of_function(function: Callable[..., Any]) -> tuple[str, str]:
+    return file_of_function(function.func) if isinstance(function, functools.partial) else file_of(function.__module__)
+
+
+def file_of(module: str) -> tuple[str, str]:
+    """Returns the names of a module's folder and file."""
+    *_, folder, family = module.split(".")
+    return folder, family
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("_")])

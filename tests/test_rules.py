@@ -1,4 +1,4 @@
-"""Rules for tests: nothing is timed, children are started in one place, and what is left behind is found."""
+"""Rules for tests: folders mirror the code, nothing is timed, children have one start, leftovers are found."""
 
 import ast
 import sys
@@ -11,6 +11,10 @@ import pytest
 from tests import leftovers
 
 FOLDER = Path(__file__).parent
+SOURCE = FOLDER.parent / "src" / "thalweg" / "_src"
+# Folders of tests without a folder of the implementation, and the reverse, with the reason.
+NO_MIRROR = {"conformance": "compares everything with TensorFlow"}
+NO_TESTS = {"parameter_docs": "holds texts alone; tests/test_documentation.py tests their use"}
 CLOCKS = {name + unit for name in ("time", "monotonic", "perf_counter", "process_time") for unit in ("", "_ns")}
 STARTS = {
     "subprocess": {"run", "Popen", "call", "check_call", "check_output"},
@@ -18,7 +22,18 @@ STARTS = {
     "os": {"fork", "system", "popen", "posix_spawn"},
 }
 # Processes that are forked to be killed, with all that they have in memory.
-FORKS = {"checkpoints/tracing.py", "checkpoints/crash_worker.py"}
+FORKS = {"checkpoint/tracing.py", "checkpoint/crash_worker.py"}
+
+
+def test_folders_mirror_the_implementation():
+    tested, code = _folders_with(FOLDER, "test_*.py"), _folders_with(SOURCE, "*.py")
+    assert tested - code == NO_MIRROR.keys(), "move tests to the folder of what they test, or give the reason here"
+    first_level = {folder for folder in code if "/" not in folder}  # deeper ones may share the tests of their parent
+    assert first_level - tested == NO_TESTS.keys(), "add tests, or give the reason here"
+
+
+def _folders_with(root, pattern):
+    return {str(path.parent.relative_to(root)) for path in root.rglob(pattern) if path.parent != root}
 
 
 def timed_asserts(tree):

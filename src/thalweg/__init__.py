@@ -236,8 +236,10 @@ from thalweg._src.graph.convert import (
 )
 from thalweg._src.graph.default import (
     get_default_graph as get_default_graph,
-    get_default_session as get_default_session,
     reset_default_graph as reset_default_graph,
+)
+from thalweg._src.graph.default_stacks import (
+    get_default_session as get_default_session,
 )
 from thalweg._src.graph.graph import (
     Graph as Graph,
@@ -398,10 +400,12 @@ from thalweg._src.ops.control import (
     group as group,
     tuple as tuple,
 )
+from thalweg._src.ops.csv import (
+    decode_csv as decode_csv,
+)
 from thalweg._src.ops.decoding import (
     as_string as as_string,
     decode_compressed as decode_compressed,
-    decode_csv as decode_csv,
     decode_raw as decode_raw,
     encode_base64 as encode_base64,
     string_to_number as string_to_number,
@@ -479,7 +483,6 @@ from thalweg._src.ops.math import (
     floor_div as floor_div,
     floordiv as floordiv,
     imag as imag,
-    log_sigmoid as log_sigmoid,
     real as real,
     round as round,
     saturate_cast as saturate_cast,
@@ -495,6 +498,9 @@ from thalweg._src.ops.math import (
 )
 from thalweg._src.ops.matrix import (
     matmul as matmul,
+)
+from thalweg._src.ops.nn import (
+    log_sigmoid as log_sigmoid,
 )
 from thalweg._src.ops.numerics import (
     add_check_numerics_ops as add_check_numerics_ops,
@@ -594,13 +600,11 @@ from thalweg._src.ops.space_to_depth import (
 )
 from thalweg._src.ops.sparse import (
     sparse_mask as sparse_mask,
-    sparse_merge as sparse_merge,
     sparse_placeholder as sparse_placeholder,
     sparse_reset_shape as sparse_reset_shape,
     sparse_retain as sparse_retain,
     sparse_tensor_to_dense as sparse_tensor_to_dense,
     sparse_to_dense as sparse_to_dense,
-    sparse_to_indicator as sparse_to_indicator,
 )
 from thalweg._src.ops.sparse_math import (
     sparse_add as sparse_add,
@@ -628,10 +632,12 @@ from thalweg._src.ops.sparse_serial import (
 )
 from thalweg._src.ops.sparse_shaping import (
     sparse_concat as sparse_concat,
+    sparse_merge as sparse_merge,
     sparse_reorder as sparse_reorder,
     sparse_reshape as sparse_reshape,
     sparse_slice as sparse_slice,
     sparse_split as sparse_split,
+    sparse_to_indicator as sparse_to_indicator,
     sparse_transpose as sparse_transpose,
 )
 from thalweg._src.ops.special import (
@@ -725,6 +731,10 @@ from thalweg._src.variables.partitioners import (
     min_max_variable_partitioner as min_max_variable_partitioner,
     variable_axis_size_partitioner as variable_axis_size_partitioner,
 )
+from thalweg._src.variables.replication import (
+    VariableAggregation as VariableAggregation,
+    VariableSynchronization as VariableSynchronization,
+)
 from thalweg._src.variables.templates import (
     make_template as make_template,
 )
@@ -740,8 +750,6 @@ from thalweg._src.variables.variable_scope import (
 )
 from thalweg._src.variables.variables import (
     Variable as Variable,
-    VariableAggregation as VariableAggregation,
-    VariableSynchronization as VariableSynchronization,
     global_variables as all_variables,
     global_variables as global_variables,
     global_variables_initializer as global_variables_initializer,

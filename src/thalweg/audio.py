@@ -1,4 +1,4 @@
-"""tf.audio: Sound as WAV files."""
+"""tf.audio: Encoding and decoding of WAV files."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

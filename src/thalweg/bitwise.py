@@ -1,4 +1,4 @@
-"""tf.bitwise: Integers as bits."""
+"""tf.bitwise: Bitwise operations on integers."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.core: The modules of protocol messages that published programs import."""
+"""tf.core: Modules of protocol messages under the paths that published programs import."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.debugging: Checks inside graphs."""
+"""tf.debugging: Assertions in graphs."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

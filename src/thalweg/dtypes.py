@@ -1,4 +1,4 @@
-"""tf.dtypes: The types, and the operations that convert between them."""
+"""tf.dtypes: Element types of tensors, and conversions between them."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

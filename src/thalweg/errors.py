@@ -1,4 +1,4 @@
-"""tf.errors: The errors of sessions and graphs."""
+"""tf.errors: Exceptions of graph construction and execution."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.estimator: What a model is built for, and training hooks that need no Estimator."""
+"""tf.estimator: Mode keys, and the training hooks that need no Estimator."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.feature_column: From raw features to the inputs of a model."""
+"""tf.feature_column: Feature columns: descriptions of how raw features become inputs of a model."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

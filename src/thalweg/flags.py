@@ -1,4 +1,4 @@
-"""tf.flags: Command-line flags, forwarded to absl."""
+"""tf.flags: Command-line flags, those of absl."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

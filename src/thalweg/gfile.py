@@ -1,4 +1,4 @@
-"""tf.gfile: Files and folders under TensorFlow 1's names."""
+"""tf.gfile: Files and folders, under the names of TensorFlow 1."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.graph_util: GraphDefs cut, frozen and thinned."""
+"""tf.graph_util: Extraction, freezing and simplification of GraphDefs."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

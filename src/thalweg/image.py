@@ -1,4 +1,4 @@
-"""tf.image: Files, sizes, colors, boxes and measures of images."""
+"""tf.image: Image processing: decoding, resizing, color, geometry, bounding boxes and quality."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.initializers: First values of variables."""
+"""tf.initializers: Initializers of variables."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.layers: Functions with variables of their own, as classes and as plain functions."""
+"""tf.layers: Layers, as classes and as functions."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

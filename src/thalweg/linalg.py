@@ -1,4 +1,4 @@
-"""tf.linalg: Matrices."""
+"""tf.linalg: Linear algebra: matrix operations, decompositions and linear operators."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

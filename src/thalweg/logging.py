@@ -1,4 +1,4 @@
-"""tf.logging: The program's log, on Python's logging."""
+"""tf.logging: Logging, on Python's logging module."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

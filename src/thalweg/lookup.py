@@ -1,4 +1,4 @@
-"""tf.lookup: Tables from keys to values."""
+"""tf.lookup: Lookup tables, static and mutable."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.losses: How far predictions are from labels."""
+"""tf.losses: Loss functions."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.manip: Tensors rearranged."""
+"""tf.manip: Tensor manipulation."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.metrics: Numbers about predictions, summed up over many batches."""
+"""tf.metrics: Metrics accumulated over batches."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

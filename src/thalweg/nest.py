@@ -1,4 +1,4 @@
-"""tf.nest: Nested structures as trees of leaves."""
+"""tf.nest: Nested structures: flattening, packing and mapping."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.python: Paths of TensorFlow's source that published programs import, showing the public names."""
+"""tf.python: Modules of TensorFlow's source under the paths that published programs import."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.python_io: Files of records."""
+"""tf.python_io: TFRecord files."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

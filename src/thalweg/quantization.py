@@ -1,4 +1,4 @@
-"""tf.quantization: Real numbers as small integers."""
+"""tf.quantization: Quantization of real numbers to small integers."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.queue: Bounded queues between steps."""
+"""tf.queue: Queues between steps."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

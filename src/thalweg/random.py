@@ -1,4 +1,4 @@
-"""tf.random: Random numbers and their seeds."""
+"""tf.random: Random number generation and seeds."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.raw_ops: Every op under its own name, inputs and attributes by keyword."""
+"""tf.raw_ops: Every op under its own name, with inputs and attributes as keyword arguments."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

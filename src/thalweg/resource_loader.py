@@ -1,4 +1,4 @@
-"""tf.resource_loader: Files that lie beside a program."""
+"""tf.resource_loader: Files that are installed with a program."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.sets: Tensors of sets."""
+"""tf.sets: Set operations on the last dimension of tensors."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

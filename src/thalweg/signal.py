@@ -1,4 +1,4 @@
-"""tf.signal: Fourier and cosine transforms, frames, windows, mel bands."""
+"""tf.signal: Signal processing: Fourier and cosine transforms, framing, windows and the mel scale."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -12,12 +12,10 @@ from thalweg._src.ops.sparse import (
     sparse_eye as eye,
     sparse_from_dense as from_dense,
     sparse_mask as mask,
-    sparse_merge as merge,
     sparse_placeholder as placeholder,
     sparse_reset_shape as reset_shape,
     sparse_retain as retain,
     sparse_tensor_to_dense as to_dense,
-    sparse_to_indicator as to_indicator,
 )
 from thalweg._src.ops.sparse_cross import (
     sparse_cross as cross,
@@ -47,10 +45,12 @@ from thalweg._src.ops.sparse_segments import (
 from thalweg._src.ops.sparse_shaping import (
     sparse_concat as concat,
     sparse_expand_dims as expand_dims,
+    sparse_merge as merge,
     sparse_reorder as reorder,
     sparse_reshape as reshape,
     sparse_slice as slice,
     sparse_split as split,
+    sparse_to_indicator as to_indicator,
     sparse_transpose as transpose,
 )
 

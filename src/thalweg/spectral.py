@@ -1,4 +1,4 @@
-"""tf.spectral: Fourier and cosine transforms under their older names."""
+"""tf.spectral: Fourier and cosine transforms, under their deprecated names."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

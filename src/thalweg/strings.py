@@ -1,4 +1,4 @@
-"""tf.strings: Strings joined, split, matched, hashed, written and read."""
+"""tf.strings: String operations: joining, splitting, matching, hashing, formatting and Unicode."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

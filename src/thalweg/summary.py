@@ -1,4 +1,4 @@
-"""tf.summary: What a run writes down for TensorBoard."""
+"""tf.summary: Summaries for TensorBoard, and their writers."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.sysconfig: Where and how this package is installed."""
+"""tf.sysconfig: Paths and compiler flags of the installation."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.test: Test cases, gradient checkers, and what a test may ask of the machine."""
+"""tf.test: Test cases, gradient checks and queries of the test environment."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

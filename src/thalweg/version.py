@@ -1,4 +1,4 @@
-"""tf.version: The version whose names and meanings these are."""
+"""tf.version: Versions: of this package, and of the TensorFlow whose interface it implements."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests.conformance.case_runner import encode
+from tests.conformance.different import RANDOM
 from tests.sandbox import Case, Variable
 from tests.strategies import TYPES, convert, valid
 from tests.test_registry import FACTS
@@ -59,13 +60,15 @@ def describe(label: str, case: Case) -> dict[str, Any]:
     Gradients with unknown shapes are a matter of shapes, and are left out where something else was changed.
     """
     definition = OPS.lookup(case.op)
+    shapes = not ("=" in label or label.startswith(_NUMBERS))
     return {
         "op": case.op,
         "inputs": [[_plain(v) for v in value] if isinstance(value, list) else _plain(value) for value in case.inputs],
         "attrs": case.attrs,
         "host": [i for i, arg in enumerate(definition.inputs) if arg.name in definition.host],
         "decomposes": case.op in DECOMPOSITIONS,
-        "gradients": ["host"] if "=" in label or label.startswith(_NUMBERS) else ["host", "unknown"],
+        "random": case.op in RANDOM,
+        "gradients": [] if case.op in RANDOM else ["host", "unknown"] if shapes else ["host"],
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import thalweg as tf
 from tests.conformance.case_runner import decode
-from thalweg._src.formats.example import DecodeError, message_class
+from thalweg._src.formats.example import parse_message
 from thalweg._src.kernels.image_files import decode_png
 
 # Words of a TensorFlow that has no kernel for a case, or has none on this device: nothing to compare with.
@@ -41,8 +41,8 @@ def nothing_to_compare(theirs: dict[str, Any] | None) -> str | None:
     return None
 
 
-def differences(ours: dict[str, Any], theirs: dict[str, Any], *, values: bool) -> Iterator[str]:
-    """Yields a line for each way in which we differ; numbers count only where `values` says so."""
+def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
+    """Yields a line for each way in which we differ."""
     refused = {stage for report in theirs.values() for stage in ("building", "running") if stage in report}
     for mode, report in theirs.items():
         # What TensorFlow sees only in the step may be seen here while the graph is built.
@@ -51,11 +51,11 @@ def differences(ours: dict[str, Any], theirs: dict[str, Any], *, values: bool) -
         lax = _failure(ours[mode]) and not _failure(report) and "building" in refused
         lost = mode == "unknown" and "building" in report and (not _failure(theirs["host"]) or "running" in ours[mode])
         if not (early or lax or lost):
-            for line in _of_mode(ours[mode], report, values):
+            for line in _of_mode(ours[mode], report):
                 yield f"{mode}: {line}"
 
 
-def _of_mode(ours: dict[str, Any], theirs: dict[str, Any], values: bool) -> Iterator[str]:
+def _of_mode(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
     if _failure(ours) or _failure(theirs):
         yield from _of_failures(ours, theirs)
         return
@@ -67,9 +67,8 @@ def _of_mode(ours: dict[str, Any], theirs: dict[str, Any], values: bool) -> Iter
             yield f"output {i} has the static shape {mine}, there {other}"
     if "values" not in theirs:
         return
-    yield from _of_arrays("value", ours["values"], theirs["values"], values)
-    if values:
-        yield from _of_gradients(ours, theirs)
+    yield from _of_arrays("value", ours["values"], theirs["values"])
+    yield from _of_gradients(ours, theirs)
 
 
 def _failure(report: dict[str, Any]) -> tuple[str, Any] | None:
@@ -80,20 +79,11 @@ def _of_failures(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
     mine, other = _failure(ours), _failure(theirs)
     if _named(mine) != _named(other):
         told = next(failure[1]["text"] for failure in (mine, other) if failure)
-        yield f"{_named(mine)}, there {_named(other)} ({_short(told)})"
+        yield f"{_named(mine)}, there {_named(other)} ({told})"
 
 
 def _named(failure: tuple[str, Any] | None) -> str:
     return f"{failure[1]['class']} when {failure[0]}" if failure else "a value"
-
-
-def _short(text: str) -> str:
-    lines = [
-        line
-        for line in text.splitlines()
-        if line.strip() and not line.lstrip().startswith(("File", "Graph exec", "Detected", "Node:"))
-    ]
-    return " ".join(lines)[:240]
 
 
 def _at_least(mine: list[Any] | None, other: list[Any] | None) -> bool:
@@ -103,7 +93,7 @@ def _at_least(mine: list[Any] | None, other: list[Any] | None) -> bool:
     return mine is not None and len(mine) == len(other) and all(b is None or a == b for a, b in zip(mine, other))
 
 
-def _of_arrays(what: str, ours: list[Any], theirs: list[Any], values: bool) -> Iterator[str]:
+def _of_arrays(what: str, ours: list[Any], theirs: list[Any]) -> Iterator[str]:
     if len(ours) != len(theirs):
         yield f"{len(ours)} {what}s, there {len(theirs)}"
         return
@@ -114,7 +104,7 @@ def _of_arrays(what: str, ours: list[Any], theirs: list[Any], values: bool) -> I
             a, b = decode(mine, tf), decode(other, tf)
             if (a.dtype, a.shape) != (b.dtype, b.shape):
                 yield f"{what} {i} is {a.dtype}{list(a.shape)}, there {b.dtype}{list(b.shape)}"
-            elif values and (line := _unequal(a, b)):
+            elif line := _unequal(a, b):
                 yield f"{what} {i}: {line}"
 
 
@@ -147,8 +137,8 @@ def _meant(text: bytes) -> Any:
         return text[:33], decode_png(text, 0, True).tobytes()
     if text.startswith(b"\n"):
         try:
-            return message_class("Example").FromString(text).SerializeToString(deterministic=True)
-        except DecodeError:
+            return parse_message("Example", text).SerializeToString(deterministic=True)
+        except ValueError:
             return text
     return text
 
@@ -159,9 +149,9 @@ def _of_gradients(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]
         return
     for stage in ("differentiating", "running backward"):
         if stage in ours:
-            yield f"{ours[stage]['class']} when {stage}, there not ({_short(ours[stage]['text'])})"
+            yield f"{ours[stage]['class']} when {stage}, there not ({ours[stage]['text']})"
             return
-    yield from _of_arrays("gradient", ours["gradients"], theirs["gradients"], True)
+    yield from _of_arrays("gradient", ours["gradients"], theirs["gradients"])
 
 
 def program_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
@@ -174,7 +164,7 @@ def program_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterato
         yield from _of_failures(ours, theirs)
         return
     yield from _of_results(ours["result"], theirs["result"], "result")
-    yield from _of_arrays("value", ours["values"], theirs["values"], True)
+    yield from _of_arrays("value", ours["values"], theirs["values"])
 
 
 def _of_results(ours: Any, theirs: Any, where: str) -> Iterator[str]:
@@ -183,7 +173,7 @@ def _of_results(ours: Any, theirs: Any, where: str) -> Iterator[str]:
             yield from _of_results(*pair, f"{where}[{i}]")
     elif isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
         if "array" in ours:
-            yield from _of_arrays(where, [ours["array"]], [theirs["array"]], True)
+            yield from _of_arrays(where, [ours["array"]], [theirs["array"]])
         elif "tensor" in ours and not (
             ours["tensor"] == theirs["tensor"] and _at_least(ours["shape"], theirs["shape"])
         ):

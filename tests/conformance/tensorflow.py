@@ -66,6 +66,12 @@ class Server:
                 file.write("null\n")
             self._send(self._questions[len(lines) + 1 :])
 
+    def answer(self, question):
+        """Returns the answer to one question."""
+        self.ask([question])
+        (answer,) = self.answers()
+        return answer
+
     def _wait(self):
         """Waits for the last answer; says whether it came, and none took too long."""
         size, until = 0, time.monotonic() + _SECONDS

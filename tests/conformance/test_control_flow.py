@@ -7,13 +7,15 @@ import pytest
 from tensorboard.compat.proto.graph_pb2 import GraphDef
 
 import thalweg as tf
+from tests.conformance.recorded import recording
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
 from tests.control_flow import programs
 
-pytestmark = [needs_tensorflow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(400)
 
 FEEDS = [(p, n) for p in (True, False) for n in (0, 1, 2)]
 TRAVEL = range(0, programs.COUNT, 4)  # programs whose graphs the other side runs as well
+THERE = recording("control_flow", [*map(str, range(programs.COUNT)), *(f"graph {seed}" for seed in TRAVEL)])
 
 # Both sides build and run programs by the same words; ours is this module's `tf`, theirs tf.compat.v1.
 RUN = """
@@ -48,7 +50,7 @@ for seed in range(programs["COUNT"]):
         built.append(run(tf, feeds, config))
         if seed in travel:
             with open(os.path.join(folder, f"theirs{seed}.pb"), "wb") as file:
-                file.write(graph.as_graph_def().SerializeToString())
+                file.write(graph.as_graph_def().SerializeToString(deterministic=True))
 for seed in travel:
     if not os.path.exists(os.path.join(folder, f"ours{seed}.pb")):
         imported.append(np.zeros_like(built[0]))
@@ -77,6 +79,16 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def built(request):
+    """Returns a function that gives the values and gradients that TensorFlow finds for a program, by feed."""
+
+    def ask(seed):
+        return np.load(request.getfixturevalue("folder") / "built.npy")[seed].tolist()
+
+    return lambda seed: THERE.answer(str(seed), [programs.source(seed), RUN, FEEDS], lambda: ask(seed))
+
+
 def _keeps_handles(graph):
     """Returns whether a loop saves handles of arrays made in it for its gradient, in lists as TensorFlow has none."""
     saving = [op for op in graph.get_operations() if op.type == "TensorListPopBack"]
@@ -88,32 +100,36 @@ def _assert_same(ours, theirs, seed):
 
 
 @pytest.mark.parametrize("seed", range(programs.COUNT))
-def test_same_values_and_gradients(folder, seed):
+def test_same_values_and_gradients(built, seed):
     _here["build"](tf, programs.source(seed))
-    _assert_same(_here["run"](tf, FEEDS), np.load(folder / "built.npy")[seed], seed)
+    _assert_same(_here["run"](tf, FEEDS), built(seed), seed)
 
 
+@needs_tensorflow
 @pytest.mark.parametrize("seed", TRAVEL)
-def test_tensorflow_runs_our_graphs(folder, seed):
+def test_tensorflow_runs_our_graphs(folder, built, seed):
     if not (folder / f"ours{seed}.pb").exists():
         pytest.skip("TensorFlow has no lists of handles")
-    built, imported = np.load(folder / "built.npy"), np.load(folder / "imported.npy")
-    _assert_same(imported[TRAVEL.index(seed)], built[seed], seed)
+    imported = np.load(folder / "imported.npy")
+    _assert_same(imported[TRAVEL.index(seed)], built(seed), seed)
 
 
 @pytest.mark.parametrize("seed", TRAVEL)
-def test_we_run_graphs_of_tensorflow(folder, seed):
-    message = GraphDef.FromString((folder / f"theirs{seed}.pb").read_bytes())
-    tf.import_graph_def(message, name="")
-    _assert_same(_here["run"](tf, FEEDS), np.load(folder / "built.npy")[seed], seed)
+def test_we_run_graphs_of_tensorflow(request, built, seed):
+    def ask():
+        return (request.getfixturevalue("folder") / f"theirs{seed}.pb").read_bytes().decode("latin-1")
+
+    graph = THERE.answer(f"graph {seed}", [programs.source(seed), RUN], ask)
+    tf.import_graph_def(GraphDef.FromString(graph.encode("latin-1")), name="")
+    _assert_same(_here["run"](tf, FEEDS), built(seed), seed)
 
 
 @pytest.mark.parametrize("seed", TRAVEL)
-def test_we_run_our_graphs_again(folder, seed):
+def test_we_run_our_graphs_again(built, seed):
     with tf.Graph().as_default() as graph:
         _here["build"](tf, programs.source(seed))
     tf.import_graph_def(graph.as_graph_def(), name="")
-    _assert_same(_here["run"](tf, FEEDS), np.load(folder / "built.npy")[seed], seed)
+    _assert_same(_here["run"](tf, FEEDS), built(seed), seed)
 
 
 def test_there_are_enough_programs():

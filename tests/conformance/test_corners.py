@@ -1,6 +1,7 @@
 """Small programs at the corners of the public names: the same results, types, shapes and errors as in TensorFlow."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -8,11 +9,13 @@ import thalweg as tf
 from tests.conformance.comparison import program_differences
 from tests.conformance.corner_runner import programs, run_program
 from tests.conformance.different import DIFFERENT_PROGRAMS
-from tests.conformance.tensorflow import Server, needs_tensorflow
+from tests.conformance.recorded import recording
+from tests.conformance.tensorflow import Server
 
-pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 PROGRAMS = programs()
+THERE = recording("corners", PROGRAMS)
 FEWEST = 150
 
 
@@ -25,15 +28,19 @@ def server(tmp_path_factory):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_same_as_tensorflow(server, program):
-    server.ask([{"program": program}])
+    theirs = THERE.answer(program, _question(program), lambda: server.answer({"program": program}))
     ours = json.loads(json.dumps(run_program(tf, program)))
-    (theirs,) = server.answers()
     assert theirs is not None, "TensorFlow does not survive it"
     found = list(program_differences(ours, theirs))
     if program in DIFFERENT_PROGRAMS:
         assert found, f"no longer different: {DIFFERENT_PROGRAMS[program]}"
     else:
         assert not found, "\n".join(found)
+
+
+def _question(program):
+    module = program.partition(".")[0]
+    return [program, (Path(__file__).parent / "corners" / f"{module}.py").read_text()]
 
 
 def test_there_are_enough_programs():

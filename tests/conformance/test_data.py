@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import inspect
 import json
 import random
 import sqlite3
@@ -12,7 +13,8 @@ import pytest
 
 import thalweg as tf
 from tests.conformance import data_pipelines
-from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
+from tests.conformance.recorded import recording
+from tests.conformance.tensorflow import run_tensorflow
 from thalweg._src.formats.records import framed
 
 _STRINGS = ["string", "[]", "Tensor"]
@@ -49,10 +51,19 @@ def write_files(folder):
     (folder / "damaged.tfrecord").write_bytes(b"".join(second[:2]) + b"\0" + b"".join(second[2:]))
 
 
+SOURCE = [inspect.getsource(write_files), Path(data_pipelines.__file__).read_text()]
+THERE = recording("data", data_pipelines.PIPELINES)
+
+
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory):
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pipelines")
     write_files(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def answers(folder):
     runner, out = Path(data_pipelines.__file__), folder / "answers.jsonl"
     code = (
         "import json, runpy; runpy.run_path(sys.argv[1])['main'](tf, sys.argv[2], sys.argv[3], json.loads(sys.argv[4]))"
@@ -60,12 +71,11 @@ def answers(tmp_path_factory):
     names = list(data_pipelines.PIPELINES)
     run_tensorflow(code, runner, folder, out, json.dumps(names))
     lines = out.read_text().splitlines()
-    return folder, dict(zip(names, map(json.loads, lines), strict=True))
+    return dict(zip(names, map(json.loads, lines), strict=True))
 
 
-@needs_tensorflow
 @pytest.mark.parametrize("name", data_pipelines.PIPELINES)
-def test_pipeline_is_tensorflows(answers, name):
-    folder, expected = answers
+def test_pipeline_is_tensorflows(request, folder, name):
+    theirs = THERE.answer(name, [name, *SOURCE], lambda: request.getfixturevalue("answers")[name])
     found = json.loads(json.dumps(data_pipelines.run(tf, name, str(folder))))
-    assert found == DIFFERENT.get(name, expected[name])
+    assert found == DIFFERENT.get(name, theirs)

@@ -7,10 +7,13 @@ import pytest
 
 import thalweg as tf
 from tests.conformance import input_programs
-from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
+from tests.conformance.recorded import recording
+from tests.conformance.tensorflow import run_tensorflow
 
-pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 NAMES = [name for name in input_programs.PROGRAMS if name not in ("run", "main")]
+SOURCE = Path(input_programs.__file__).read_text()
+THERE = recording("input", NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -25,5 +28,6 @@ def answers(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_program_sees_what_tensorflow_shows(answers, name, tmp_path):
-    assert input_programs.run(tf, name, str(tmp_path)) == answers[name]
+def test_program_sees_what_tensorflow_shows(request, name, tmp_path):
+    theirs = THERE.answer(name, [name, SOURCE], lambda: request.getfixturevalue("answers")[name])
+    assert input_programs.run(tf, name, str(tmp_path)) == theirs

@@ -1,15 +1,17 @@
 """Losses, metrics and summaries give in TensorFlow and here the same numbers, types, names, collections and errors."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import thalweg as tf
 from tests.conformance import measure_programs
-from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
+from tests.conformance.recorded import recording
+from tests.conformance.tensorflow import run_tensorflow
 
-pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 _THERE = """
 import json, runpy, traceback
@@ -28,12 +30,14 @@ with open(out, "w") as file:
     json.dump(answers, file)
 """
 PROGRAMS = measure_programs.programs()
+SOURCE = Path(measure_programs.__file__).read_text()
+THERE = recording("losses_metrics", PROGRAMS)
 _AT_ONCE = 120  # programs for one TensorFlow process, so that a busy machine ends them in time
 
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory):
-    """Tells what a program finds in TensorFlow, or the text of its error."""
+    """Returns a function that tells what a program finds in TensorFlow, or the text of its error."""
     found = {}
 
     def ask(name):
@@ -49,7 +53,7 @@ def there(tmp_path_factory):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_same_results(there, name):
-    theirs = there(name)
+    theirs = THERE.answer(name, [name, SOURCE], lambda: there(name))
     assert not isinstance(theirs, str), theirs
     ours = json.loads(json.dumps(measure_programs.run(tf, PROGRAMS[name])))
     found = list(_differences(ours, theirs, ""))

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from tests import program_runner
-from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
+from tests.conformance.recorded import recording
+from tests.conformance.tensorflow import run_tensorflow
 from tests.test_programs import graph, results_here  # noqa: F401 - the fixture is for this module too
 
-pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
+THERE = recording("programs", program_runner.PROGRAMS)
 
 _THERE = """
 import json, runpy, traceback
@@ -35,11 +37,13 @@ def there(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", program_runner.PROGRAMS)
-def test_same_results(there, name):
-    assert not isinstance(there[name], str), there[name]
+def test_same_results(request, name):
+    source = (program_runner.FOLDER / f"{name}.py").read_text()
+    theirs = THERE.answer(name, source, lambda: request.getfixturevalue("there")[name])
+    assert not isinstance(theirs, str), theirs
     ours = results_here(name)
-    assert sorted(ours) == sorted(there[name])
-    differences = [line for key in ours for line in _differences(ours[key], there[name][key], key)]
+    assert sorted(ours) == sorted(theirs)
+    differences = [line for key in ours for line in _differences(ours[key], theirs[key], key)]
     assert not differences, "\n".join(differences)
 
 

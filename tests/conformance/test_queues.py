@@ -2,18 +2,20 @@
 
 import json
 import random
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import thalweg as tf
 from tests.conformance import queue_programs
-from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
-from tests.queues.model import Model, Request
+from tests.conformance.recorded import recording
+from tests.conformance.tensorflow import run_tensorflow
+from tests.resources.queue_model import Model, Request
 from thalweg._src.contrib.staging import MapStagingArea, StagingArea
 from thalweg._src.input.barrier import Barrier
 
-pytestmark = [needs_tensorflow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(400)
 
 KINDS = ("fifo", "padding", "priority", "shuffle")
 SEQUENCES = 8  # of each kind
@@ -25,12 +27,12 @@ from tensorflow.python.ops import data_flow_ops
 path, folder, sequences, out = sys.argv[1:]
 programs = runpy.run_path(path)
 extra = SimpleNamespace(**{name: getattr(data_flow_ops, name) for name in ("Barrier", "StagingArea", "MapStagingArea")})
-answers = {"sequences": [], "programs": {}}
-for sequence in json.loads(sequences):
+answers = {}
+for name, sequence in json.loads(sequences).items():
     with tf.Graph().as_default():
-        answers["sequences"].append(programs["run_sequence"](tf, *sequence))
+        answers[name] = programs["run_sequence"](tf, *sequence)
 for name in programs["PROGRAMS"]:
-    answers["programs"][name] = programs["run_program"](tf, name, folder, extra)
+    answers[name] = programs["run_program"](tf, name, folder, extra)
 with open(out, "w") as file:
     json.dump(answers, file)
 """
@@ -68,7 +70,9 @@ def sequence(kind, seed):
     return kind, capacity, stay, operations
 
 
-ASKED = [sequence(kind, seed) for kind in KINDS for seed in range(SEQUENCES)]
+ASKED = {f"{kind}-{seed}": sequence(kind, seed) for kind in KINDS for seed in range(SEQUENCES)}
+SOURCE = Path(queue_programs.__file__).read_text()
+THERE = recording("queues", [*ASKED, *queue_programs.PROGRAMS])
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +83,18 @@ def there(tmp_path_factory):
     return json.loads(out.read_text())
 
 
-@pytest.mark.parametrize("number", range(len(ASKED)), ids=lambda number: f"{ASKED[number][0]}-{number % SEQUENCES}")
-def test_same_sequence(there, number):
-    ours = queue_programs.run_sequence(tf, *ASKED[number])
-    assert json.loads(json.dumps(ours)) == there["sequences"][number]
+@pytest.mark.parametrize("name", ASKED)
+def test_same_sequence(request, name):
+    theirs = THERE.answer(name, [ASKED[name], SOURCE], lambda: request.getfixturevalue("there")[name])
+    ours = queue_programs.run_sequence(tf, *ASKED[name])
+    assert json.loads(json.dumps(ours)) == theirs
 
 
 @pytest.mark.parametrize("name", queue_programs.PROGRAMS)
-def test_same_outcomes(there, name, tmp_path):
+def test_same_outcomes(request, name, tmp_path):
+    theirs = THERE.answer(name, [name, SOURCE], lambda: request.getfixturevalue("there")[name])
     extra = SimpleNamespace(Barrier=Barrier, StagingArea=StagingArea, MapStagingArea=MapStagingArea)
     ours = json.loads(json.dumps(queue_programs.run_program(tf, name, str(tmp_path), extra)))
-    theirs = there["programs"][name]
     assert len(ours) == len(theirs)
     # What cannot be right in any step is refused here while the graph is built.
     earlier = ("refused", "InvalidArgumentError")

@@ -1,14 +1,16 @@
 """Supervised training does what TensorFlow's does: the order of calls, what is saved, which errors come out."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import thalweg as tf
 from tests.conformance import supervised_programs
-from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
+from tests.conformance.recorded import recording
+from tests.conformance.tensorflow import run_tensorflow
 
-pytestmark = [needs_tensorflow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(400)
 
 _THERE = """
 import json, runpy
@@ -20,6 +22,8 @@ for name in programs["PROGRAMS"]:
 with open(out, "w") as file:
     json.dump(answers, file)
 """
+SOURCE = Path(supervised_programs.__file__).read_text()
+THERE = recording("supervised", supervised_programs.PROGRAMS)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +35,7 @@ def there(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", supervised_programs.PROGRAMS)
-def test_same_outcomes(there, name, tmp_path):
+def test_same_outcomes(request, name, tmp_path):
+    theirs = THERE.answer(name, [name, SOURCE], lambda: request.getfixturevalue("there")[name])
     ours = json.loads(json.dumps(supervised_programs.run_program(tf, name, str(tmp_path))))
-    assert ours == there[name]
+    assert ours == theirs

@@ -4,7 +4,7 @@ import pytest
 
 from tests.control_flow.test_random_programs import free
 from thalweg._src.execute import program
-from thalweg._src.optimize import prune
+from thalweg._src.runtime import passes
 
 
 @pytest.fixture(params=["generated", "interpreted", "tokens"])
@@ -13,5 +13,5 @@ def engine(request, monkeypatch):
     if request.param == "interpreted":
         monkeypatch.setattr(program, "_LARGE", -1)
     elif request.param == "tokens":
-        monkeypatch.setattr(prune, "structured", free)
+        monkeypatch.setattr(passes, "functionalize", free)
     return request.param

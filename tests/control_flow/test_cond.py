@@ -286,7 +286,7 @@ def one():
         ((lambda: tf.constant([True, False]), one, one), ValueError, r"scalar, but .*\(2,\)"),
         ((lambda: tf.constant(True), None, one), TypeError, "true_fn of cond is not callable"),
         ((lambda: tf.constant(True), one, 3), TypeError, "false_fn of cond is not callable: 3"),
-        ((lambda: tf.constant(True), one, lambda: None), ValueError, "false_fn of cond returns nothing"),
+        ((lambda: tf.constant(True), one, lambda: None), ValueError, "false_fn of cond returns None"),
         ((lambda: tf.constant(True), one, lambda: tf.constant(1.0)), ValueError, "types: .*int32, .*float32"),
         ((lambda: tf.constant(True), one, lambda: [one(), one()]), ValueError, "structures: one value and list of 2"),
         ((lambda: tf.constant(True), lambda: {"a": one()}, lambda: {"b": one()}), ValueError, "dict of .*'a'.*'b'"),
@@ -308,7 +308,7 @@ def test_cond_refuses_both_names_of_an_argument():
     ("pairs", "kind", "words"),
     [
         (lambda: tf.constant(True), TypeError, "list, a tuple or a dict"),
-        (lambda: [], ValueError, "no pair"),
+        (lambda: [], ValueError, "requires at least one pair"),
         (lambda: [(tf.constant(True), one, one)], TypeError, "pairs of a predicate and a function"),
         (lambda: [(tf.constant(1), one)], TypeError, "bool tensor"),
         (lambda: [(tf.constant(True, name="p"), tf.constant(1))], TypeError, "'p:0' of case is not callable"),
@@ -327,7 +327,7 @@ def test_case_refuses(pairs, kind, words):
         (None, [], ValueError, "no functions"),
         (None, one, TypeError, "dict, a list or a tuple"),
         (None, {"a": one}, TypeError, "pairs of an int"),
-        (None, {1: one, 2: one}, ValueError, r"numbers 0 to 1, not \[1, 2\]"),
+        (None, {1: one, 2: one}, ValueError, r"indices 0 to 1, not \[1, 2\]"),
         (None, [(0, one), (0, one)], ValueError, r"not \[0, 0\]"),
     ],
 )

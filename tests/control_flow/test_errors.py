@@ -49,7 +49,7 @@ BRANCHES = {
         lambda: tf.cond(true(), lambda: {"a": [one(), [one()]]}, lambda: {"a": [one(), one()]}),
         r"different structures: .*: \{'a': \[.*, \[.*\]\]\} and \{'a': \[.*, .*\]\}$",
     ),
-    "nothing": (lambda: tf.cond(true(), one, lambda: None), "false_fn of cond returns nothing"),
+    "nothing": (lambda: tf.cond(true(), one, lambda: None), "false_fn of cond returns None"),
     "operation": (
         lambda: tf.cond(true(), one, tf.no_op),
         "return different types: 'cond/one:0' is float32, .* is bool",
@@ -62,10 +62,10 @@ BRANCHES = {
 }
 
 LOOPS = {
-    "no variables": (lambda: tf.while_loop(lambda: True, lambda: [], []), "needs at least one loop variable"),
+    "no variables": (lambda: tf.while_loop(lambda: True, lambda: [], []), "requires at least one loop variable"),
     "missing": (
         lambda: loop(lambda i, x: [i + 1]),
-        r"body of the while loop 'while' must return .* 2 loop variables .*: \[count:0, rows:0\], not \[while/add:0\]; "
+        r"body of the while loop 'while' must return 2 loop variables .*: \[count:0, rows:0\], not \[while/add:0\]; "
         r"there is no new value of rows:0$",
     ),
     "missing with a limit": (
@@ -118,7 +118,7 @@ LOOPS = {
     ),
     "invariant": (
         lambda: loop(lambda i, x: (i, x), shape_invariants=[tf.TensorShape([]), tf.TensorShape([4, 3])]),
-        r"shape invariant \[4, 3\] of loop variable 1, 'rows:0', does not hold for its first value, .* \[2, 3\]",
+        r"shape invariant \[4, 3\] of loop variable 1, 'rows:0', does not hold for its initial value, .* \[2, 3\]",
     ),
     "invariants": (
         lambda: loop(lambda i, x: (i, x), shape_invariants=[tf.TensorShape([])]),
@@ -151,7 +151,7 @@ LOOPS = {
     ),
     "scanned structure": (
         lambda: tf.scan(lambda a, e: (a, e), tf.ones([2])),
-        r"fn of scan must return the structure of what it is given, .*, not \(.*, .*\)$",
+        r"fn of scan must return the structure of its first argument, .*, not \(.*, .*\)$",
     ),
 }
 
@@ -183,9 +183,9 @@ def test_what_a_body_raises_is_passed_on():
 def test_there_is_no_gradient_without_back_prop():
     x = tf.Variable(2.0)
     y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, one()], back_prop=False)[1]
-    with pytest.warns(UserWarning, match="through the while loop 'while': it was made with back_prop=False"):
+    with pytest.warns(UserWarning, match="through the while loop 'while': it was created with back_prop=False"):
         assert tf.gradients(y, x) == [None]
-    with pytest.warns(UserWarning, match="through the while loop 'map/while': it was made with back_prop=False"):
+    with pytest.warns(UserWarning, match="through the while loop 'map/while': it was created with back_prop=False"):
         assert tf.gradients(tf.map_fn(lambda e: e * x, tf.ones([2]), back_prop=False), x) == [None]
     with pytest.raises(ValueError, match=r"[Nn]o gradient"), pytest.warns(UserWarning, match="back_prop=False"):
         tf.train.GradientDescentOptimizer(0.1).minimize(y)

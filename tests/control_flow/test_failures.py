@@ -10,7 +10,7 @@ import pytest
 import thalweg as tf
 from tests import children
 from tests.control_flow.test_random_programs import free
-from thalweg._src.optimize import prune
+from thalweg._src.runtime import passes
 
 TWO = tf.ConfigProto(device_count={"CPU": 2})
 
@@ -38,7 +38,7 @@ def test_so_does_a_step_that_is_traced():
 
 
 def test_so_does_the_token_engine(monkeypatch):
-    monkeypatch.setattr(prune, "structured", free)
+    monkeypatch.setattr(passes, "functionalize", free)
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="in iteration 4"):
         session.run(_fails_at(4))
 

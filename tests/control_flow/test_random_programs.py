@@ -5,16 +5,16 @@ import pytest
 
 import thalweg as tf
 from tests.control_flow.programs import COUNT, source
-from thalweg._src.optimize import prune
+from thalweg._src.runtime import passes
 
 X = np.array([0.31, -0.53, 0.72])  # at no kink of a program
 
 
 def free(step):
     """Leaves control flow as it is, so that it runs by tokens."""
-    step.is_free = any(node.type in ("Merge", "Enter", "Switch") for node in step.nodes)
-    if not step.is_free:
-        step.settle()
+    step.is_unstructured = any(node.type in ("Merge", "Enter", "Switch") for node in step.nodes)
+    if not step.is_unstructured:
+        step.prune_and_sort()
     return step
 
 
@@ -39,7 +39,7 @@ def test_engines_agree(seed, monkeypatch):
                 for d in np.eye(3) * 1e-6
             ]
             np.testing.assert_allclose(gradient, numeric, rtol=2e-4, atol=2e-5)
-    monkeypatch.setattr(prune, "structured", free)
+    monkeypatch.setattr(passes, "functionalize", free)
     with tf.Session() as session:
         for feed, (value, gradient) in zip(feeds, expected):
             actual = session.run([y, g], feed)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from thalweg._src.formats import crc32c as module
-from thalweg._src.formats.crc32c import crc32c, joined, mask, masked_crc32c, unmask
+from thalweg._src.formats.crc32c import combine, crc32c, mask, masked_crc32c, unmask
 
 
 def _plain(data, register=0):
@@ -47,7 +47,7 @@ def test_any_length(size):
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pieces(a, b):
     assert crc32c(b, crc32c(a)) == crc32c(a + b) == _plain(a + b)
-    assert joined(crc32c(a), crc32c(b), len(b)) == crc32c(a + b)
+    assert combine(crc32c(a), crc32c(b), len(b)) == crc32c(a + b)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -62,7 +62,7 @@ def test_inputs_must_be_of_one_graph():
     x = tf.placeholder(tf.float32)
     with tf.Graph().as_default():
         y = tf.placeholder(tf.float32)
-    with pytest.raises(ValueError, match="come from different graphs"):
+    with pytest.raises(ValueError, match="belong to different graphs"):
         tf.add(x, y)
 
 
@@ -124,7 +124,7 @@ def test_a_symbolic_tensor_has_no_truth_value_and_no_elements():
         bool(x)
     with pytest.raises(TypeError, match=r"only iterable when eager.*tf.unstack"):
         list(x)
-    with pytest.raises(TypeError, match="no NumPy array"):
+    with pytest.raises(TypeError, match="not a NumPy array"):
         np.asarray(x)
     with pytest.raises(TypeError, match="has no len"):
         len(x)

@@ -265,7 +265,7 @@ def test_no_layout_is_copied() -> None:
 @pytest.mark.parametrize(
     ("x", "w", "arguments", "message"),
     [
-        ((1, 4, 4, 3), (3, 3, 4, 5), {}, "the input has 3 channels, the filter takes 4"),
+        ((1, 4, 4, 3), (3, 3, 4, 5), {}, "the input has 3 channels, but the filter takes 4"),
         ((1, 4, 4, 3), (3, 3, 5, 3), {}, r"\[height, width, channels in, channels out\]"),
         ((1, 2, 4, 3), (3, 3, 3, 5), {"padding": "VALID"}, "a window of 3 is larger than the input of 2"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"strides": [1, 0, 1, 1]}, "strides of at least 1"),
@@ -287,7 +287,7 @@ def test_mistakes(x, w, arguments: dict, message: str) -> None:
 
 
 def test_mistakes_in_a_step() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="the input has 3 channels, the filter takes 4"):
+    with pytest.raises(errors.InvalidArgumentError, match="the input has 3 channels, but the filter takes 4"):
         run(lambda x, w: conv.conv2d(x, w, 1, "SAME"), array(1, 4, 4, 3), array(3, 3, 4, 5))
     with pytest.raises(errors.InvalidArgumentError, match="larger than the input"):
         run(lambda x, w: conv.conv2d(x, w, 1, "VALID"), array(1, 2, 4, 3), array(3, 3, 3, 5))

@@ -7,14 +7,16 @@ import pytest
 import thalweg as tf
 from thalweg._src.ops.ctc import (
     collapse_repeated,
-    ctc_beam_search_decoder,
-    ctc_beam_search_decoder_v2,
-    ctc_greedy_decoder,
     ctc_loss,
     ctc_loss_op,
     ctc_loss_v2,
     ctc_loss_v2_op,
     ctc_unique_labels,
+)
+from thalweg._src.ops.ctc_decoding import (
+    ctc_beam_search_decoder,
+    ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder,
 )
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import thalweg as tf
+from thalweg._src.ops.csv import decode_csv
 from thalweg._src.ops.decoding import (
     decode_base64,
     decode_compressed,
-    decode_csv,
     decode_padded_raw_op,
     decode_raw,
     encode_base64,
@@ -58,7 +58,7 @@ def test_others_as_strings():
     assert run(as_string, np.array([np.nan, -1.0], np.float32), precision=0).tolist() == [b"nan", b"-1"]
     fails("precision", as_string, 1, precision=2)
     fails("scientific", as_string, 1, scientific=True)
-    fails("exclude each other", as_string, 1.0, scientific=True, shortest=True)
+    fails("mutually exclusive", as_string, 1.0, scientific=True, shortest=True)
     fails("fill is", as_string, 1.0, fill="x")
 
 
@@ -82,8 +82,8 @@ def test_floats_from_strings(text, number):
 
 @pytest.mark.parametrize("text", ["", " ", "1_0", "1e", "1\0", "--1", "1f", "0x", "infin", "\u0967", "1,0"])
 def test_no_numbers(text):
-    fails("is no number of type", to_number, text)
-    fails("is no number of type", to_number, text, tf.int64)
+    fails("is not a number of type", to_number, text)
+    fails("is not a number of type", to_number, text, tf.int64)
 
 
 def test_integers_from_strings():
@@ -91,7 +91,7 @@ def test_integers_from_strings():
     assert run(to_number, "-9223372036854775808", tf.int64) == -(2**63)
     assert run(to_number, input="18446744073709551615", out_type=tf.uint64) == 2**64 - 1
     for text, dtype in (("2147483648", tf.int32), ("-1", tf.uint32), ("1.5", tf.int32), ("9" * 5000, tf.int64)):
-        fails("is no number of type", to_number, text, dtype)
+        fails("is not a number of type", to_number, text, dtype)
 
 
 def test_base64():
@@ -179,8 +179,8 @@ def test_records(record, fields, options):
         ("1,a", "Expect 3 fields but have 2 in record 0"),
         ("1,a,2,3", "have 4"),
         ("", "have 0"),
-        ("1,a,2\n", "a field without quotes"),
-        ('1,a"b,2', "a field without quotes"),
+        ("1,a,2\n", "an unquoted field"),
+        ('1,a"b,2', "an unquoted field"),
         ('1,"a"b,2', "a quoted field"),
         ('1,"ab', "a quoted field"),
         ("x,a,2", "Field 0 in record 0 is not a valid int32: x"),

@@ -85,7 +85,7 @@ def test_infinite_gradients_stay_in_their_window() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match="no negative size"):
+    with pytest.raises(ValueError, match="non-negative sizes"):
         fractional_avg_pool_grad([1, -4, 5, 1], np.zeros((1, 2, 2, 1)), [0, 2, 4], [0, 2, 5])
     with pytest.raises(ValueError, match="at least one element"):
         fractional_max_pool_grad(IMAGE[:0], IMAGE[:0, :2, :2], IMAGE[:0, :2, :2], [0, 3, 7], [0, 4, 9])

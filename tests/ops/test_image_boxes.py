@@ -51,7 +51,7 @@ def test_crop_gradients() -> None:
 
 
 def test_crops_of_images_that_are_not_there() -> None:
-    with pytest.raises(errors.OutOfRangeError, match=r"outside of \[0, 2\)"):
+    with pytest.raises(errors.OutOfRangeError, match=r"outside \[0, 2\)"):
         run(image.crop_and_resize(X, [[0.0, 0, 1, 1]], [2], [3, 3]))
     with pytest.raises(errors.InvalidArgumentError, match="not finite"):
         run(image.crop_and_resize(X, [[0.0, 0, 1, np.nan]], [1], [3, 3]))

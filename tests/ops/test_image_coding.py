@@ -176,7 +176,7 @@ def test_jpeg_window() -> None:
     assert window.get_shape().as_list() == [20, 17, None]
     whole, part = run([image.decode_jpeg(file), window])
     np.testing.assert_array_equal(part, whole[3:23, 5:22])
-    with pytest.raises(errors.InvalidArgumentError, match="does not lie in an image of 33 x 41 pixels"):
+    with pytest.raises(errors.InvalidArgumentError, match="is not inside an image of 33 x 41 pixels"):
         run(image.decode_and_crop_jpeg(file, [30, 0, 5, 5]))
 
 

@@ -160,7 +160,7 @@ def test_resize_images_corners() -> None:
         image.resize_images(X, [2, 2], method=7)
     with pytest.raises(ValueError, match="positive sizes"):
         image.resize_bilinear(X, [0, 2])
-    with pytest.raises(ValueError, match="one of them at most"):
+    with pytest.raises(ValueError, match="at most one of them"):
         image.resize_bilinear(X, [2, 2], align_corners=True, half_pixel_centers=True)
 
 

@@ -259,7 +259,7 @@ def test_handles_that_share_a_name(session):
     first = hash_table_op(key_dtype=tf.string, value_dtype=tf.int64, shared_name="t")
     session.run(initialize_table_op.operation(first, ["a"], np.array([1])))
     other = hash_table_op(key_dtype=tf.string, value_dtype=tf.float32, shared_name="t")
-    with pytest.raises(tf.errors.InvalidArgumentError, match="another kind"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="another type"):
         session.run(initialize_table_op.operation(other, ["a"], [1.0]))
 
 

@@ -33,6 +33,7 @@ ACTIVATIONS = {
     "selu": (nn.selu, torch.selu),
     "leaky_relu": (lambda x: nn.leaky_relu(x, 0.3), lambda x: F.leaky_relu(x, 0.3)),
     "softplus": (nn.softplus, lambda x: F.softplus(x, threshold=40)),
+    "log_sigmoid": (nn.log_sigmoid, F.logsigmoid),
     "softsign": (nn.softsign, F.softsign),
     "swish": (nn.swish, F.silu),
     "crelu": (nn.crelu, lambda x: torch.cat([torch.relu(x), torch.relu(-x)], -1)),

@@ -278,10 +278,10 @@ def test_serialized_tensors_are_tensorflows():
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"\xff\xff", "no serialized TensorProto"),
-        (b"", "no serialized TensorProto"),
+        (b"\xff\xff", "not a serialized TensorProto"),
+        (b"", "not a serialized TensorProto"),
         (b"\x08\x03\x12\x00", "Type mismatch"),
-        (b"\x08\x01\x12\x04\x12\x02\x08\x05\x22\x01a", "cannot be read"),
+        (b"\x08\x01\x12\x04\x12\x02\x08\x05\x22\x01a", "cannot be parsed"),
         (b"\x08\x01\x12\x0b\x12\x09\x08\xff\xff\xff\xff\xff\xff\xff\x7f", "shape"),
         (b"\x08\x01\x12\x0d\x12\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "shape"),
         (b"\x08\x01\x12\x08\x12\x06\x08\x80\x80\x80\x80\x10", "shape"),

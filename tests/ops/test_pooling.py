@@ -249,7 +249,7 @@ def test_pool_over_depth(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("ksize", "strides", "text"),
     [
-        ([1, 2, 1, 3], [1, 1, 1, 3], "over depth alone"),
+        ([1, 2, 1, 3], [1, 1, 1, 3], "over depth only"),
         ([1, 1, 1, 3], [1, 1, 1, 1], "the stride in depth is 1"),
         ([1, 1, 1, 4], [1, 1, 1, 4], "no multiple"),
     ],

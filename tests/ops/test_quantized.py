@@ -72,7 +72,7 @@ def test_other_ranges() -> None:
     with Session() as session:
         ends = session.run(quantized.requantization_range_op.many(wide, -9000.0, 9000.0))
         assert list(ends) == pytest.approx([-0.293365, 0.377188], rel=1e-5)
-        with pytest.raises(errors.InvalidArgumentError, match="begins at 0 or below"):
+        with pytest.raises(errors.InvalidArgumentError, match="starts at or below 0"):
             session.run(quantized.requantize_op.many(wide, -1.0, 1.0, 0.5, 0.7, out_type="quint8"))
 
 

@@ -346,7 +346,7 @@ def test_wrong_arguments() -> None:
     for build in (random_uniform, random_normal, truncated_normal):
         with pytest.raises(ValueError, match="Invalid dtype"):
             build([2], dtype=dtypes.int8)
-    with pytest.raises(ValueError, match="minval 3 is not below maxval 3"):
+    with pytest.raises(ValueError, match="minval 3 is not less than maxval 3"):
         random_uniform([2], 3, 3, dtypes.int32)
     with pytest.raises(ValueError, match="negative dimension"):
         random_uniform([2, -1])

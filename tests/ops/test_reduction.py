@@ -245,7 +245,7 @@ def test_wrong_axes() -> None:
     for axis in (2, -3, [0, 2]):
         with pytest.raises(ValueError, match=r"reduction axis .* is out of range"):
             reduce_sum(x, axis)
-    with pytest.raises(ValueError, match="axis -2 is given twice"):
+    with pytest.raises(ValueError, match="axis -2 is duplicated"):
         reduce_sum(x, [0, -2])
     with pytest.raises(ValueError, match="a scalar or a vector of axes"):
         reduce_sum(x, [[0, 1]])

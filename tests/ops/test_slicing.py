@@ -137,7 +137,7 @@ def test_boolean_masks() -> None:
 def test_bad_indices() -> None:
     x = placeholder("float32", [3, 4])
     for key in (1.0, "a", constant(1.0), constant([1, 2]), (0, [1]), (True, 0)):
-        with pytest.raises(TypeError, match="is no index"):
+        with pytest.raises(TypeError, match="is not an index"):
             x[key]
     with pytest.raises(ValueError, match="slice index 3 of dimension 0 is out of bounds"):
         x[3]

@@ -21,14 +21,13 @@ from thalweg._src.ops.sparse import (
     sparse_eye,
     sparse_from_dense,
     sparse_mask,
-    sparse_merge,
     sparse_placeholder,
     sparse_reset_shape,
     sparse_retain,
     sparse_tensor_to_dense,
     sparse_to_dense,
-    sparse_to_indicator,
 )
+from thalweg._src.ops.sparse_shaping import sparse_merge, sparse_to_indicator
 
 
 def test_sparse_tensor_has_its_parts_and_a_static_shape() -> None:

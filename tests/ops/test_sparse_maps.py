@@ -46,11 +46,11 @@ def test_what_does_not_fit_is_refused() -> None:
     with Session() as session:
         with pytest.raises(errors.InvalidArgumentError, match="differ in rank"):
             session.run(take_many_sparse_from_tensors_map(vector.op, stack([vector, matrix])))
-        with pytest.raises(errors.InvalidArgumentError, match="float32 is taken as int32"):
+        with pytest.raises(errors.InvalidArgumentError, match="float32 is requested as int32"):
             session.run(take_many_sparse_from_tensors_map(vector.op, stack([numbers])))
         with pytest.raises(errors.InvalidArgumentError, match="names one twice"):
             session.run(take_many_sparse_from_tensors_map(vector.op, stack([vector, vector])))
-    with pytest.raises(ValueError, match="rank 2 at least"):
+    with pytest.raises(ValueError, match="rank at least 2"):
         add_many_sparse_to_tensors_map(sparse([[1]], [5], [3]))
-    with pytest.raises(ValueError, match="one handle at least"):
+    with pytest.raises(ValueError, match="at least one handle"):
         take_many_sparse_from_tensors_map(vector.op, np.zeros(0, np.int64))

@@ -90,7 +90,7 @@ def test_static_shapes() -> None:
 
 
 def test_mistakes() -> None:
-    with pytest.raises(ValueError, match="rank 2 at least"):
+    with pytest.raises(ValueError, match="rank at least 2"):
         spectral.fft2d(np.zeros(3, np.complex64))
     with pytest.raises(ValueError, match=r"at least \[4\] in the last dimensions"):
         spectral.rfft_op(np.zeros((2, 3), np.float32), [4])

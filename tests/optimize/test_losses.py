@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.fusion import fuse
 from thalweg._src.optimize.prune import prune
 
@@ -26,11 +27,11 @@ def types(step):
 )
 def test_gradient_is_left_out_only_if_nobody_wants_it(kind, alone):
     labels, logits, loss = losses(kind)
-    forward = prune([labels, logits], [loss], [])
+    forward = functionalize(prune([labels, logits], [loss], []))
     fuse(forward)
     assert alone in types(forward)
     (gradient,) = tf.gradients(loss, logits)
-    both = prune([labels, logits], [loss, gradient], [])
+    both = functionalize(prune([labels, logits], [loss, gradient], []))
     fuse(both)
     assert alone not in types(both)
 

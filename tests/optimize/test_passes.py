@@ -8,14 +8,15 @@ from thalweg._src.config import GraphOptions
 from thalweg._src.execute.program import Program
 from thalweg._src.optimize.constant_folding import fold
 from thalweg._src.optimize.cse import merge
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.fusion import fuse
 from thalweg._src.optimize.optimize import optimize
-from thalweg._src.optimize.pooling import pool_before_bias
+from thalweg._src.optimize.pooling import pool_before_bias, simplify_pooling
 from thalweg._src.optimize.prune import prune
 from thalweg._src.optimize.simplify import simplify
 from thalweg._src.resources.containers import Containers
 from thalweg._src.resources.devices import local_devices
-from thalweg._src.runtime.pipeline import evaluate
+from thalweg._src.runtime.passes import evaluate
 
 HOST = local_devices(tf.ConfigProto(), Containers())[0]
 PLAIN = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=-1)))
@@ -45,15 +46,15 @@ def test_prune_keeps_what_fetches_need_and_cuts_at_feeds():
     b = tf.exp(a, name="b")
     c = tf.sin(b, name="c")
     tf.cos(b, name="unused")
-    assert [node.name for node in prune([a], [c], []).nodes] == ["_arg_a_0", "b", "c"]
-    assert [node.name for node in prune([b], [c], []).nodes] == ["_arg_b_0", "c"]
-    assert [node.type for node in prune([], [], [b.op]).nodes] == ["Placeholder", "Exp"]
+    assert [node.name for node in functionalize(prune([a], [c], [])).nodes] == ["_arg_a_0", "b", "c"]
+    assert [node.name for node in functionalize(prune([b], [c], [])).nodes] == ["_arg_b_0", "c"]
+    assert [node.type for node in functionalize(prune([], [], [b.op])).nodes] == ["Placeholder", "Exp"]
 
 
 def test_fold_computes_constants_and_static_shapes():
     x = tf.placeholder(tf.float32, [2, 3])
     y = x * (tf.constant(2.0) + 3.0) + tf.cast(tf.reduce_prod(tf.shape(x)), tf.float32)
-    step = prune([x], [y], [])
+    step = functionalize(prune([x], [y], []))
     run_fold(step)
     assert types(step) == ["AddV2", "Const", "Const", "Mul", "_Arg"]
     assert sorted(float(n.attrs["value"]) for n in step.nodes if n.type == "Const") == [5.0, 6.0]
@@ -64,7 +65,7 @@ def test_fold_reads_static_shapes_of_nodes_that_are_not_constant():
     x = tf.placeholder(tf.float32, [2, 3])
     y = tf.exp(x)
     fetches = list(tf.shape_n([x, y]))
-    step = prune([x], fetches, [])
+    step = functionalize(prune([x], fetches, []))
     run_fold(step)
     assert types(step) == ["Const", "Const"]
     same_numbers(fetches, {x: np.ones((2, 3))})
@@ -75,7 +76,7 @@ def test_fold_leaves_random_numbers_large_results_and_ordered_nodes():
     large = tf.fill([4096, 4096], 1.0)
     with tf.control_dependencies([noise]):
         ordered = tf.constant(1.0) + tf.constant(2.0)
-    step = prune([], [noise, large, ordered], [])
+    step = functionalize(prune([], [noise, large, ordered], []))
     run_fold(step)
     assert {"RandomUniform", "Fill", "AddV2"} <= set(types(step))
 
@@ -84,7 +85,7 @@ def test_merge_joins_equal_nodes_but_never_state():
     x = tf.placeholder(tf.float32, [2])
     y = tf.exp(x) + tf.exp(x) * tf.constant(2.0) + tf.constant(2.0) * tf.exp(x)
     noise = tf.random_uniform([], seed=3) + tf.random_uniform([], seed=3)
-    step = prune([x], [y, noise], [])
+    step = functionalize(prune([x], [y, noise], []))
     merge(step)
     assert types(step).count("Exp") == 1
     assert types(step).count("Mul") == 1  # commutative
@@ -106,7 +107,7 @@ def test_simplify_drops_what_changes_nothing():
     y = tf.transpose(tf.transpose(y))
     y = tf.reshape(tf.reshape(y, [6]), [2, 3])
     y = tf.stop_gradient(y) ** 2.0
-    step = prune([x], [y], [])
+    step = functionalize(prune([x], [y], []))
     run_fold(step)
     simplify(step)
     assert [node.type for node in step.nodes] == ["_Arg", "Square"]
@@ -120,7 +121,7 @@ def test_the_order_that_an_identity_kept_passes_to_its_users():
     with tf.control_dependencies([first]):
         gate = tf.identity(x)
     y = tf.py_func(lambda v: order.append("second") or v, [gate], tf.float32)
-    step = prune([x], [y], [])
+    step = functionalize(prune([x], [y], []))
     simplify(step)
     assert "Identity" not in types(step)
     with tf.Session() as sess:
@@ -133,7 +134,7 @@ def test_simplify_keeps_what_broadcasts_or_rounds():
     x = tf.placeholder(tf.float32, [1, 3])
     wide = x * tf.ones([2, 3])
     zero = x + tf.zeros([1, 3])  # turns -0.0 into 0.0
-    step = prune([x], [wide, zero], [])
+    step = functionalize(prune([x], [wide, zero], []))
     run_fold(step)
     simplify(step)
     assert types(step).count("Mul") == 1 and types(step).count("AddV2") == 1
@@ -144,7 +145,7 @@ def test_simplify_keeps_what_broadcasts_or_rounds():
 def test_transposes_are_absorbed_by_products():
     a, b = tf.placeholder(tf.float32, [3, 2]), tf.placeholder(tf.float32, [4, 3])
     y = tf.matmul(tf.transpose(a), tf.transpose(b))
-    step = prune([a, b], [y], [])
+    step = functionalize(prune([a, b], [y], []))
     optimize(step, GraphOptions(), lambda node: evaluate(node, HOST))
     assert types(step) == ["MatMul", "_Arg", "_Arg"]
     rng = np.random.default_rng(0)
@@ -156,7 +157,7 @@ def test_bias_and_relu_are_fused_into_products():
     w = tf.placeholder(tf.float32, [3, 4])
     b = tf.placeholder(tf.float32, [4])
     y = tf.nn.relu(tf.matmul(x, w) + b)
-    step = prune([x, w, b], [y], [])
+    step = functionalize(prune([x, w, b], [y], []))
     fuse(step)
     assert types(step) == ["_Arg", "_Arg", "_Arg", "_FusedMatMul"]
     rng = np.random.default_rng(0)
@@ -164,7 +165,7 @@ def test_bias_and_relu_are_fused_into_products():
     same_numbers([y], feeds, 1e-6)
     # A product that somebody else needs is left alone.
     product = tf.matmul(x, w)
-    step = prune([x, w, b], [product, product + b], [])
+    step = functionalize(prune([x, w, b], [product, product + b], []))
     fuse(step)
     assert "_FusedMatMul" not in types(step)
 
@@ -173,7 +174,7 @@ def test_convolution_with_bias_and_relu():
     x = tf.placeholder(tf.float32, [2, 5, 6, 3])
     w, b = tf.placeholder(tf.float32, [3, 3, 3, 4]), tf.placeholder(tf.float32, [4])
     y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"), b))
-    step = prune([x, w, b], [y], [])
+    step = functionalize(prune([x, w, b], [y], []))
     fuse(step)
     assert "_FusedConv2D" in types(step) and "Relu" not in types(step)
     rng = np.random.default_rng(0)
@@ -205,8 +206,9 @@ def test_pooling_keeps_indices_for_its_gradient():
     x = tf.placeholder(tf.float32, [2, 4, 6, 3])
     y = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
     (grad,) = tf.gradients(y, x)
-    step = prune([x], [y, grad], [])
+    step = functionalize(prune([x], [y, grad], []))
     fuse(step)
+    simplify_pooling(step)
     assert "_MaxPoolIndexed" in types(step) and "_MaxPoolIndexedGrad" in types(step)
     assert "MaxPool" not in types(step) and "MaxPoolGrad" not in types(step)
     same_numbers([y, grad], {x: np.random.default_rng(0).normal(size=(2, 4, 6, 3))})
@@ -216,8 +218,9 @@ def test_the_gradient_of_a_pooled_relu_is_clipped_at_the_pooled_size():
     x = tf.placeholder(tf.float32, [2, 4, 6, 3])
     y = tf.nn.max_pool(tf.nn.relu(x), [1, 3, 3, 1], [1, 2, 2, 1], "SAME")
     (grad,) = tf.gradients(tf.square(y), x)
-    step = prune([x], [grad], [])
+    step = functionalize(prune([x], [grad], []))
     fuse(step)
+    simplify_pooling(step)
     (clip,) = [node for node in step.nodes if node.type == "ReluGrad"]
     assert clip.shapes[0] == (2, 2, 3, 3)
     same_numbers([grad], {x: np.random.default_rng(0).normal(size=(2, 4, 6, 3))})
@@ -229,8 +232,9 @@ def test_pooling_comes_before_clipping():
     relu = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"), b))
     y = tf.nn.max_pool(relu, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
     grads = tf.gradients(tf.square(y), [x, w, b])
-    step = prune([x, w, b], [y, *grads], [])
+    step = functionalize(prune([x, w, b], [y, *grads], []))
     fuse(step)
+    simplify_pooling(step)
     (clip,) = [node for node in step.nodes if node.type == "Relu"]
     assert clip.shapes[0] == (2, 2, 3, 4) and clip.inputs[0][0].type == "_MaxPoolIndexed"
     rng = np.random.default_rng(0)
@@ -239,8 +243,9 @@ def test_pooling_comes_before_clipping():
     feeds[x][0, 1, 1, 0] = np.nan
     same_numbers([y], feeds, 1e-5)
     # A relu that somebody else needs stays where it is.
-    step = prune([x, w, b], [y, relu], [])
+    step = functionalize(prune([x, w, b], [y, relu], []))
     fuse(step)
+    simplify_pooling(step)
     assert "Relu" not in types(step)
 
 
@@ -249,8 +254,9 @@ def test_the_gradient_of_a_bias_is_summed_at_the_pooled_size(window):
     x, b = tf.placeholder(tf.float32, [2, 4, 6, 3]), tf.placeholder(tf.float32, [3])
     y = tf.nn.max_pool(tf.nn.bias_add(x, b), [1, window, window, 1], [1, 2, 2, 1], "SAME")
     grads = tf.gradients(tf.square(y), [x, b])
-    step = prune([x, b], grads, [])
+    step = functionalize(prune([x, b], grads, []))
     fuse(step)
+    simplify_pooling(step)
     (sum,) = [node for node in step.nodes if node.type == "BiasAddGrad"]
     assert sum.inputs[0][0].shapes[0] == (2, 2, 3, 3)
     rng = np.random.default_rng(0)
@@ -267,8 +273,9 @@ def test_a_bias_along_a_pooled_dimension_stays_before_the_pool():
     feeds = {x: rng.normal(size=(1, 4, 2, 4)), b: rng.normal(size=4)}
     same_numbers([across, other, gradient], feeds, 1e-5)
     for y in (across, other):
-        step = prune([x, b], [y], [])
+        step = functionalize(prune([x, b], [y], []))
         fuse(step)
+        simplify_pooling(step)
         pool_before_bias(step)
         assert step.fetches[0][0].type == "MaxPool"
 
@@ -282,8 +289,9 @@ def test_pooling_comes_before_a_bias(fused, data_format):
     x, w, b = (tf.constant(rng.normal(size=size), tf.float32) for size in ((2, 4, 4, 4), (3, 3, 4, 4), (4,)))
     y = tf.nn.bias_add(tf.nn.conv2d(x, w, strides, padding, data_format=data_format), b, data_format=data_format)
     y = tf.nn.max_pool(tf.nn.relu(y) if fused else y, window, window, padding, data_format=data_format)
-    step = prune([], [y], [])
+    step = functionalize(prune([], [y], []))
     fuse(step)
+    simplify_pooling(step)
     with tf.Session() as session:
         expected = session.run(y)
         pool_before_bias(step)
@@ -306,7 +314,7 @@ def test_updates_of_one_optimizer_become_one(optimizer, group):
     w, b = tf.get_variable("w", [3, 2], initializer=tf.ones_initializer()), tf.Variable([0.5, 0.25])
     loss = tf.reduce_sum(tf.square(tf.matmul(x, w) + b))
     train = optimizer().minimize(loss)
-    step = prune([x], [], [train])
+    step = functionalize(prune([x], [], [train]))
     optimize(step, GraphOptions(), lambda node: evaluate(node, HOST))
     assert types(step).count(group) == 1
     feeds = {x: np.random.default_rng(0).normal(size=(4, 3))}

@@ -9,6 +9,7 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU, costs_of, group_named, problem_of
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel, Link, Speed, signature
 from thalweg._src.place.placers import decide
@@ -20,7 +21,7 @@ SIZES = Sizes(unknown=7)
 
 
 def node_of(tensor, feeds=()):
-    return next(node for node in prune(list(feeds), [tensor], []).nodes if node.name == tensor.op.name)
+    return next(node for node in functionalize(prune(list(feeds), [tensor], [])).nodes if node.name == tensor.op.name)
 
 
 def some(*shape):

@@ -4,6 +4,7 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.place.place import place
 
@@ -11,7 +12,7 @@ ALL = [*CPU[:2], *GPU]
 
 
 def refused(fetches, types=lambda node: {"CPU", "GPU"}, devices=ALL, changed=None, soft=False):
-    step = prune([], fetches, [])
+    step = functionalize(prune([], fetches, []))
     for node in step.nodes:
         for name, value in (changed or {}).get(node.name, {}).items():
             if name == "with":

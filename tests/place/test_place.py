@@ -3,6 +3,7 @@
 import pytest
 
 import thalweg as tf
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.place.place import place
 
@@ -23,7 +24,7 @@ def host_only(*types):
 
 def placed(fetches, feeds=(), devices=ALL, types=anywhere, soft=False, targets=()):
     """Returns {node name: short device name} and the placement itself."""
-    step = prune(list(feeds), list(fetches), list(targets))
+    step = functionalize(prune(list(feeds), list(fetches), list(targets)))
     placement = place(step, devices, types, soft)
     assert set(placement.devices) == set(step.nodes)
     return {node.name: device.rpartition("device:")[2] for node, device in placement.devices.items()}, placement
@@ -100,7 +101,7 @@ def test_a_request_anywhere_in_a_group_counts_for_all():
     b = tf.cos(a, name="b")
     with tf.device("/gpu:1"):
         c = tf.tan(a, name="c")
-    step = prune([], [b, c], [])
+    step = functionalize(prune([], [b, c], []))
     by_name = {node.name: node for node in step.nodes}
     for name, other in (("b", "a"), ("c", "b")):
         by_name[name].attrs = {**by_name[name].attrs, "_class": [f"loc:@{other}"]}
@@ -125,7 +126,7 @@ def test_partial_requests_of_a_group_are_merged():
         a = tf.sin(tf.random_uniform([2]), name="a")
     with tf.device("/cpu:1"), tf.colocate_with(a.op, ignore_existing=True):
         b = tf.cos(a, name="b")
-    step = prune([], [b], [])
+    step = functionalize(prune([], [b], []))
     b_node = next(node for node in step.nodes if node.name == "b")
     b_node.device = "/device:CPU:1"
     devices = place(step, ALL, anywhere, False).devices
@@ -138,7 +139,7 @@ def test_a_contradiction_in_a_group():
     b = tf.cos(a, name="b")
 
     def contradicting():
-        step = prune([], [b], [])
+        step = functionalize(prune([], [b], []))
         node = next(node for node in step.nodes if node.name == "b")
         node.device, node.attrs = "/device:CPU:1", {**node.attrs, "_class": ["loc:@a"]}
         return step

@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU, anywhere, chain, costs_of, group_named, layered, optimum, problem_of
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel, Speed
@@ -140,7 +141,7 @@ def random_problems(draw):
         fetches, feeds, times = layered(rng, layers, width)
         costs = costs_of(times, latency=float(rng.choice([0.01, 0.5, 3.0])), kinds=("CPU", "GPU"))
     operations = [op for op in graph.get_operations() if op.name in times]
-    step = prune(feeds, fetches, [])
+    step = functionalize(prune(feeds, fetches, []))
     nodes = {node.name: node for node in step.nodes}
     for op in operations:
         node = nodes.get(op.name)
@@ -263,7 +264,7 @@ def test_a_variable_and_its_update_stay_together():
     x = tf.placeholder(tf.float32, [4, 8], name="x")
     y = tf.layers.dense(tf.layers.dense(x, 8, name="one"), 8, name="two")
     train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(y))
-    step = prune([x], [], [train])
+    step = functionalize(prune([x], [], [train]))
     optimize(step, tf.GraphOptions(), lambda node: None)
     assert [node.attrs["N"] for node in step.nodes if node.type == "_ApplyMomentumGroup"] == [4]
     placement = place(step, CPU[:2], anywhere, False, "round_robin")
@@ -274,7 +275,7 @@ def test_a_variable_and_its_update_stay_together():
             if producer.type == "VarHandleOp":
                 assert placement.devices[producer] == placement.devices[node]
     assert set(placement.devices) == set(step.nodes)
-    step = prune([x], [], [train])
+    step = functionalize(prune([x], [], [train]))
     optimize(step, tf.GraphOptions(), lambda node: None)
     names = {node.name for node in step.nodes}
     place(step, CPU[:2], anywhere, False, "single")
@@ -338,17 +339,17 @@ def test_state_stays_where_the_first_step_put_it():
     v = tf.get_variable("v", [4])
     noise = tf.random_uniform([4], seed=1, name="noise")
     devices = [CPU[0], *GPU]
-    step = prune([], [], [v.initializer])
+    step = functionalize(prune([], [], [v.initializer]))
     place(step, devices, anywhere, False, "round_robin", state_devices=state_devices)
     assert state_devices["v"] == GPU[0]  # where all steps look for it first
-    step = prune([], [tf.sin(noise + v, name="y")], [])
+    step = functionalize(prune([], [tf.sin(noise + v, name="y")], []))
     place(step, devices, anywhere, False, "round_robin", state_devices=state_devices)
     (random,) = [node.name for node in step.nodes if node.type == "RandomUniform"]
     first = state_devices[random]
     for _ in range(2):
-        step = prune([], [tf.cos(tf.sin(noise)), noise], [])
+        step = functionalize(prune([], [tf.cos(tf.sin(noise)), noise], []))
         placement = place(step, devices[::-1], anywhere, False, "round_robin", state_devices=state_devices)
         assert {d for n, d in placement.devices.items() if n.name == random} == {first}
-    step = prune([], [v.read_value()], [])
+    step = functionalize(prune([], [v.read_value()], []))
     again = place(step, devices[::-1], anywhere, False, "round_robin", state_devices=state_devices)
     assert again.devices[step.nodes[0]] == GPU[0]

@@ -10,6 +10,7 @@ import pytest
 
 import thalweg as tf
 from thalweg._src.execute.program import Program
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.resources import step as step_module
 from thalweg._src.resources.containers import Containers
@@ -329,7 +330,7 @@ def test_a_step_that_was_cancelled_before_it_began(single):
     """Closing may come between the two; nobody would wake a step that waits after that."""
     devices = local_devices(tf.ConfigProto(), Containers())
     y = tf.sin(tf.random_uniform([]))
-    executable = Executable([Program(prune([], [y], []), devices[0])], 1, "")
+    executable = Executable([Program(functionalize(prune([], [y], [])), devices[0])], 1, "")
     if not single:
         executable._single = None
     step = Step()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.execute.test_recorded import RECORDS, record
+from tests.execute.test_cuda_graph import RECORDS, record
 from thalweg._src.observe.timeline import Timeline
 from thalweg._src.resources.accelerators import Accelerator
 from thalweg._src.session.measured_costs import learn_costs

@@ -9,7 +9,7 @@ import numpy as np
 from tests.valid_calls.values import Call, X, ints, texts
 
 # Written by TensorFlow 2.21: "a" float32 [2, 3], "b" in two slices of [4, 2], "c" strings.
-WRITTEN = Path(__file__).parent.parent / "data" / "checkpoint" / "model"
+WRITTEN = Path(__file__).parent.parent / "fixtures" / "checkpoint" / "model"
 
 
 def _one(text: str) -> np.ndarray:

@@ -1,9 +1,8 @@
-"""Options of sessions and steps, and what a step reports; they read and write like protocol messages."""
+"""Configuration messages (ConfigProto, RunOptions) and step statistics (RunMetadata), with protobuf's semantics."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from thalweg._src.export import export
 from thalweg._src.messages import Choice, Message, Repeated, message
@@ -20,11 +19,11 @@ class ThreadPoolOptionProto(Message):
 @export("GPUOptions")
 @message
 class GPUOptions(Message):
-    """Says how a process uses its GPUs."""
+    """Options for how a process uses its GPUs."""
 
     @message
     class Experimental(Message):
-        """Holds GPU options that may change."""
+        """Holds experimental GPU options."""
 
         @message
         class VirtualDevices(Message):
@@ -56,16 +55,16 @@ class GPUOptions(Message):
 @export("OptimizerOptions")
 @message
 class OptimizerOptions(Message):
-    """Says which rewrites the optimizer makes."""
+    """Options for which graph rewrites run."""
 
     class Level(Choice):
-        """Is a set of rewrites: none, or the default ones."""
+        """The set of rewrites to apply: none, or the default ones."""
 
         L1 = 0
         L0 = -1
 
     class GlobalJitLevel(Choice):
-        """Says how eagerly clusters are compiled."""
+        """How eagerly fusion clusters are compiled."""
 
         DEFAULT = 0
         OFF = -1
@@ -90,10 +89,10 @@ class OptimizerOptions(Message):
 
 @message
 class RewriterConfig(Message):
-    """Switches single rewrites on and off."""
+    """Switches individual rewrites on and off."""
 
     class Toggle(Choice):
-        """Is the state of one rewrite."""
+        """The state of one rewrite."""
 
         DEFAULT = 0
         ON = 1
@@ -101,14 +100,14 @@ class RewriterConfig(Message):
         AGGRESSIVE = 3
 
     class NumIterationsType(Choice):
-        """Says how often the rewrites are repeated."""
+        """The number of times that the rewrites are repeated."""
 
         DEFAULT_NUM_ITERS = 0
         ONE = 1
         TWO = 2
 
     class MemOptType(Choice):
-        """Says how memory is saved."""
+        """The strategy that reduces memory use."""
 
         DEFAULT_MEM_OPT = 0
         NO_MEM_OPT = 1
@@ -160,7 +159,7 @@ class RewriterConfig(Message):
 @export("GraphOptions")
 @message
 class GraphOptions(Message):
-    """Says how a graph becomes a program."""
+    """Options for how a graph is rewritten and compiled."""
 
     enable_recv_scheduling: bool
     optimizer_options: OptimizerOptions
@@ -175,7 +174,7 @@ class GraphOptions(Message):
 
 @message
 class RPCOptions(Message):
-    """Says how tasks talk to each other."""
+    """Configures the communication between tasks."""
 
     use_rpc_for_inprocess_master: bool
     compression_algorithm: str
@@ -187,11 +186,11 @@ class RPCOptions(Message):
 @export("ConfigProto")
 @message
 class ConfigProto(Message):
-    """Holds the options of a session."""
+    """The options of a session."""
 
     @message
     class Experimental(Message):
-        """Holds session options that may change."""
+        """Holds experimental session options."""
 
         collective_group_leader: str
         executor_type: str
@@ -204,9 +203,10 @@ class ConfigProto(Message):
         share_cluster_devices_in_session: bool
         optimize_for_static_graph: bool
         host_swap_limit_in_mb: int
-        placer: str  # who chooses devices, and the file of costs that it reckons with
+        lint_passes: bool  # check the graph of a step after every pass
+        placer: str  # the placer, and the file of measured costs that it uses
         cost_model: str
-        memory_limit_in_mb: dict[str, float]  # what a device may hold, by its name
+        memory_limit_in_mb: dict[str, float]  # limit per device name
 
     device_count: dict[str, int]
     intra_op_parallelism_threads: int
@@ -227,7 +227,7 @@ class ConfigProto(Message):
 
 @message
 class DebugTensorWatch(Message):
-    """Names an output that the debugger watches."""
+    """An output that the debugger watches."""
 
     node_name: str
     output_slot: int
@@ -238,7 +238,7 @@ class DebugTensorWatch(Message):
 
 @message
 class DebugOptions(Message):
-    """Says what the debugger watches in a step."""
+    """Lists what the debugger watches in a step."""
 
     debug_tensor_watch_opts: Repeated[DebugTensorWatch]
     global_step: int
@@ -248,10 +248,10 @@ class DebugOptions(Message):
 @export("RunOptions")
 @message
 class RunOptions(Message):
-    """Holds the options of one step."""
+    """The options of one step."""
 
     class TraceLevel(Choice):
-        """Says how much of a step is recorded."""
+        """How much of a step is traced."""
 
         NO_TRACE = 0
         SOFTWARE_TRACE = 1
@@ -260,7 +260,7 @@ class RunOptions(Message):
 
     @message
     class Experimental(Message):
-        """Holds step options that may change."""
+        """Holds experimental step options."""
 
         collective_graph_key: int
         use_run_handler_pool: bool
@@ -310,7 +310,7 @@ class NodeOutput(Message):
 
 @message
 class AllocatorMemoryUsed(Message):
-    """Counts the memory that a node took from one allocator."""
+    """Counts the memory that a node allocated from one allocator."""
 
     allocator_name: str
     total_bytes: int
@@ -321,7 +321,7 @@ class AllocatorMemoryUsed(Message):
 
 @message
 class MemoryStats(Message):
-    """Counts the memory that a node uses beside its outputs."""
+    """Counts the memory that a node uses besides its outputs."""
 
     temp_memory_size: int
     persistent_memory_size: int
@@ -330,7 +330,7 @@ class MemoryStats(Message):
 
 @message
 class NodeExecStats(Message):
-    """Records one execution of a node; times that end in `rel` count from `all_start`."""
+    """One execution of a node; times whose names contain `rel` are relative to `all_start`."""
 
     node_name: str
     all_start_micros: int
@@ -353,7 +353,7 @@ class NodeExecStats(Message):
 
 @message
 class DeviceStepStats(Message):
-    """Records what one device executed in a step."""
+    """The executions of nodes on one device in a step."""
 
     device: str
     node_stats: Repeated[NodeExecStats]
@@ -362,22 +362,22 @@ class DeviceStepStats(Message):
 
 @message
 class StepStats(Message):
-    """Records a step, device by device."""
+    """Records the execution of a step, device by device."""
 
     dev_stats: Repeated[DeviceStepStats]
 
 
 @message
 class CostGraphDef(Message):
-    """Is the graph of a step with the cost of each node."""
+    """The graph of a step with the cost of each node."""
 
     @message
     class Node(Message):
-        """Holds the cost of one node."""
+        """The cost of one node."""
 
         @message
         class InputInfo(Message):
-            """Names the output that an input comes from."""
+            """The output that an input comes from."""
 
             preceding_node: int
             preceding_port: int
@@ -407,7 +407,7 @@ class CostGraphDef(Message):
 
     @message
     class AggregatedCost(Message):
-        """Is a cost of the whole graph, such as the most memory that one device holds."""
+        """A cost of the whole graph, such as the peak memory of a device."""
 
         cost: float
         dimension: str
@@ -419,17 +419,8 @@ class CostGraphDef(Message):
 @export("RunMetadata")
 @message
 class RunMetadata(Message):
-    """Receives what a step reports; partition_graphs are GraphDefs."""
+    """Receives the statistics of a step; partition_graphs are GraphDefs."""
 
     step_stats: StepStats
     cost_graph: CostGraphDef
     partition_graphs: Repeated[Any]
-
-
-if not TYPE_CHECKING:  # a checker knows the messages above, and would take this to mean that any name exists
-
-    def __getattr__(name: str) -> Any:
-        """Finds the functions that the public namespace tf.config has; the messages are no part of it."""
-        if name.startswith("_"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module("thalweg._src.api.config"), name)

@@ -1,4 +1,4 @@
-"""Device names: `/job:ps/replica:0/task:1/device:GPU:0`, whole or in part."""
+"""Device names: full or partial specifications such as `/job:ps/replica:0/task:1/device:GPU:0`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from thalweg._src.export import export
 
 _Fields: TypeAlias = tuple[str | None, int | None, int | None, str | None, int | None]
 
-_SHORT_TYPES = frozenset(("CPU", "GPU", "TPU", "MPS", "XPU"))  # those that may be written without "device:"
+_SHORT_TYPES = frozenset(("CPU", "GPU", "TPU", "MPS", "XPU"))  # device types that may be written without "device:"
 
 
 @export("DeviceSpec")
 class DeviceSpec:
-    """Is a device name taken apart; a field that is None is left open."""
+    """A parsed device name; a field that is None is unspecified."""
 
     __slots__ = ("device_index", "device_type", "job", "replica", "task")
 
@@ -46,28 +46,28 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """Makes a spec from a name such as `/job:worker/cpu:0`."""
+        """Returns the spec of a name such as `/job:worker/cpu:0`."""
         return cls(*_parse(spec))
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """Replaces all fields by those of a name, and gives this spec."""
+        """Replaces all fields by those of a name, and returns this spec."""
         return self._assign(_parse(spec))
 
     def merge_from(self, dev: DeviceSpec) -> None:
-        """Takes over the fields that `dev` names."""
+        """Overwrites this spec's fields with those that `dev` specifies."""
         self._assign(_merge(self._fields(), dev._fields()))
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """Makes a spec with the fields that `dev` names and this one's for the rest."""
+        """Returns a spec with the fields that `dev` specifies and this one's for the rest."""
         return type(self)(*_merge(self._fields(), dev._fields()))
 
     def replace(self, **fields: Any) -> DeviceSpec:
-        """Makes a spec with some fields changed."""
+        """Returns a spec with some fields changed."""
         current = dict(zip(("job", "replica", "task", "device_type", "device_index"), self._fields()))
         return type(self)(**(current | fields))
 
     def to_string(self) -> str:
-        """Writes the canonical name."""
+        """Returns the canonical name."""
         return _format(self._fields())
 
     def _fields(self) -> _Fields:
@@ -88,7 +88,7 @@ class DeviceSpec:
 
 
 def canonical_name(device: DeviceSpec | str | None) -> str:
-    """Writes a device name in full words and upper-case type, the empty string for none."""
+    """Returns the canonical form of a device name; that of None is the empty string."""
     if device is None:
         return ""
     return device.to_string() if isinstance(device, DeviceSpec) else _canonical(device)
@@ -96,19 +96,19 @@ def canonical_name(device: DeviceSpec | str | None) -> str:
 
 @lru_cache(maxsize=4096)
 def merge_devices(outer: str, inner: str) -> str:
-    """Combines the names of two nested device scopes: the inner wins, field by field."""
+    """Merges the names of two nested device scopes: the inner scope's fields take precedence."""
     return _format(_merge(_parse(outer), _parse(inner)))
 
 
 def merge_device(spec: DeviceSpec | str | None) -> Callable[[Any], str]:
-    """Makes a device function that fills the fields an operation's device leaves open."""
+    """Returns a device function that fills in the fields that an operation's device leaves unspecified."""
     outer = canonical_name(spec)
     return lambda op: merge_devices(outer, op.device or "")
 
 
 @lru_cache(maxsize=4096)
 def matches(pattern: str, name: str) -> bool:
-    """Returns whether a device has every field that the pattern names."""
+    """Returns whether a device has every field that the pattern specifies."""
     return all(want is None or want == have for want, have in zip(_parse(pattern), _parse(name)))
 
 
@@ -136,7 +136,7 @@ def _parse(text: str) -> _Fields:
             case [kind] if kind.upper() in _SHORT_TYPES:
                 device_type, device_index = _only(device_type, kind, text), None
             case _:
-                raise _invalid(text, f"unknown part {part!r}")
+                raise _invalid(text, f"unknown component {part!r}")
     return job, replica, task, device_type, device_index
 
 
@@ -144,7 +144,7 @@ def _number(text: str, name: str) -> int | None:
     if text == "*":
         return None
     if not text.isdecimal():
-        raise _invalid(name, f"{text!r} is neither a number nor *")
+        raise _invalid(name, f"{text!r} is neither an integer nor *")
     return int(text)
 
 
@@ -157,7 +157,7 @@ def _only(previous: str | None, kind: str, name: str) -> str | None:
 def _invalid(name: str, why: str) -> ValueError:
     return ValueError(
         f"Invalid device name {name!r}: {why}. "
-        "expected '/job:worker/replica:0/task:1/device:GPU:0' or parts of it, such as '/cpu:0'"
+        "expected '/job:worker/replica:0/task:1/device:GPU:0' or components of it, such as '/cpu:0'"
     )
 
 

@@ -1,4 +1,4 @@
-"""Element types of tensors, one object a type."""
+"""Element types of tensors (DType)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from thalweg._src.export import export, export_constants
 
-_REF_OFFSET = 100  # the enum of a reference type is that of its base plus this
+_REF_OFFSET = 100  # offset between the enum of a type and that of its reference type
 
 _BY_ENUM: dict[int, DType] = {}
 
 
 @export("DType", "dtypes.DType")
 class DType:
-    """Is the type of a tensor's elements; there is one object for each type."""
+    """The element type of a tensor; one object for each type."""
 
     __slots__ = (
         "_as_ref",
@@ -37,7 +37,7 @@ class DType:
         "size",
     )
 
-    # Facts are stored, not computed: graph building reads them a few times for each node.
+    # Properties are precomputed: graph construction reads them several times per node.
     name: str
     as_datatype_enum: int
     base_dtype: DType
@@ -55,21 +55,21 @@ class DType:
     _numpy: Any
 
     def __new__(cls, type_enum: int) -> DType:
-        """Gives the one type with this number."""
+        """Returns the one instance with this enum value."""
         try:
             return _BY_ENUM[int(type_enum)]
         except KeyError:
-            raise TypeError(f"{type_enum} is not the number of a data type.") from None
+            raise TypeError(f"{type_enum} is not the enum value of a data type.") from None
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"A DType cannot be changed: {self.name}.{name}.")
+        raise AttributeError(f"A DType is immutable: {self.name}.{name}.")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"A DType cannot be changed: {self.name}.{name}.")
+        raise AttributeError(f"A DType is immutable: {self.name}.{name}.")
 
     @property
     def as_numpy_dtype(self) -> Any:
-        """Is the NumPy type that holds such elements."""
+        """The NumPy type that represents such elements."""
         if self._numpy is not None:
             return self._numpy
         if self.base_dtype is bfloat16:
@@ -78,12 +78,12 @@ class DType:
 
     @property
     def min(self) -> Any:
-        """Is the least value that can be represented."""
+        """The smallest finite value that can be represented."""
         return self._extreme("min")
 
     @property
     def max(self) -> Any:
-        """Is the greatest value that can be represented."""
+        """The largest finite value that can be represented."""
         return self._extreme("max")
 
     def _extreme(self, which: str) -> Any:
@@ -97,7 +97,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[int, Any]:
-        """Is the range of intensities of an image stored in this type."""
+        """The range of intensities of an image stored in this type."""
         if self.is_integer:
             return 0, self.max
         if self.is_bool:
@@ -107,7 +107,7 @@ class DType:
         raise ValueError(f"{self.name} has no limits.")
 
     def is_compatible_with(self, other: Any) -> builtins.bool:
-        """Returns whether a value of `other` can be used where this type is asked for."""
+        """Returns whether a value of `other` can be used where this type is expected."""
         other = as_dtype(other)
         return self is other or self is other.base_dtype
 
@@ -121,7 +121,7 @@ class DType:
         except TypeError:
             return False
 
-    __hash__ = object.__hash__  # each type exists once, and look-ups in sets of types are frequent
+    __hash__ = object.__hash__  # types are singletons, so identity decides; look-ups in sets of types are frequent
 
     def __int__(self) -> int:
         return self.as_datatype_enum
@@ -140,7 +140,7 @@ def _ml_dtypes(name: str) -> Any:
     try:
         import ml_dtypes
     except ImportError as error:
-        raise ImportError(f"NumPy arrays of {name} need the package ml_dtypes: pip install ml_dtypes") from error
+        raise ImportError(f"NumPy arrays of {name} require the package ml_dtypes: pip install ml_dtypes") from error
     return ml_dtypes
 
 
@@ -227,7 +227,7 @@ _BY_TYPE: dict[type, DType] = {
     np.bytes_: string,
 }
 _BY_STRUCTURE = {dtype._numpy: dtype for dtype in QUANTIZED}
-# Platforms name one C type twice (long, long long); kind and size say which type it is.
+# Platforms name one C type twice (long, long long); NumPy's kind and item size identify the type.
 _BY_LAYOUT = {
     (np.dtype(dtype._numpy).kind, dtype.size): dtype for dtype in NUMERIC | {bool} if dtype._numpy is not None
 }
@@ -235,7 +235,7 @@ _BY_LAYOUT = {
 
 @export("as_dtype", "dtypes.as_dtype")
 def as_dtype(type_value: Any) -> DType:
-    """Converts a name, number, NumPy type, Python type, or anything with a `dtype`, to a DType."""
+    """Converts a name, enum value, NumPy type, Python type, or any object with a `dtype`, to a DType."""
     if type(type_value) is DType:
         return type_value
     found: DType | None = None

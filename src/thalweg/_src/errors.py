@@ -1,4 +1,4 @@
-"""The exceptions of graph building and execution, and the layout of their messages."""
+"""Exceptions of graph construction and execution, and the formatting of their messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNAUTHENTICATED = 16
 
 @export("OpError", "errors.OpError")
 class OpError(Exception):
-    """Reports that an operation failed while a step ran."""
+    """The base class of errors that an operation raises while a step runs."""
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
         super().__init__(node_def, op, message, error_code)
@@ -40,7 +40,7 @@ class OpError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The operation stays behind: it holds its whole graph, which no other process shares.
+        # The operation is not pickled: it refers to its whole graph, which other processes do not have.
         return type(self), (self.node_def, None, self.message, self.error_code), self._additions()
 
     def _additions(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class OpError(Exception):
 
 
 class _CodedError(OpError):
-    """Fixes the code, so that subclasses are made from node, operation and message alone."""
+    """Fixes the error code, so that subclasses are constructed from node, operation and message alone."""
 
     code: ClassVar[int]
 
@@ -61,119 +61,119 @@ class _CodedError(OpError):
 
 @export("errors.CancelledError")
 class CancelledError(_CodedError):
-    """Says that the step or operation was cancelled."""
+    """The step or operation was cancelled."""
 
     code = CANCELLED
 
 
 @export("errors.UnknownError")
 class UnknownError(_CodedError):
-    """Says that the cause has no better class."""
+    """An error without a more specific class."""
 
     code = UNKNOWN
 
 
 @export("errors.InvalidArgumentError")
 class InvalidArgumentError(_CodedError):
-    """Says that an operation received an argument it cannot accept."""
+    """An operation received an invalid argument."""
 
     code = INVALID_ARGUMENT
 
 
 @export("errors.DeadlineExceededError")
 class DeadlineExceededError(_CodedError):
-    """Says that the time allowed was over first."""
+    """The time limit was exceeded."""
 
     code = DEADLINE_EXCEEDED
 
 
 @export("errors.NotFoundError")
 class NotFoundError(_CodedError):
-    """Says that a file, node, device or resource does not exist."""
+    """A file, node, device or resource does not exist."""
 
     code = NOT_FOUND
 
 
 @export("errors.AlreadyExistsError")
 class AlreadyExistsError(_CodedError):
-    """Says that what was to be created is there already."""
+    """The entity to create exists already."""
 
     code = ALREADY_EXISTS
 
 
 @export("errors.PermissionDeniedError")
 class PermissionDeniedError(_CodedError):
-    """Says that the caller is known but not allowed to do this."""
+    """The caller has no permission for the operation."""
 
     code = PERMISSION_DENIED
 
 
 @export("errors.ResourceExhaustedError")
 class ResourceExhaustedError(_CodedError):
-    """Says that memory, disk or a quota is used up."""
+    """Memory, disk space or a quota is exhausted."""
 
     code = RESOURCE_EXHAUSTED
 
 
 @export("errors.FailedPreconditionError")
 class FailedPreconditionError(_CodedError):
-    """Says that the system is not in the state needed, as with a variable read before it is initialized."""
+    """The system is not in the required state, for instance a variable is not initialized."""
 
     code = FAILED_PRECONDITION
 
 
 @export("errors.AbortedError")
 class AbortedError(_CodedError):
-    """Says that something concurrent made the operation give up."""
+    """The operation was aborted, usually because of a conflict with a concurrent one."""
 
     code = ABORTED
 
 
 @export("errors.OutOfRangeError")
 class OutOfRangeError(_CodedError):
-    """Says that input has ended, or an index lies beyond it."""
+    """The input has ended, or an index is out of range."""
 
     code = OUT_OF_RANGE
 
 
 @export("errors.UnimplementedError")
 class UnimplementedError(_CodedError):
-    """Says that no kernel does this."""
+    """The operation has no implementation for these arguments."""
 
     code = UNIMPLEMENTED
 
 
 @export("errors.InternalError")
 class InternalError(_CodedError):
-    """Says that Thalweg broke one of its own rules."""
+    """An invariant of the system does not hold."""
 
     code = INTERNAL
 
 
 @export("errors.UnavailableError")
 class UnavailableError(_CodedError):
-    """Says that a task cannot be reached now and may be later."""
+    """A task cannot be reached at the moment."""
 
     code = UNAVAILABLE
 
 
 @export("errors.DataLossError")
 class DataLossError(_CodedError):
-    """Says that stored data is damaged or missing."""
+    """Stored data is corrupt or incomplete."""
 
     code = DATA_LOSS
 
 
 @export("errors.UnauthenticatedError")
 class UnauthenticatedError(_CodedError):
-    """Says that the caller did not prove who it is."""
+    """The caller has no valid credentials."""
 
     code = UNAUTHENTICATED
 
 
 @export("errors.ShapeError")
 class ShapeError(ValueError):
-    """Reports shapes that do not fit, before it is known which node they belong to."""
+    """Raised when shapes are incompatible, before the node they belong to is known."""
 
     def __init__(self, what: str, expected: str | None = None, hint: str | None = None) -> None:
         super().__init__(what, expected, hint)
@@ -190,19 +190,19 @@ _TYPES = {cls.code: cls for cls in _CodedError.__subclasses__()}
 
 @export("errors.exception_type_from_error_code")
 def exception_type_from_error_code(error_code: int) -> type[_CodedError]:
-    """Gives the exception class of a code."""
+    """Returns the exception class of a code."""
     return _TYPES[error_code]
 
 
 @export("errors.error_code_from_exception_type")
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """Gives the code of an exception class, UNKNOWN for one that has none."""
+    """Returns the code of an exception class, UNKNOWN if it has none."""
     return cls.code if issubclass(cls, _CodedError) else UNKNOWN
 
 
 @export("errors.Status")
 class Status:
-    """Is what a call into a library reports: a code, OK at first, and a message."""
+    """A status code and message, OK by default."""
 
     def __init__(self) -> None:
         self.code = OK
@@ -211,7 +211,7 @@ class Status:
 
 @export("errors.raise_exception_on_not_ok_status")
 class raise_exception_on_not_ok_status:
-    """Gives a status to fill in, and raises the exception of its code when the block ends."""
+    """Context manager: yields a Status and raises the exception of its code at the end."""
 
     def __enter__(self) -> Status:
         self.status = Status()
@@ -230,13 +230,13 @@ def describe(
     hint: str | None = None,
     made_at: str | None = None,
 ) -> str:
-    """Lays out an error: what is wrong, then a line for each fact that is known."""
+    """Formats an error: what is wrong, then one line per known fact."""
     facts = {"expected": expected, "received": received, "hint": hint, "made at": made_at}
     return "\n".join([what, *(f"  {key}: {fact}" for key, fact in facts.items() if fact is not None)])
 
 
-def in_units(count: float) -> str:
-    """Returns a number of bytes for people."""
+def format_bytes(count: float) -> str:
+    """Returns a human-readable byte count."""
     for unit in ("B", "KB", "MB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

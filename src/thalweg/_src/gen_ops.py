@@ -217,7 +217,7 @@ from thalweg._src.graph.types import DTypeLike, ShapeLike, TensorLike
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse cosine.
+    """Computes the inverse cosine of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -227,7 +227,7 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse hyperbolic cosine.
+    """Computes the inverse hyperbolic cosine of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -237,7 +237,7 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def approx_top_k(input: TensorLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95, is_max_k: bool = True, reduction_input_size_override: int = -1, aggregate_to_topk: bool = True, name: str | None = None) -> Any:
-    """The k largest or smallest entries along a dimension, exact here whatever recall is asked for.
+    """Returns the k largest or smallest entries along a dimension; exact, whatever the requested recall.
 
     Args:
         input: The input tensor.
@@ -253,7 +253,7 @@ def approx_top_k(input: TensorLike, k: int, reduction_dimension: int = -1, recal
 
 
 def arg_max(input: TensorLike, dimension: TensorLike, output_type: DTypeLike = dtypes.int64, name: str | None = None) -> Tensor:
-    """The index of the greatest element along an axis, of the first among equals.
+    """Returns the index of the maximum along an axis, the first among equals.
 
     Args:
         input: The input tensor.
@@ -265,7 +265,7 @@ def arg_max(input: TensorLike, dimension: TensorLike, output_type: DTypeLike = d
 
 
 def arg_min(input: TensorLike, dimension: TensorLike, output_type: DTypeLike = dtypes.int64, name: str | None = None) -> Tensor:
-    """The index of the least element along an axis, of the first among equals.
+    """Returns the index of the minimum along an axis, the first among equals.
 
     Args:
         input: The input tensor.
@@ -277,7 +277,7 @@ def arg_min(input: TensorLike, dimension: TensorLike, output_type: DTypeLike = d
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse sine.
+    """Computes the inverse sine of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -287,7 +287,7 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse hyperbolic sine.
+    """Computes the inverse hyperbolic sine of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -297,7 +297,7 @@ def asinh(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse tangent.
+    """Computes the inverse tangent of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -307,7 +307,7 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle of the point x, y.
+    """Computes the angle of the point (x, y), element-wise.
 
     Args:
         y: The ordinates.
@@ -318,7 +318,7 @@ def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse hyperbolic tangent.
+    """Computes the inverse hyperbolic tangent of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -328,7 +328,7 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def batch_to_space_nd(input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None) -> Tensor:
-    """Examples joined to blocks of a larger space, which is then cropped.
+    """Moves batch entries to spatial blocks, which are then cropped.
 
     Args:
         input: The input tensor.
@@ -340,7 +340,7 @@ def batch_to_space_nd(input: TensorLike, block_shape: TensorLike, crops: TensorL
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The regularized incomplete beta function.
+    """Computes the regularized incomplete beta function, element-wise.
 
     Args:
         a: The first parameter.
@@ -352,7 +352,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
 
 
 def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x & y.
+    """Computes the bitwise AND of x and y, element-wise.
 
     Args:
         x: The input tensor.
@@ -363,7 +363,7 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x | y.
+    """Computes the bitwise OR of x and y, element-wise.
 
     Args:
         x: The input tensor.
@@ -374,7 +374,7 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x ^ y.
+    """Computes the bitwise XOR of x and y, element-wise.
 
     Args:
         x: The input tensor.
@@ -385,7 +385,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor repeated along its dimensions of size 1, and along new ones before them.
+    """Broadcasts a tensor to a shape.
 
     Args:
         input: The input tensor.
@@ -396,7 +396,7 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
 
 
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
-    """The least integer not below x.
+    """Computes the smallest integer not less than x, element-wise.
 
     Args:
         x: The input tensor.
@@ -406,7 +406,7 @@ def ceil(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """The tensor again, unless it holds NaN or infinity, which fails the step.
+    """Returns its input, or fails if it contains NaN or infinity.
 
     Args:
         tensor: The tensor to check.
@@ -417,7 +417,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 
 
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
-    """The lower triangular matrix whose product with its adjoint is the input.
+    """Computes the Cholesky decomposition: the lower triangular L with L @ adjoint(L) equal to the input.
 
     Args:
         input: The matrices.
@@ -427,7 +427,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The cosine.
+    """Computes the cosine of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -437,7 +437,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The hyperbolic cosine.
+    """Computes the hyperbolic cosine of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -447,7 +447,7 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The cross products of vectors of three elements.
+    """Computes the cross products of vectors of three elements.
 
     Args:
         a: The first tensor.
@@ -458,7 +458,7 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 
 
 def decode_and_crop_jpeg(contents: TensorLike, crop_window: TensorLike, channels: int = 0, ratio: int = 1, fancy_upscaling: bool = True, try_recover_truncated: bool = False, acceptable_fraction: float = 1.0, dct_method: str = '', name: str | None = None) -> Tensor:
-    """The pixels in a window (top, left, height, width) of a JPEG file.
+    """Decodes a window (top, left, height, width) of a JPEG file.
 
     Args:
         contents: The bytes of the file, a string tensor.
@@ -475,7 +475,7 @@ def decode_and_crop_jpeg(contents: TensorLike, crop_window: TensorLike, channels
 
 
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
-    """What strings in base64 stand for, with - and _ in place of + and /, with or without padding.
+    """Decodes strings in URL-safe base64, with or without padding.
 
     Args:
         input: The input tensor.
@@ -485,7 +485,7 @@ def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
-    """The pixels of a BMP file without compression.
+    """Decodes an uncompressed BMP file.
 
     Args:
         contents: The bytes of the file, a string tensor.
@@ -496,7 +496,7 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
-    """The frames of a GIF file, each drawn over the one before.
+    """Decodes the frames of a GIF file, each drawn over the previous one.
 
     Args:
         contents: The bytes of the file, a string tensor.
@@ -506,7 +506,7 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
 
 
 def decode_jpeg(contents: TensorLike, channels: int = 0, ratio: int = 1, fancy_upscaling: bool = True, try_recover_truncated: bool = False, acceptable_fraction: float = 1.0, dct_method: str = '', name: str | None = None) -> Tensor:
-    """The pixels of a JPEG file, if asked for at a half, a quarter or an eighth of its size.
+    """Decodes a JPEG file, optionally downscaled by 2, 4 or 8.
 
     Args:
         contents: The bytes of the file, a string tensor.
@@ -522,7 +522,7 @@ def decode_jpeg(contents: TensorLike, channels: int = 0, ratio: int = 1, fancy_u
 
 
 def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Tensor:
-    """Examples written as JSON in their binary form.
+    """Converts Examples in JSON to their binary form.
 
     Args:
         json_examples: Strings with one Example in JSON form each.
@@ -532,7 +532,7 @@ def decode_json_example(json_examples: TensorLike, name: str | None = None) -> T
 
 
 def decode_png(contents: TensorLike, channels: int = 0, dtype: DTypeLike = dtypes.uint8, name: str | None = None) -> Tensor:
-    """The pixels of a PNG file.
+    """Decodes a PNG file.
 
     Args:
         contents: The bytes of the file, a string tensor.
@@ -544,7 +544,7 @@ def decode_png(contents: TensorLike, channels: int = 0, dtype: DTypeLike = dtype
 
 
 def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor with a diagonal, of twice its rank.
+    """Creates a tensor of twice the rank with the input on its diagonal.
 
     Args:
         diagonal: The diagonals.
@@ -554,7 +554,7 @@ def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
 
 
 def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """The diagonal of a tensor.
+    """Returns the diagonal of a tensor.
 
     Args:
         input: The input tensor.
@@ -564,7 +564,7 @@ def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of lgamma.
+    """Computes the derivative of lgamma, element-wise.
 
     Args:
         x: The input tensor.
@@ -574,7 +574,7 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def dynamic_stitch(indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None) -> Tensor:
-    """
+    """Merges the rows of several tensors into one, at the given indices; later rows replace earlier ones.
 
     Args:
         indices: List of integer tensors: rows of the result that the data go to.
@@ -585,7 +585,7 @@ def dynamic_stitch(indices: Sequence[TensorLike], data: Sequence[TensorLike], na
 
 
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
-    """x where it is positive, exp(x) - 1 elsewhere.
+    """Computes x where it is positive, exp(x) - 1 elsewhere.
 
     Args:
         features: The input tensor.
@@ -595,7 +595,7 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def encode_jpeg(image: TensorLike, format: str = '', quality: int = 95, progressive: bool = False, optimize_size: bool = False, chroma_downsampling: bool = True, density_unit: str = 'in', x_density: int = 300, y_density: int = 300, xmp_metadata: str = '', name: str | None = None) -> Tensor:
-    """An image as a JPEG file.
+    """Encodes an image as a JPEG file.
 
     Args:
         image: An image [height, width, channels] of uint8.
@@ -614,7 +614,7 @@ def encode_jpeg(image: TensorLike, format: str = '', quality: int = 95, progress
 
 
 def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = None) -> Tensor:
-    """Samples in [-1, 1] as a 16-bit WAV file.
+    """Encodes samples in [-1, 1] as a 16-bit PCM WAV file.
 
     Args:
         audio: Samples [length, channels] in [-1, 1].
@@ -625,7 +625,7 @@ def encode_wav(audio: TensorLike, sample_rate: TensorLike, name: str | None = No
 
 
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
-    """The Gauss error function.
+    """Computes the Gauss error function, element-wise.
 
     Args:
         x: The input tensor.
@@ -635,7 +635,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 - erf(x), exact for great x.
+    """Computes 1 - erf(x), element-wise, accurate for large x.
 
     Args:
         x: The input tensor.
@@ -645,7 +645,7 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of erf.
+    """Computes the inverse of erf, element-wise.
 
     Args:
         x: The input tensor.
@@ -655,7 +655,7 @@ def erfinv(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """e to the power x.
+    """Computes e to the power x, element-wise.
 
     Args:
         x: The input tensor.
@@ -665,7 +665,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def expm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The matrix exponential.
+    """Computes the exponential of matrices.
 
     Args:
         input: The matrices.
@@ -675,7 +675,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(x) - 1, exact near 0.
+    """Computes exp(x) - 1, element-wise, accurate near 0.
 
     Args:
         x: The input tensor.
@@ -685,7 +685,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def extract_jpeg_shape(contents: TensorLike, output_type: DTypeLike = dtypes.int32, name: str | None = None) -> Tensor:
-    """Height, width and channels of a JPEG file, whose pixels are not decoded.
+    """Returns height, width and channels of a JPEG file without decoding its pixels.
 
     Args:
         contents: The bytes of the file, a string tensor.
@@ -696,7 +696,7 @@ def extract_jpeg_shape(contents: TensorLike, output_type: DTypeLike = dtypes.int
 
 
 def extract_volume_patches(input: TensorLike, ksizes: Sequence[int], strides: Sequence[int], padding: str, name: str | None = None) -> Tensor:
-    """The cells of each window as the depth of one cell; zeros beyond the border.
+    """Extracts the cells of each 3-D window to the depth dimension; zero-padded at the border.
 
     Args:
         input: The input tensor.
@@ -709,7 +709,7 @@ def extract_volume_patches(input: TensorLike, ksizes: Sequence[int], strides: Se
 
 
 def fake_quant_with_min_max_args(inputs: TensorLike, min: float = -6.0, max: float = 6.0, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Tensor:
-    """Numbers rounded to the steps of a given range; 0 is one of them.
+    """Quantizes and dequantizes values with a fixed range, in which 0 is exact.
 
     Args:
         inputs: The numbers to quantize.
@@ -723,7 +723,7 @@ def fake_quant_with_min_max_args(inputs: TensorLike, min: float = -6.0, max: flo
 
 
 def fake_quant_with_min_max_args_gradient(gradients: TensorLike, inputs: TensorLike, min: float = -6.0, max: float = 6.0, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Tensor:
-    """The gradient inside the range, nothing beyond it.
+    """Passes the gradient inside the range, and zero outside.
 
     Args:
         gradients: Gradient with respect to the output.
@@ -738,7 +738,7 @@ def fake_quant_with_min_max_args_gradient(gradients: TensorLike, inputs: TensorL
 
 
 def fake_quant_with_min_max_vars(inputs: TensorLike, min: TensorLike, max: TensorLike, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Tensor:
-    """Numbers rounded to the steps of a range that can be trained.
+    """Quantizes and dequantizes values with a trainable range.
 
     Args:
         inputs: The numbers to quantize.
@@ -752,7 +752,7 @@ def fake_quant_with_min_max_vars(inputs: TensorLike, min: TensorLike, max: Tenso
 
 
 def fake_quant_with_min_max_vars_per_channel(inputs: TensorLike, min: TensorLike, max: TensorLike, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Tensor:
-    """Numbers rounded to the steps of a range of their channel, the last dimension.
+    """Quantizes and dequantizes values with one trainable range per channel, the last dimension.
 
     Args:
         inputs: The numbers to quantize.
@@ -766,7 +766,7 @@ def fake_quant_with_min_max_vars_per_channel(inputs: TensorLike, min: TensorLike
 
 
 def fft(input: TensorLike, name: str | None = None) -> Tensor:
-    """The Fourier transform along the last dimension.
+    """Computes the Fourier transform along the last dimension.
 
     Args:
         input: The input tensor.
@@ -776,7 +776,7 @@ def fft(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """The Fourier transform over the last two dimensions.
+    """Computes the Fourier transform over the last two dimensions.
 
     Args:
         input: The input tensor.
@@ -786,7 +786,7 @@ def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """The Fourier transform over the last three dimensions.
+    """Computes the Fourier transform over the last three dimensions.
 
     Args:
         input: The input tensor.
@@ -796,7 +796,7 @@ def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor of the given shape with one value everywhere.
+    """Creates a tensor of the given shape filled with one value.
 
     Args:
         dims: The shape of the result.
@@ -807,7 +807,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 
 
 def floor(x: TensorLike, name: str | None = None) -> Tensor:
-    """The greatest integer not above x.
+    """Computes the largest integer not greater than x, element-wise.
 
     Args:
         x: The input tensor.
@@ -817,7 +817,7 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """What a division rounded down leaves.
+    """Computes the remainder of floored division, element-wise.
 
     Args:
         x: The input tensor.
@@ -828,7 +828,7 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x > y.
+    """Returns whether x > y, element-wise.
 
     Args:
         x: The input tensor.
@@ -839,7 +839,7 @@ def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x >= y.
+    """Returns whether x >= y, element-wise.
 
     Args:
         x: The input tensor.
@@ -850,7 +850,7 @@ def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 
 
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
-    """Red, green and blue of hue, saturation and value, all in [0, 1].
+    """Converts HSV images to RGB, with all values in [0, 1].
 
     Args:
         images: Images [..., channels].
@@ -860,7 +860,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def identity(input: TensorLike, name: str | None = None) -> Tensor:
-    """The same value under another name.
+    """Returns its input unchanged.
 
     Args:
         input: The input tensor.
@@ -870,7 +870,7 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ifft(input: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse Fourier transform along the last dimension.
+    """Computes the inverse Fourier transform along the last dimension.
 
     Args:
         input: The input tensor.
@@ -880,7 +880,7 @@ def ifft(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse Fourier transform over the last two dimensions.
+    """Computes the inverse Fourier transform over the last two dimensions.
 
     Args:
         input: The input tensor.
@@ -890,7 +890,7 @@ def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse Fourier transform over the last three dimensions.
+    """Computes the inverse Fourier transform over the last three dimensions.
 
     Args:
         input: The input tensor.
@@ -900,7 +900,7 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The lower incomplete gamma function, regularized.
+    """Computes the regularized lower incomplete gamma function, element-wise.
 
     Args:
         a: The parameter.
@@ -911,7 +911,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The upper incomplete gamma function, regularized.
+    """Computes the regularized upper incomplete gamma function, element-wise.
 
     Args:
         a: The parameter.
@@ -922,7 +922,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
-    """Every bit changed.
+    """Inverts every bit of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -932,7 +932,7 @@ def invert(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """The permutation that undoes another: y[x[i]] = i.
+    """Computes the inverse of a permutation: y[x[i]] = i.
 
     Args:
         x: The permutation, an integer vector.
@@ -942,7 +942,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is neither infinite nor not a number.
+    """Returns whether x is neither infinite nor NaN, element-wise.
 
     Args:
         x: The input tensor.
@@ -952,7 +952,7 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is infinite.
+    """Returns whether x is infinite, element-wise.
 
     Args:
         x: The input tensor.
@@ -962,7 +962,7 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is not a number.
+    """Returns whether x is NaN, element-wise.
 
     Args:
         x: The input tensor.
@@ -972,7 +972,7 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """Half the sum of squares.
+    """Computes half the sum of squares.
 
     Args:
         t: The input tensor.
@@ -982,7 +982,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 
 
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x << y.
+    """Shifts the bits of x left by y positions, element-wise.
 
     Args:
         x: The input tensor.
@@ -993,7 +993,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x < y.
+    """Returns whether x < y, element-wise.
 
     Args:
         x: The input tensor.
@@ -1004,7 +1004,7 @@ def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x <= y.
+    """Returns whether x <= y, element-wise.
 
     Args:
         x: The input tensor.
@@ -1015,7 +1015,7 @@ def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """log |gamma(x)|.
+    """Computes log |gamma(x)|, element-wise.
 
     Args:
         x: The input tensor.
@@ -1025,7 +1025,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def lin_space(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None) -> Tensor:
-    """num values at equal distances, the first start and the last stop.
+    """Creates num evenly spaced values from start to stop, inclusive.
 
     Args:
         start: The first value.
@@ -1037,7 +1037,7 @@ def lin_space(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | 
 
 
 def local_response_normalization(input: TensorLike, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, name: str | None = None) -> Tensor:
-    """x / (bias + alpha * sum of squares of the neighbouring channels) ** beta.
+    """Computes x / (bias + alpha * sum of squares of the neighboring channels) ** beta.
 
     Args:
         input: The input tensor.
@@ -1051,7 +1051,7 @@ def local_response_normalization(input: TensorLike, depth_radius: int = 5, bias:
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
-    """The natural logarithm.
+    """Computes the natural logarithm of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -1061,7 +1061,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(1 + x), exact near 0.
+    """Computes log(1 + x), element-wise, accurate near 0.
 
     Args:
         x: The input tensor.
@@ -1071,7 +1071,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x and y.
+    """Computes the logical AND of x and y, element-wise.
 
     Args:
         x: The input tensor.
@@ -1082,7 +1082,7 @@ def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """not x.
+    """Computes the logical NOT of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -1092,7 +1092,7 @@ def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x or y.
+    """Computes the logical OR of x and y, element-wise.
 
     Args:
         x: The input tensor.
@@ -1103,7 +1103,7 @@ def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def logm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The principal logarithm of a matrix, whose exponential is the input.
+    """Computes the principal logarithm of matrices.
 
     Args:
         input: The matrices.
@@ -1113,7 +1113,7 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
-    """The names of the files that match any of the patterns, sorted.
+    """Returns the sorted names of the files that match any of the patterns.
 
     Args:
         pattern: Patterns of file names, with `*` and `?`.
@@ -1123,7 +1123,7 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
 
 
 def matrix_band_part(input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None) -> Tensor:
-    """Matrices with everything outside a band around the diagonal set to zero.
+    """Copies matrices, with everything outside a central band set to zero.
 
     Args:
         input: The matrices.
@@ -1135,7 +1135,7 @@ def matrix_band_part(input: TensorLike, num_lower: TensorLike, num_upper: Tensor
 
 
 def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
-    """The determinant.
+    """Computes the determinant of matrices.
 
     Args:
         input: The matrices.
@@ -1145,7 +1145,7 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverse, or its adjoint.
+    """Inverts matrices, or their adjoints.
 
     Args:
         input: The input tensor.
@@ -1156,7 +1156,7 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
 
 
 def matrix_solve_op(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The solution of `matrix @ output = rhs`, or with the adjoint of matrix.
+    """Solves `matrix @ output = rhs`, or with the adjoint of matrix.
 
     Args:
         matrix: The matrices of the equations.
@@ -1168,7 +1168,7 @@ def matrix_solve_op(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, 
 
 
 def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The greater of x and y.
+    """Computes the maximum of x and y, element-wise.
 
     Args:
         x: The input tensor.
@@ -1179,7 +1179,7 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The lesser of x and y.
+    """Computes the minimum of x and y, element-wise.
 
     Args:
         x: The input tensor.
@@ -1190,7 +1190,7 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * y.
+    """Computes x * y, element-wise.
 
     Args:
         x: The input tensor.
@@ -1201,7 +1201,7 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
-    """The quantile of the normal distribution.
+    """Computes the quantile function of the normal distribution, element-wise.
 
     Args:
         x: The input tensor.
@@ -1221,7 +1221,7 @@ def negative(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
-    """The number after x1 in the direction of x2.
+    """Returns the next representable number after x1 in the direction of x2, element-wise.
 
     Args:
         x1: The numbers to start from.
@@ -1232,7 +1232,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
 
 
 def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = None) -> Tensor:
-    """The value of a serialized TensorProto.
+    """Parses a serialized TensorProto.
 
     Args:
         serialized: Serialized protocol messages, a string tensor.
@@ -1243,7 +1243,7 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of order a of digamma.
+    """Computes the derivative of order a of digamma, element-wise.
 
     Args:
         a: The order.
@@ -1254,7 +1254,7 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x to the power y.
+    """Computes x to the power y, element-wise.
 
     Args:
         x: The base.
@@ -1265,7 +1265,7 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y.
+    """Computes x / y, element-wise.
 
     Args:
         x: The input tensor.
@@ -1276,7 +1276,7 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x.
+    """Computes 1 / x, element-wise.
 
     Args:
         x: The input tensor.
@@ -1286,7 +1286,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
-    """max(x, 0).
+    """Computes max(x, 0), element-wise.
 
     Args:
         features: The input tensor.
@@ -1296,7 +1296,7 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
-    """min(max(x, 0), 6).
+    """Computes min(max(x, 0), 6), element-wise.
 
     Args:
         features: The input tensor.
@@ -1306,7 +1306,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
-    """Hue, saturation and value of red, green and blue, all in [0, 1].
+    """Converts RGB images to HSV, with all values in [0, 1].
 
     Args:
         images: Images [..., channels].
@@ -1316,7 +1316,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x >> y.
+    """Shifts the bits of x right by y positions, element-wise.
 
     Args:
         x: The input tensor.
@@ -1327,7 +1327,7 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer, the even one of two.
+    """Rounds x to the nearest integer, element-wise, halves to even.
 
     Args:
         x: The input tensor.
@@ -1337,7 +1337,7 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor moved along dimensions; what falls out at one end comes in at the other.
+    """Rolls a tensor along dimensions; elements shifted past one end reappear at the other.
 
     Args:
         input: The input tensor.
@@ -1349,7 +1349,7 @@ def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | Non
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / sqrt(x).
+    """Computes 1 / sqrt(x), element-wise.
 
     Args:
         x: The input tensor.
@@ -1359,7 +1359,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The greatest of the rows of each segment.
+    """Computes the maximum of the rows of each segment.
 
     Args:
         data: The rows to combine.
@@ -1370,7 +1370,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Means of the rows of each segment.
+    """Computes the mean of the rows of each segment.
 
     Args:
         data: The rows to combine.
@@ -1381,7 +1381,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 
 def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """The least of the rows of each segment.
+    """Computes the minimum of the rows of each segment.
 
     Args:
         data: The rows to combine.
@@ -1392,7 +1392,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 
 def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Products of the rows of each segment.
+    """Multiplies the rows of each segment.
 
     Args:
         data: The rows to combine.
@@ -1403,7 +1403,7 @@ def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
 
 def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Sums of the rows of each segment.
+    """Sums the rows of each segment.
 
     Args:
         data: The rows to combine.
@@ -1414,7 +1414,7 @@ def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = No
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """Elu scaled so that deep networks normalize themselves.
+    """Computes the scaled exponential linear unit (self-normalizing), element-wise.
 
     Args:
         features: The input tensor.
@@ -1424,7 +1424,7 @@ def selu(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor's value as a serialized TensorProto.
+    """Serializes a tensor as a TensorProto.
 
     Args:
         tensor: The tensor to serialize.
@@ -1434,7 +1434,7 @@ def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / (1 + exp(-x)).
+    """Computes the logistic function 1 / (1 + exp(-x)), element-wise.
 
     Args:
         x: The input tensor.
@@ -1444,7 +1444,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
-    """-1, 0 or 1; x / |x| for complex numbers.
+    """Computes the sign of x, element-wise: -1, 0 or 1; x / |x| for complex numbers.
 
     Args:
         x: The input tensor.
@@ -1454,7 +1454,7 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sine.
+    """Computes the sine of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -1464,7 +1464,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The hyperbolic sine.
+    """Computes the hyperbolic sine of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -1474,7 +1474,7 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def softplus(features: TensorLike, name: str | None = None) -> Tensor:
-    """log(1 + exp(x)).
+    """Computes log(1 + exp(x)), element-wise.
 
     Args:
         features: The input tensor.
@@ -1484,7 +1484,7 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """x / (1 + |x|).
+    """Computes x / (1 + |x|), element-wise.
 
     Args:
         features: The input tensor.
@@ -1494,7 +1494,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def space_to_batch_nd(input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None) -> Tensor:
-    """Blocks of space, after padding, as more examples of smaller space.
+    """Moves spatial blocks, after padding, to the batch dimension.
 
     Args:
         input: The input tensor.
@@ -1506,7 +1506,7 @@ def space_to_batch_nd(input: TensorLike, block_shape: TensorLike, paddings: Tens
 
 
 def sparse_matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None) -> Tensor:
-    """The product of two matrices that hold many zeros.
+    """Multiplies two matrices that contain many zeros.
 
     Args:
         a: The first tensor.
@@ -1521,7 +1521,7 @@ def sparse_matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, trans
 
 
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """The square root.
+    """Computes the square root of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -1531,7 +1531,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
-    """The matrix whose square is the input, its eigenvalues in the right half of the plane.
+    """Computes the principal square root of matrices.
 
     Args:
         input: The matrices.
@@ -1541,7 +1541,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def square(x: TensorLike, name: str | None = None) -> Tensor:
-    """x * x.
+    """Computes x * x, element-wise.
 
     Args:
         x: The input tensor.
@@ -1551,7 +1551,7 @@ def square(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """(x - y) squared.
+    """Computes (x - y) ** 2, element-wise.
 
     Args:
         x: The input tensor.
@@ -1562,7 +1562,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
-    """The same value, which gradients regard as constant.
+    """Returns its input unchanged; gradients treat it as constant.
 
     Args:
         input: The input tensor.
@@ -1572,7 +1572,7 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
-    """Strings without white space at their ends.
+    """Strips leading and trailing whitespace.
 
     Args:
         input: The input tensor.
@@ -1582,7 +1582,7 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x - y.
+    """Computes x - y, element-wise.
 
     Args:
         x: The input tensor.
@@ -1593,7 +1593,7 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The tangent.
+    """Computes the tangent of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -1603,7 +1603,7 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The hyperbolic tangent.
+    """Computes the hyperbolic tangent of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -1613,7 +1613,7 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor repeated along its dimensions.
+    """Repeats a tensor along its dimensions.
 
     Args:
         input: The input tensor.
@@ -1624,7 +1624,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
 
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, cut off towards 0.
+    """Computes x / y truncated toward zero, element-wise.
 
     Args:
         x: The input tensor.
@@ -1635,7 +1635,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """What a division cut off towards 0 leaves.
+    """Computes the remainder of truncated division, element-wise.
 
     Args:
         x: The input tensor.
@@ -1646,7 +1646,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def unicode_script(input: TensorLike, name: str | None = None) -> Tensor:
-    """The script of each character, by ICU's numbers; -1 for what is no character.
+    """Returns the script of each character as an ICU code; -1 for an invalid code point.
 
     Args:
         input: The input tensor.
@@ -1656,7 +1656,7 @@ def unicode_script(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
-    """Flat indices as coordinates, one row for each dimension.
+    """Converts flat indices to coordinates, one row per dimension.
 
     Args:
         indices: Flat indices.
@@ -1667,7 +1667,7 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
 
 
 def unsorted_segment_max(data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None) -> Tensor:
-    """The greatest of the rows that share an id.
+    """Computes the maximum of the rows that share an id.
 
     Args:
         data: The rows to combine.
@@ -1679,7 +1679,7 @@ def unsorted_segment_max(data: TensorLike, segment_ids: TensorLike, num_segments
 
 
 def unsorted_segment_min(data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None) -> Tensor:
-    """The least of the rows that share an id.
+    """Computes the minimum of the rows that share an id.
 
     Args:
         data: The rows to combine.
@@ -1691,7 +1691,7 @@ def unsorted_segment_min(data: TensorLike, segment_ids: TensorLike, num_segments
 
 
 def unsorted_segment_prod(data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None) -> Tensor:
-    """Products of the rows that share an id.
+    """Multiplies the rows that share an id.
 
     Args:
         data: The rows to combine.
@@ -1703,7 +1703,7 @@ def unsorted_segment_prod(data: TensorLike, segment_ids: TensorLike, num_segment
 
 
 def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None) -> Tensor:
-    """Sums of the rows that share an id; negative ids drop theirs.
+    """Sums the rows that share an id; rows with negative ids are dropped.
 
     Args:
         data: The rows to combine.
@@ -1715,7 +1715,7 @@ def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, and 0 where x is 0.
+    """Computes x / y, element-wise, and 0 where x is 0.
 
     Args:
         x: The input tensor.
@@ -1726,7 +1726,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * log(1 + y), and 0 where x is 0.
+    """Computes x * log(1 + y), element-wise, and 0 where x is 0.
 
     Args:
         x: The input tensor.
@@ -1737,7 +1737,7 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * log(y), and 0 where x is 0.
+    """Computes x * log(y), element-wise, and 0 where x is 0.
 
     Args:
         x: The input tensor.
@@ -1748,7 +1748,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """The Hurwitz zeta function.
+    """Computes the Hurwitz zeta function, element-wise.
 
     Args:
         x: The exponents.

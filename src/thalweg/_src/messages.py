@@ -1,4 +1,4 @@
-"""Messages: settings and reports that read and write like protocol buffers, as plain slotted dataclasses."""
+"""Protocol-message semantics (HasField, CopyFrom, repeated fields) for slotted Python classes, without protobuf."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ T = TypeVar("T")
 
 
 class Choice(IntEnum):
-    """Is an integer with a name, as the enums of protocol messages are."""
+    """A named integer, as in the enums of protocol messages."""
 
     @classmethod
     def Name(cls, number: int) -> str:
-        """Gives the name of a number."""
+        """Returns the name of an enum value."""
         return cls(number).name
 
     @classmethod
     def Value(cls, name: str) -> int:
-        """Gives the number of a name."""
+        """Returns the enum value of a name."""
         return cls[name].value
 
 
 class Repeated(list[T]):
-    """Is the list in a repeated field; it takes only values of the field's type."""
+    """The list in a repeated field; it accepts only values of the field's type."""
 
     def __init__(self, convert: Callable[[Any], T], make: Callable[..., T], values: Iterable[Any]) -> None:
         super().__init__(map(convert, values))
@@ -37,7 +37,7 @@ class Repeated(list[T]):
         self._make = make
 
     def add(self, **fields: Any) -> T:
-        """Appends a message with these fields and gives it."""
+        """Appends a message with these fields and returns it."""
         self.append(self._make(**fields))
         return self[-1]
 
@@ -50,21 +50,21 @@ class Repeated(list[T]):
         super().extend(map(self._convert, values))
 
     def insert(self, index: SupportsIndex, value: Any) -> None:
-        """Puts a value before the index."""
+        """Inserts a value before the index."""
         super().insert(index, self._convert(value))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         super().__setitem__(index, map(self._convert, value) if isinstance(index, slice) else self._convert(value))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The message that is being restored wraps it again, with the type of its field.
+        # Pickled as a plain list: the restored message wraps it again, with the type of its field.
         return list, (list(self),)
 
 
 class Message:
-    """Checks names and types of its fields; a field that was never set reads as zero or empty.
+    """A message that checks the names and types of its fields; a field that was never set reads as zero or empty.
 
-    A slot stays vacant until it is written or read, so that the record of a step costs what it holds.
+    A slot stays unset until it is written or read, so that the statistics of a step take only the memory they need.
     """
 
     __slots__ = ()
@@ -91,7 +91,7 @@ class Message:
             raise AttributeError(_no_field(type(self), name))
         object.__setattr__(self, name, convert(value))
 
-    if not TYPE_CHECKING:  # the checker knows the declared fields, and would take this to mean that any name exists
+    if not TYPE_CHECKING:  # type checkers know the declared fields; this would make them accept any name
 
         def __getattr__(self, name: str) -> Any:
             convert = self._converters.get(name)
@@ -108,14 +108,14 @@ class Message:
         return name in self._set_fields()
 
     def CopyFrom(self, other: Self) -> None:
-        """Becomes equal to another message of this class."""
+        """Replaces the contents by a copy of another message of this class."""
         if other is not self:
             _require_same(self, other)
             self.Clear()
             self.MergeFrom(other)
 
     def MergeFrom(self, other: Self) -> None:
-        """Takes over what the other message sets: replaces values, merges messages and maps, extends lists."""
+        """Merges the set fields of another message: replaces values, merges messages and maps, extends lists."""
         _require_same(self, other)
         for name, value in other._set_fields().items():
             if isinstance(value, Message):
@@ -128,12 +128,12 @@ class Message:
                 object.__setattr__(self, name, value)
 
     def Clear(self) -> None:
-        """Sets every field back to its default."""
+        """Resets every field to its default."""
         for name, _ in list(self._written()):
             object.__delattr__(self, name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Gives the set fields as plain values, in the form that protobuf's `json_format.ParseDict` reads."""
+        """Returns the set fields as plain values, in the form that protobuf's `json_format.ParseDict` reads."""
         return {name: _plain(value) for name, value in self._set_fields().items()}
 
     def _written(self) -> Iterator[tuple[str, Any]]:
@@ -211,7 +211,7 @@ def _choice(field: str, kind: type[Choice], value: Any) -> Choice:
         return kind[value] if isinstance(value, str) else kind(value)
     except (KeyError, ValueError):
         choices = ", ".join(f"{choice.name} ({choice.value})" for choice in kind)
-        raise ValueError(f"{field} is one of {choices}, not {value!r}.") from None
+        raise ValueError(f"{field} must be one of {choices}, not {value!r}.") from None
 
 
 def _plain(value: Any) -> Any:

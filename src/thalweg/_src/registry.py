@@ -1,4 +1,4 @@
-"""Registries: from a name to the one thing registered under it, open to users' own files."""
+"""Registries: mappings from names to ops, kernels and gradients that users can extend."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Loader:
-    """Imports all modules of a package when it is first called: programs pay for them only if they need them."""
+    """Imports all modules of a package on first use, so that programs that do not need them do not import them."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -21,13 +21,13 @@ class Loader:
         self._begun = False
         self._done = False
 
-    def __call__(self, on_behalf_of: str = "") -> None:
-        """Loads the package, unless it is one of its own modules that asks."""
-        if self._done or on_behalf_of.startswith(self._package):
+    def __call__(self, caller: str = "") -> None:
+        """Imports the package, unless `caller`, the name of the calling module, is part of it."""
+        if self._done or caller.startswith(self._package):
             return
         with self._lock:
             if self._begun:
-                return  # a module of the package asks while it is being imported
+                return  # reached from a module of the package that is being imported
             self._begun = True
             try:
                 for module in iter_modules(import_module(self._package).__path__):
@@ -38,15 +38,15 @@ class Loader:
 
 
 class Registry(Generic[T]):
-    """A dictionary that refuses a second entry under one name and suggests near names for a missing one."""
+    """A dictionary that rejects duplicate names and suggests similar names for a missing one."""
 
     def __init__(self, kind: str, load: Callable[..., None] = lambda module="": None) -> None:
         self._kind = kind
-        self._load = load  # is called before the registry is used: it registers what there is
+        self._load = load  # called before any access: it registers the built-in entries
         self._entries: dict[str, T] = {}
 
     def register(self, name: str, entry: T, module: str = "") -> T:
-        """Adds an entry; module: where it comes from."""
+        """Adds an entry; module: the name of the module that registers it."""
         self._load(module)
         if name in self._entries:
             raise KeyError(f"{self._kind} {name!r} is registered already: {self._entries[name]!r}")

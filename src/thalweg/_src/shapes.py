@@ -1,4 +1,4 @@
-"""Static shapes: plain tuples inside, TensorShape and Dimension for the user."""
+"""Static shapes: plain tuples internally, TensorShape and Dimension in the public API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape: TypeAlias = tuple[int | None, ...] | None
 
 
 def as_shape(value: Any) -> Shape:
-    """Converts a TensorShape, sequence, single dimension, shape proto or None to a raw shape."""
+    """Converts a TensorShape, sequence, single dimension, shape proto or None to a tuple, or None for unknown rank."""
     if value is None:
         return None
     kind = type(value)
@@ -33,7 +33,7 @@ def as_shape(value: Any) -> Shape:
     if kind is Dimension or (hasattr(value, "__index__") and getattr(value, "ndim", 0) == 0):
         return (_as_size(value),)
     if isinstance(value, str | bytes):
-        raise TypeError(f"A shape is a list of sizes such as [32, None], not the text {value!r}.")
+        raise TypeError(f"A shape is a list of sizes such as [32, None], not the string {value!r}.")
     try:
         sizes = iter(value)
     except TypeError:
@@ -42,7 +42,7 @@ def as_shape(value: Any) -> Shape:
 
 
 def is_whole(value: Any) -> bool:
-    """Returns whether a float is a whole number: `width / 2` gives one where an integer is meant."""
+    """Returns whether a float is an integer: `width / 2` yields such a float where an integer is meant."""
     return isinstance(value, Real) and not hasattr(value, "__index__") and bool(value == value // 1)
 
 
@@ -66,26 +66,26 @@ def is_fully_defined(shape: Shape) -> bool:
 
 
 def num_elements(shape: Shape) -> int | None:
-    """Counts the elements, None when a size is unknown."""
+    """Returns the number of elements, None when a size is unknown."""
     if shape is None or None in shape:
         return None
     return prod(shape)  # type: ignore[arg-type]
 
 
 def rank(shape: Shape) -> int | None:
-    """Counts the dimensions, None when unknown."""
+    """Returns the number of dimensions, None when unknown."""
     return None if shape is None else len(shape)
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Returns whether some fully defined shape fits both."""
+    """Returns whether some fully defined shape matches both."""
     if a is None or b is None or a == b:
         return True
     return len(a) == len(b) and all(x == y or x is None or y is None for x, y in zip(a, b))
 
 
 def merge(a: Shape, b: Shape) -> Shape:
-    """Joins what two shapes of one tensor say about it."""
+    """Merges two static shapes of one tensor; raises ValueError when they contradict each other."""
     if b is None or a == b:
         return a
     if a is None:
@@ -110,7 +110,7 @@ def concatenate(a: Shape, b: Shape) -> Shape:
 
 
 def most_general(a: Shape, b: Shape) -> Shape:
-    """Keeps what two shapes agree on."""
+    """Returns the most specific shape that both shapes are instances of."""
     if a == b:
         return a
     if a is None or b is None or len(a) != len(b):
@@ -119,7 +119,7 @@ def most_general(a: Shape, b: Shape) -> Shape:
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:
-    """Gives the shape of an elementwise operation on two tensors."""
+    """Returns the shape of an element-wise operation on two tensors."""
     if a == b:
         return a
     if a is None or b is None:
@@ -149,13 +149,13 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 
 def show(shape: Shape) -> str:
-    """Writes a shape as `[32, ?]`."""
+    """Formats a shape as `[32, ?]`."""
     return "<unknown>" if shape is None else f"[{', '.join('?' if d is None else str(d) for d in shape)}]"
 
 
 @export("Dimension")
 class Dimension:
-    """Is one size of a shape, perhaps unknown; arithmetic with an unknown size is unknown."""
+    """One size of a shape, possibly unknown; arithmetic with an unknown size gives an unknown size."""
 
     __slots__ = ("_value",)
 
@@ -166,7 +166,7 @@ class Dimension:
 
     @property
     def value(self) -> int | None:
-        """Is the size, or None."""
+        """The size, or None."""
         return self._value
 
     def is_compatible_with(self, other: Any) -> bool:
@@ -180,7 +180,7 @@ class Dimension:
             raise ValueError(f"Dimensions {self} and {other} are not compatible.")
 
     def merge_with(self, other: Any) -> Dimension:
-        """Joins what is known of the two."""
+        """Returns the known size of the two."""
         self.assert_is_compatible_with(other)
         return Dimension(other if self._value is None else self._value)
 
@@ -215,7 +215,7 @@ class Dimension:
         return _combine(operator.mod, other, self)
 
     def __truediv__(self, other: Any) -> Dimension:
-        raise TypeError("A Dimension is a whole number: divide with // instead of /.")
+        raise TypeError("A Dimension is an integer: divide with // instead of /.")
 
     __rtruediv__ = __truediv__
 
@@ -237,7 +237,7 @@ class Dimension:
     def __ge__(self, other: Any) -> bool | None:
         return _compare(operator.ge, self, other)
 
-    # Equality with an unknown size is neither true nor false, so no hash can agree with it.
+    # Equality with an unknown size is neither true nor false, so no hash is consistent with it.
     __hash__ = None  # type: ignore[assignment]
 
     def __index__(self) -> int:
@@ -275,7 +275,7 @@ def _compare(function: Callable[[int, int], bool], a: Any, b: Any) -> bool | Non
 
 @export("TensorShape")
 class TensorShape:
-    """Is the shape of a tensor as far as the graph tells: rank and sizes, each perhaps unknown."""
+    """The static shape of a tensor: rank and sizes, each possibly unknown."""
 
     __slots__ = ("_dims",)
 
@@ -286,24 +286,24 @@ class TensorShape:
 
     @property
     def dims(self) -> list[Dimension] | None:
-        """Is the list of Dimensions, None when the rank is unknown."""
+        """The list of Dimensions, None when the rank is unknown."""
         return None if self._dims is None else [Dimension(size) for size in self._dims]
 
     @property
     def rank(self) -> int | None:
-        """Is the number of dimensions, None when unknown."""
+        """The number of dimensions, None when unknown."""
         return None if self._dims is None else len(self._dims)
 
     ndims = rank
 
     def as_list(self) -> list[int | None]:
-        """Gives the sizes, None for an unknown one."""
+        """Returns the sizes, None for an unknown one."""
         if self._dims is None:
-            raise ValueError("as_list() needs a shape of known rank.")
+            raise ValueError("as_list() requires a shape of known rank.")
         return list(self._dims)
 
     def num_elements(self) -> int | None:
-        """Counts the elements, None when a size is unknown."""
+        """Returns the number of elements, None when a size is unknown."""
         return num_elements(self._dims)
 
     def is_fully_defined(self) -> bool:
@@ -311,7 +311,7 @@ class TensorShape:
         return is_fully_defined(self._dims)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Returns whether some fully defined shape fits both."""
+        """Returns whether some fully defined shape matches both."""
         return compatible(self._dims, as_shape(other))
 
     def assert_is_fully_defined(self) -> None:
@@ -320,7 +320,7 @@ class TensorShape:
             raise ValueError(f"Shape {self} is not fully defined.")
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """Raises ValueError unless some fully defined shape fits both."""
+        """Raises ValueError unless some fully defined shape matches both."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {TensorShape(other)} are not compatible.")
 
@@ -336,30 +336,30 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {other} must have the same rank.")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """Joins what two shapes of one tensor say about it."""
+        """Merges two static shapes of one tensor."""
         return TensorShape(merge(self._dims, as_shape(other)))
 
     def concatenate(self, other: Any) -> TensorShape:
-        """Appends the dimensions of `other`."""
+        """Returns this shape followed by the dimensions of `other`."""
         return TensorShape(concatenate(self._dims, as_shape(other)))
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """Keeps what the two agree on."""
+        """Returns the most specific shape that both shapes are instances of."""
         return TensorShape(most_general(self._dims, as_shape(other)))
 
     def with_rank(self, rank: int) -> TensorShape:
-        """Adds the knowledge that the rank is `rank`."""
+        """Returns this shape merged with an unknown shape of the given rank."""
         self.assert_has_rank(rank)
         return unknown_shape(rank) if self._dims is None else self
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """Gives this shape, or raises ValueError when its rank is less."""
+        """Returns this shape, or raises ValueError when its rank is less."""
         if self._dims is not None and len(self._dims) < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}.")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """Gives this shape, or raises ValueError when its rank is greater."""
+        """Returns this shape, or raises ValueError when its rank is greater."""
         if self._dims is not None and len(self._dims) > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}.")
         return self
@@ -377,7 +377,7 @@ class TensorShape:
         if key.step is not None:
             raise ValueError("A shape of unknown rank cannot be sliced with a step.")
         start, stop = _as_bound(key.start, 0), _as_bound(key.stop, -1)
-        # From an end that is not known, nobody can count.
+        # An index relative to the end needs the rank.
         return unknown_shape() if start < 0 or stop < 0 else unknown_shape(max(stop - start, 0))
 
     def __len__(self) -> int:
@@ -428,18 +428,18 @@ def as_dimension(value: Any) -> Dimension:
 
 
 def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> TensorShape:
-    """Makes a shape of unknown sizes, and of unknown rank when none is given."""
+    """Returns a shape of unknown sizes, and of unknown rank when no rank is given."""
     rank = ndims if rank is None else rank
     return TensorShape(None if rank is None else (None,) * rank)
 
 
 @export("dimension_value", "compat.dimension_value")
 def dimension_value(dimension: Dimension | int | None) -> int | None:
-    """Gives the size that an entry of a shape stands for."""
+    """Returns the size of a Dimension, an integer or None."""
     return dimension._value if isinstance(dimension, Dimension) else dimension
 
 
 @export("dimension_at_index", "compat.dimension_at_index")
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
-    """Gives one dimension, an unknown one when the rank is."""
+    """Returns one dimension of a shape, an unknown one if the rank is unknown."""
     return TensorShape(shape)[index]

@@ -1,4 +1,4 @@
-"""tf.app: The frame of a program that has flags."""
+"""tf.app: The entry point of programs with command-line flags."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.app.flags: Command-line flags."""
+"""tf.app.flags: Command-line flags, those of absl."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

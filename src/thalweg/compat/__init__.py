@@ -1,4 +1,4 @@
-"""tf.compat: Text and number types, and `tf.compat.v1`, the package under its name in TensorFlow 2."""
+"""tf.compat: Text and number types of Python, and `tf.compat.v1`, the name of this package in TensorFlow 2."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

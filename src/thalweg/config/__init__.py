@@ -1,4 +1,4 @@
-"""tf.config: Devices and threads."""
+"""tf.config: Devices, threads and placement."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.config.experimental: Devices, and how their memory grows."""
+"""tf.config.experimental: Visible devices, and GPU memory growth."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

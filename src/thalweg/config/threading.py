@@ -1,4 +1,4 @@
-"""tf.config.threading: Numbers of threads."""
+"""tf.config.threading: Sizes of the thread pools."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

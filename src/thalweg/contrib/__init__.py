@@ -1,4 +1,4 @@
-"""tf.contrib: The parts of it that published programs use most."""
+"""tf.contrib: The parts of tf.contrib that published programs use most."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

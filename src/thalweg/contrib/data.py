@@ -1,4 +1,4 @@
-"""tf.contrib.data: Transformations of datasets under their older names."""
+"""tf.contrib.data: Dataset transformations under their deprecated names."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
@@ -47,10 +47,8 @@ from thalweg._src.data.grouping import (
     rejection_resample as rejection_resample,
 )
 from thalweg._src.data.iterator import (
-    make_saveable_from_iterator as make_saveable_from_iterator,
-)
-from thalweg._src.data.optional import (
     get_next_as_optional as get_next_as_optional,
+    make_saveable_from_iterator as make_saveable_from_iterator,
 )
 from thalweg._src.data.sql import (
     SqlDataset as SqlDataset,

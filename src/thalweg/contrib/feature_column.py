@@ -1,4 +1,4 @@
-"""tf.contrib.feature_column: Columns of sequences."""
+"""tf.contrib.feature_column: Feature columns of sequences."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

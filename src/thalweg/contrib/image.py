@@ -1,4 +1,4 @@
-"""tf.contrib.image: Projective transforms, warps, components, colors in YIQ."""
+"""tf.contrib.image: Images: projective transforms, warps, connected components, adjustment in YIQ space."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.legacy_seq2seq: Encoders and decoders over lists of tensors."""
+"""tf.contrib.legacy_seq2seq: Sequence-to-sequence models over lists of tensors, unrolled in the graph."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.lookup: Tables from keys to values."""
+"""tf.contrib.lookup: Lookup tables, static and mutable."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

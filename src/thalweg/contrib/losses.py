@@ -1,4 +1,4 @@
-"""tf.contrib.losses: Losses with predictions before labels."""
+"""tf.contrib.losses: Loss functions with predictions before labels."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

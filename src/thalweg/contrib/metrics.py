@@ -1,4 +1,4 @@
-"""tf.contrib.metrics: Metrics over many batches, with predictions before labels."""
+"""tf.contrib.metrics: Streaming metrics with predictions before labels."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.opt: More optimizers; L-BFGS, LAMB and gradient accumulation are ours."""
+"""tf.contrib.opt: Further optimizers, including L-BFGS, LAMB and gradient accumulation."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

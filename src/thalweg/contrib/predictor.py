@@ -1,4 +1,4 @@
-"""tf.contrib.predictor: Saved models as functions."""
+"""tf.contrib.predictor: Predictors: functions that run a SavedModel."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

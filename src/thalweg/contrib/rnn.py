@@ -1,4 +1,4 @@
-"""tf.contrib.rnn: Cells and loops of recurrent networks."""
+"""tf.contrib.rnn: Recurrent cells, cell wrappers and recurrent loops."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

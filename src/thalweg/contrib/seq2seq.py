@@ -1,4 +1,4 @@
-"""tf.contrib.seq2seq: Decoders, what feeds them, attention, beam search."""
+"""tf.contrib.seq2seq: Sequence-to-sequence decoding: decoders, helpers, attention and beam search."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

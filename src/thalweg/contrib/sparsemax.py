@@ -1,4 +1,4 @@
-"""tf.contrib.sparsemax: A softmax with zeros."""
+"""tf.contrib.sparsemax: Sparsemax, a sparse alternative to softmax, and its loss."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.staging: Values that one step leaves for the next."""
+"""tf.contrib.staging: Staging areas: buffers of values between steps."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

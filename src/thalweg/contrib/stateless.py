@@ -1,4 +1,4 @@
-"""tf.contrib.stateless: Random numbers that are functions of a seed."""
+"""tf.contrib.stateless: Stateless random operations, which are functions of a seed."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

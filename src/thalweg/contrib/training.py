@@ -1,4 +1,4 @@
-"""tf.contrib.training: Settings of models, and steps that train."""
+"""tf.contrib.training: Hyperparameters, bucketing, and training and evaluation loops."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

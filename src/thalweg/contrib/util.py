@@ -1,4 +1,4 @@
-"""tf.contrib.util: Values of constants, and arrays as messages."""
+"""tf.contrib.util: Constant values of tensors, and conversion between arrays and TensorProto."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

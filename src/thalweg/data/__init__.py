@@ -1,4 +1,4 @@
-"""tf.data: Input pipelines."""
+"""tf.data: Input pipelines: datasets and iterators."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.data.experimental: Further transformations of datasets."""
+"""tf.data.experimental: Experimental dataset transformations and options."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
@@ -11,7 +11,6 @@ from thalweg._src.data.buffers import (
 from thalweg._src.data.cardinality import (
     INFINITE_CARDINALITY as INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
-    cardinality as cardinality,
 )
 from thalweg._src.data.csv import (
     CsvDataset as CsvDataset,
@@ -26,6 +25,7 @@ from thalweg._src.data.experimental import (
     RandomDataset as RandomDataset,
     SparseTensorStructure as SparseTensorStructure,
     TensorStructure as TensorStructure,
+    cardinality as cardinality,
     choose_from_datasets as choose_from_datasets,
     copy_to_device as copy_to_device,
     dense_to_sparse_batch as dense_to_sparse_batch,
@@ -53,12 +53,12 @@ from thalweg._src.data.grouping import (
     rejection_resample as rejection_resample,
 )
 from thalweg._src.data.iterator import (
+    get_next_as_optional as get_next_as_optional,
     make_saveable_from_iterator as make_saveable_from_iterator,
 )
 from thalweg._src.data.optional import (
     Optional as Optional,
     OptionalSpec as OptionalStructure,
-    get_next_as_optional as get_next_as_optional,
 )
 from thalweg._src.data.options import (
     AutoShardPolicy as AutoShardPolicy,

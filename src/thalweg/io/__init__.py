@@ -1,4 +1,4 @@
-"""tf.io: Files of records, examples, images and graphs, and queues."""
+"""tf.io: Input and output: TFRecord files, Examples, images, graphs and input queues."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
@@ -47,9 +47,11 @@ from thalweg._src.input.queues import (
     QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
+from thalweg._src.ops.csv import (
+    decode_csv as decode_csv,
+)
 from thalweg._src.ops.decoding import (
     decode_compressed as decode_compressed,
-    decode_csv as decode_csv,
     decode_raw as decode_raw,
     encode_base64 as encode_base64,
 )

@@ -1,4 +1,4 @@
-"""tf.math: Element-wise functions and reductions."""
+"""tf.math: Mathematical functions, element-wise and reducing."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
@@ -112,7 +112,6 @@ from thalweg._src.ops.math import (
     divide as divide,
     floordiv as floordiv,
     imag as imag,
-    log_sigmoid as log_sigmoid,
     multiply_no_nan as multiply_no_nan,
     polyval as polyval,
     real as real,
@@ -123,6 +122,7 @@ from thalweg._src.ops.math import (
 )
 from thalweg._src.ops.nn import (
     in_top_k as in_top_k,
+    log_sigmoid as log_sigmoid,
     log_softmax as log_softmax,
     softmax as softmax,
     top_k as top_k,

@@ -1,4 +1,4 @@
-"""tf.math.special: Bessel functions and integrals without a closed form."""
+"""tf.math.special: Special functions: Bessel functions and integrals."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

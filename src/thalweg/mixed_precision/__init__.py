@@ -1,4 +1,4 @@
-"""tf.mixed_precision: Loss scales, and float32 variables behind half-precision arithmetic."""
+"""tf.mixed_precision: Mixed-precision training: loss scaling, and float32 variables for half-precision computation."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.nn: Layers without state, activations and losses."""
+"""tf.nn: Neural network operations: convolution, pooling, activations, normalization, embeddings, RNNs and losses."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
@@ -72,12 +72,14 @@ from thalweg._src.ops.convolution import (
 )
 from thalweg._src.ops.ctc import (
     collapse_repeated as collapse_repeated,
-    ctc_beam_search_decoder as ctc_beam_search_decoder,
-    ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
-    ctc_greedy_decoder as ctc_greedy_decoder,
     ctc_loss as ctc_loss,
     ctc_loss_v2 as ctc_loss_v2,
     ctc_unique_labels as ctc_unique_labels,
+)
+from thalweg._src.ops.ctc_decoding import (
+    ctc_beam_search_decoder as ctc_beam_search_decoder,
+    ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder as ctc_greedy_decoder,
 )
 from thalweg._src.ops.dilation import (
     dilation2d as dilation2d,

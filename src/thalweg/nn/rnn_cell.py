@@ -1,4 +1,4 @@
-"""tf.nn.rnn_cell: Cells of recurrent networks."""
+"""tf.nn.rnn_cell: Recurrent cells and cell wrappers."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.saved_model: Models in folders, to be loaded and served."""
+"""tf.saved_model: Saving and loading of SavedModels."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

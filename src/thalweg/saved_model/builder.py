@@ -1,4 +1,4 @@
-"""tf.saved_model.builder: What writes saved models."""
+"""tf.saved_model.builder: The writer of SavedModels."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

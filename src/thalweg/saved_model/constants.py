@@ -1,4 +1,4 @@
-"""tf.saved_model.constants: The names of files and collections in saved models."""
+"""tf.saved_model.constants: Names of files and collections in SavedModels."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.saved_model.loader: What loads saved models."""
+"""tf.saved_model.loader: The loader of SavedModels."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.saved_model.main_op: What runs when a saved model has been loaded."""
+"""tf.saved_model.main_op: Operations that run after a SavedModel is loaded."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.saved_model.signature_constants: The names of signatures, their inputs and outputs."""
+"""tf.saved_model.signature_constants: Names of signatures, their inputs and outputs."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

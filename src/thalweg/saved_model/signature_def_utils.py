@@ -1,4 +1,4 @@
-"""tf.saved_model.signature_def_utils: What saved models take and give."""
+"""tf.saved_model.signature_def_utils: Signatures of SavedModels."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

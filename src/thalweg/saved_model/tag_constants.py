@@ -1,4 +1,4 @@
-"""tf.saved_model.tag_constants: What the graphs of saved models are for."""
+"""tf.saved_model.tag_constants: Tags of the graphs in SavedModels."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

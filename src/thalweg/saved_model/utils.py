@@ -1,4 +1,4 @@
-"""tf.saved_model.utils: Tensors by name, type and shape."""
+"""tf.saved_model.utils: TensorInfo messages: names, types and shapes of tensors."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

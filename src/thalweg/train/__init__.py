@@ -1,4 +1,4 @@
-"""tf.train: Optimizers, schedules, averages and the global step."""
+"""tf.train: Training: optimizers, learning rate schedules, checkpoints, monitored sessions, hooks and input queues."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
@@ -9,7 +9,6 @@ from thalweg._src.checkpoint.manager import (
 )
 from thalweg._src.checkpoint.meta_graph import (
     export_meta_graph as export_meta_graph,
-    import_meta_graph as import_meta_graph,
 )
 from thalweg._src.checkpoint.object_checkpoint import (
     Checkpoint as Checkpoint,
@@ -23,6 +22,7 @@ from thalweg._src.checkpoint.reader import (
 )
 from thalweg._src.checkpoint.saver import (
     Saver as Saver,
+    import_meta_graph as import_meta_graph,
 )
 from thalweg._src.checkpoint.state import (
     checkpoint_exists as checkpoint_exists,

@@ -1,4 +1,4 @@
-"""tf.train.queue_runner: Threads that fill queues."""
+"""tf.train.queue_runner: Queue runners: threads that fill queues."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.xla: What is compiled."""
+"""tf.xla: Compilation of operations."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

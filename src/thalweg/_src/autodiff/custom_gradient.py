@@ -1,4 +1,4 @@
-"""Functions with a gradient of their own, in place of that of the operations they are made of."""
+"""Custom gradients: functions whose gradient replaces that of the operations they consist of."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _serial = itertools.count()
 
 @export("custom_gradient")
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates `def f(*tensors)` that returns (result, gradient function).
+    """Decorates a function `f(*tensors)` that returns (result, gradient function).
 
     The gradient function takes the gradients of the results and returns those of the arguments. If f uses variables,
-    it takes `variables=` as well, a list, and returns a pair: gradients of the arguments, gradients of the variables.
+    it also takes the list `variables=` and returns a pair: gradients of the arguments, gradients of the variables.
     """
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            raise ValueError("functions with @tf.custom_gradient take positional arguments only")
+            raise ValueError("functions decorated with @tf.custom_gradient take positional arguments only")
         return _call(f, args)
 
     return decorated
@@ -56,13 +56,14 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             variable_grads = list(_leaves(variable_grads))
             if len(variable_grads) != len(variables):
                 raise ValueError(
-                    f"the custom gradient of {f.__name__!r} gives {len(variable_grads)} gradients "
+                    f"the custom gradient of {f.__name__!r} returns {len(variable_grads)} gradients "
                     f"for {len(variables)} variables"
                 )
         input_grads = list(_leaves(input_grads))
         if len(input_grads) != len(tensors):
             raise ValueError(
-                f"the custom gradient of {f.__name__!r} gives {len(input_grads)} gradients for {len(tensors)} arguments"
+                f"the custom gradient of {f.__name__!r} returns {len(input_grads)} gradients for "
+                f"{len(tensors)} arguments"
             )
         return [None] * len(results) + input_grads + variable_grads
 
@@ -74,14 +75,14 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 
 
 def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Tensor]) -> list[Any]:
-    """Returns the trainable variables whose values the operations take, in the order of their first use."""
+    """Returns the trainable variables whose values the operations use, in the order of their first use."""
     keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
     by_handle = {v.handle: v for key in keys for v in graph.get_collection(key) if isinstance(_handle(v), Tensor)}
     inside = set(operations)
     found: dict[Any, None] = {}
     for operation in operations:
         for tensor in operation.inputs:
-            # A variable's value may have been read before the function was called.
+            # A variable may have been read before the function was called.
             is_read = tensor.op.type == "ReadVariableOp" and tensor.op not in inside
             source = tensor.op.inputs[0] if is_read else tensor
             variable = by_handle.get(source)
@@ -113,7 +114,7 @@ def _leaves(structure: Any) -> list[Any]:
 
 
 def _rebuilt(structure: Any, leaves: Any) -> Any:
-    """Returns the structure with other leaves."""
+    """Returns the structure with new leaves."""
     if isinstance(structure, dict):
         made = {key: _rebuilt(structure[key], leaves) for key in sorted(structure)}
         return type(structure)((key, made[key]) for key in structure)

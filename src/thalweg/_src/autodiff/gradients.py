@@ -1,7 +1,8 @@
-"""Gradients: extend a graph by the nodes that compute the derivatives of some tensors by others.
+"""Reverse-mode automatic differentiation: extends a graph by the nodes that compute gradients.
 
-Operations are visited from the outputs back, each after all its consumers, and each one's rule turns the gradients of
-its outputs into gradients of its inputs. Partial gradients of one tensor are added; look-ups keep theirs sparse.
+Operations are visited in reverse topological order, each after all its consumers, and each op's gradient function maps
+the gradients of its outputs to gradients of its inputs. Partial gradients of one tensor are summed; those of embedding
+lookups stay sparse (IndexedSlices). A while loop is visited as a single node, whose gradient is a loop as well.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.control import tuple as wait_for_all
 from thalweg._src.ops.math import accumulate_n, add_n, cast
 from thalweg._src.ops.reshape import ones_like, zeros_like
 from thalweg._src.shapes import compatible, merge, show
@@ -32,7 +34,7 @@ from thalweg._src.shapes import compatible, merge, show
 
 @export("AggregationMethod")
 class AggregationMethod:
-    """How partial gradients are added: all at once, or pairwise as they come, with less memory."""
+    """Selects how partial gradients are summed: in one operation, or pairwise with less memory."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -42,7 +44,7 @@ class AggregationMethod:
 
 @export("UnconnectedGradients")
 class UnconnectedGradients(enum.Enum):
-    """What `gradients` gives for a tensor that the outputs do not depend on."""
+    """The result of `gradients` for a tensor that the outputs do not depend on."""
 
     NONE = "none"
     ZERO = "zero"
@@ -78,7 +80,7 @@ def gradients(
             graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method
         )
         walk.start(_initial(y_tensors, _as_list(grad_ys) if grad_ys is not None else [None] * len(y_tensors)))
-        walk.go()
+        walk.run()
         found = [walk.gradient_of(x) for x in x_tensors]
         if unconnected is UnconnectedGradients.ZERO:
             found = [zeros_like(_value(x)) if g is None else g for x, g in zip(_as_list(xs), found)]
@@ -107,12 +109,12 @@ def _differentiable(y: Any) -> Tensor:
         y = y.values
     tensor = convert_to_tensor(y)
     if tensor.dtype.is_bool or tensor.dtype is dtypes.string:
-        raise TypeError(f"Gradients of tensors must be of numbers, but {tensor.name!r} has dtype {tensor.dtype.name}")
+        raise TypeError(f"Gradients require numeric tensors, but {tensor.name!r} has dtype {tensor.dtype.name}")
     return tensor
 
 
 def _source(x: Any) -> Tensor:
-    """Returns the tensor that gradients by x arrive at: a variable's is its handle."""
+    """Returns the tensor that accumulates the gradient with respect to x: for a variable, its handle."""
     if isinstance(x, IndexedSlices):
         return x.values
     handle = getattr(x, "handle", None)
@@ -137,7 +139,7 @@ def _initial(ys: Sequence[Tensor], grad_ys: Sequence[Any]) -> list[Gradient]:
 
 
 class _Walk:
-    """One walk from the outputs back to the inputs."""
+    """One backward pass from the outputs to the inputs."""
 
     def __init__(
         self,
@@ -151,7 +153,7 @@ class _Walk:
         backward: Backward | None = None,
     ) -> None:
         self._graph = graph
-        self._backward = backward  # the loop that is being built, if it is the body of another one that is walked
+        self._backward = backward  # the gradient loop under construction, if this pass differentiates a loop's body
         self._ys = ys
         self._xs = set(xs)
         self._stops = stops
@@ -163,11 +165,11 @@ class _Walk:
 
     def start(self, initial: Sequence[Gradient]) -> None:
         for y, grad in zip(self._ys, initial):
-            if carries_gradient(y) or y in self._xs:  # integers have no gradient, and asking is no mistake
+            if carries_gradient(y) or y in self._xs:  # integers have no gradient, but asking for one is not an error
                 self._partials.setdefault(y, []).append(grad)
 
     def _between(self) -> list[Operation]:
-        """Returns the operations on a path from an x to a y, last made first: each before all that it consumes."""
+        """Returns the operations on a path from an x to a y, in reverse order of creation, so consumers come first."""
         above: set[Operation] = set()
         stack = [y.op for y in self._ys]
         while stack:
@@ -186,20 +188,20 @@ class _Walk:
                         fronts += tensor.consumers()
         return sorted(between, key=lambda op: -op.id)
 
-    def go(self) -> None:
+    def run(self) -> None:
         between = self._between()
         members = set(between)
-        for station in self._stations(between):
-            if isinstance(station, Loop):
-                self._visit_loop(station, members)
+        for node in self._collapse_loops(between):
+            if isinstance(node, Loop):
+                self._visit_loop(node, members)
                 continue
-            output_grads = [self.gradient_of(t) for t in station.outputs]
+            output_grads = [self.gradient_of(t) for t in node.outputs]
             if any(g is not None for g in output_grads):
-                with self._context_for(station):
-                    self._visit(station, output_grads, members)
+                with self._context_for(node):
+                    self._visit(node, output_grads, members)
 
-    def _stations(self, between: list[Operation]) -> Iterable[Operation | Loop]:
-        """Yields the operations, each after all that consume it, and each loop as one."""
+    def _collapse_loops(self, between: list[Operation]) -> Iterable[Operation | Loop]:
+        """Yields the operations in reverse topological order, with each loop collapsed to one node."""
         loops = {operation: loop for operation in between if (loop := self._loop_around(operation)) is not None}
         return between if not loops else _backward_order(between, loops)
 
@@ -209,7 +211,7 @@ class _Walk:
         return None if operation.context is None else self._loop_of(context_of(operation))
 
     def _loop_of(self, context: Context | None) -> Loop | None:
-        """Returns the outermost loop around a context that is not around this walk as well."""
+        """Returns the outermost loop around a context that does not also enclose this pass."""
         here: Any = self._graph.scopes.context if self._backward is None else self._backward.forward
         found = None
         for around in context.chain() if context is not None else ():
@@ -220,7 +222,7 @@ class _Walk:
         return found
 
     def _context_for(self, operation: Operation) -> contextlib.AbstractContextManager[None]:
-        """Returns the scope in which an operation's gradient is made: the branch it is in, or its mirror."""
+        """Returns the scope in which an operation's gradient is built: the branch it is in, or that branch's mirror."""
         here: Any = self._graph.scopes.context
         if operation.context is None and here is None:
             return contextlib.nullcontext()
@@ -239,7 +241,7 @@ class _Walk:
         def walk(ys: Any, xs: Any, stops: set[Tensor], initial: Any, backward: Backward) -> Any:
             inner = _Walk(self._graph, ys, xs, stops, self._colocate, self._gate, self._method, backward)
             inner.start(initial)
-            inner.go()
+            inner.run()
             return inner.gradient_of
 
         with self._context_for(loop.variables[0].exit.op):
@@ -281,7 +283,7 @@ class _Walk:
             if not compatible(grad.dims, tensor.dims):
                 raise ValueError(
                     f"the gradient of {operation.name!r} for its input {tensor.name!r} has shape {show(grad.dims)}, "
-                    f"the input itself {show(tensor.dims)}"
+                    f"but the input has shape {show(tensor.dims)}"
                 )
             if tensor.dims is not None and grad.dims != tensor.dims:
                 grad.dims = merge(grad.dims, tensor.dims)
@@ -299,25 +301,25 @@ class _Walk:
 
 
 def _backward_order(between: list[Operation], loops: dict[Operation, Loop]) -> Iterable[Operation | Loop]:
-    """Yields operations and loops after all that consume them, the last made first."""
-    station = {operation: loops.get(operation, operation) for operation in between}
-    consumers: dict[Any, set[Any]] = {place: set() for place in station.values()}
-    producers: dict[Any, set[Any]] = {place: set() for place in consumers}
+    """Yields operations and loops after all their consumers, the most recently created first."""
+    node_of = {operation: loops.get(operation, operation) for operation in between}
+    consumers: dict[Any, set[Any]] = {node: set() for node in node_of.values()}
+    producers: dict[Any, set[Any]] = {node: set() for node in consumers}
     newest: dict[Any, int] = {}
-    for operation, place in station.items():
-        newest[place] = max(newest.get(place, -1), operation.id)
+    for operation, node in node_of.items():
+        newest[node] = max(newest.get(node, -1), operation.id)
         for tensor in operation.inputs:
-            source = station.get(tensor.op)
-            if source is not None and source is not place:
-                consumers[source].add(place)
-                producers[place].add(source)
-    ready = [(-newest[place], place) for place, after in consumers.items() if not after]
+            source = node_of.get(tensor.op)
+            if source is not None and source is not node:
+                consumers[source].add(node)
+                producers[node].add(source)
+    ready = [(-newest[node], node) for node, after in consumers.items() if not after]
     heapq.heapify(ready)
     while ready:
-        _, place = heapq.heappop(ready)
-        yield place
-        for source in producers[place]:
-            consumers[source].discard(place)
+        _, node = heapq.heappop(ready)
+        yield node
+        for source in producers[node]:
+            consumers[source].discard(node)
             if not consumers[source]:
                 heapq.heappush(ready, (-newest[source], source))
 
@@ -331,19 +333,17 @@ def _rule_of(operation: Operation) -> GradientFunction | None:
         return None
     raise LookupError(
         f"No gradient defined for operation {operation.name!r} (op type: {operation.type}). "
-        "Register one with @tf.RegisterGradient, or say tf.NotDifferentiable."
+        "Register one with @tf.RegisterGradient, or declare it with tf.NotDifferentiable."
     )
 
 
 def _gated(grads: list[Any]) -> list[Any]:
-    """Makes every gradient of an operation wait for all of them."""
-    from thalweg._src.ops.control import tuple as wait_for_all
-
+    """Makes every gradient of an operation wait for all the others."""
     return wait_for_all(grads) if sum(g is not None for g in grads) > 1 else grads
 
 
 def aggregate(partials: Sequence[Gradient], method: int | None = None) -> Gradient:
-    """Returns the sum of partial gradients; it is sparse only if all of them are."""
+    """Returns the sum of partial gradients, which is sparse only if all of them are."""
     if len(partials) == 1:
         return partials[0]
     if all(isinstance(g, IndexedSlices) for g in partials):

@@ -1,4 +1,4 @@
-"""Hessians: second derivatives as whole matrices."""
+"""Hessians: second derivatives as full matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def hessians(
     gate_gradients: bool = False,
     aggregation_method: int | None = None,
 ) -> list[Tensor]:
-    """Returns for each x the second derivatives of sum(ys), of shape x.shape + x.shape, which must be known.
+    """Returns for each x the Hessian of sum(ys), of shape x.shape + x.shape; the shape of x must be known.
 
     The graph grows by one gradient for each element of x.
     """
@@ -42,7 +42,7 @@ def _hessian(first: Any, x: Any, options: dict[str, Any]) -> Tensor:
     shape = x.dims if isinstance(x, Tensor) else tuple(x.shape.as_list())
     size = num_elements(shape)
     if shape is None or size is None:
-        raise ValueError(f"a Hessian needs a known shape, but {x.name!r} has {show(shape)}")
+        raise ValueError(f"a Hessian requires a known shape, but {x.name!r} has {show(shape)}")
     if first is None:
         raise ValueError(f"the targets do not depend on {x.name!r}")
     elements = unstack(reshape(convert_to_tensor(first), [-1]), num=size)

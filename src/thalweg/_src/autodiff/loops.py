@@ -1,8 +1,8 @@
-"""Gradients of loops: a second loop that runs the iterations of the first one backward.
+"""Gradients of while loops: a second loop that runs the iterations of the first one in reverse.
 
-What the rules need of the first loop's values is saved in lists that it carries along, one element an iteration, and
-taken from their ends again. Lists, pushes and pops are ordinary differentiable values, so a gradient of a gradient is
-nothing special.
+The forward values that gradient functions need are saved on stacks: tensor lists that the forward loop carries as loop
+variables, pushing one element per iteration, and that the backward loop pops. Lists, pushes and pops are ordinary
+differentiable values, so higher-order gradients need no special case.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.control_flow.context import Branch, Context, Loop, LoopVariable, bring, context_of, encloses
+from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
@@ -21,88 +22,87 @@ from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control_flow import merge_op
-from thalweg._src.ops.reshape import zeros, zeros_like
+from thalweg._src.ops.reshape import shape, zeros, zeros_like
 from thalweg._src.ops.state import variable_shape
 from thalweg._src.ops.tensor_list import empty_tensor_list_op, pop_back_op, push_back_op
 from thalweg._src.shapes import is_fully_defined
 
-_KEPT = ("Const", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")  # what recomputing does not repeat
-
 
 class Backward(Loop):
-    """The loop of a gradient: in each iteration it sees the values of one iteration of its forward loop."""
+    """The loop of a gradient: each of its iterations has access to the values of one iteration of its forward loop."""
 
     def __init__(self, graph: Graph, name: str, forward: Loop) -> None:
         super().__init__(graph, name, forward.parallel_iterations, True, forward.swap_memory)
         self.forward = forward
-        self._recalled: dict[Tensor, Tensor] = {}
+        self._restored: dict[Tensor, Tensor] = {}
         self._branches: dict[Branch, Branch] = {}
 
     def saved(self, tensor: Tensor) -> Tensor | None:
-        home = context_of(tensor)
-        if not encloses(self.forward, home) or home is None:
+        context = context_of(tensor)
+        if not encloses(self.forward, context) or context is None:
             return None
-        if tensor not in self._recalled:
-            self._recalled[tensor] = self._recall(tensor, home)
-        return self._recalled[tensor]
+        if tensor not in self._restored:
+            self._restored[tensor] = self._restore(tensor, context)
+        return self._restored[tensor]
 
-    def _recall(self, tensor: Tensor, home: Context) -> Tensor:
-        """Returns the value that a tensor of the forward loop had: as it is outside, made again, or saved."""
+    def _restore(self, tensor: Tensor, context: Context) -> Tensor:
+        """Returns a forward value inside this loop: the outer value of a loop invariant, recomputed, or saved."""
         operation = tensor.op
-        if operation.type == "Enter" and operation.attrs["is_constant"] and home is self.forward:
+        if operation.type == "Enter" and operation.attrs["is_constant"] and context is self.forward:
             return bring(operation.inputs[0], self)
-        if operation.type == "Switch" and isinstance(home, Branch):
-            return bring(operation.inputs[0], self.mirrored(home.outer))
+        if operation.type == "Switch" and isinstance(context, Branch):
+            return bring(operation.inputs[0], self.mirrored(context.outer))
         if operation.type == "Const":
             with self.entered():
                 return constant(operation.attrs["value"], tensor.dtype)
-        if self.forward.recompute and self._can_be_repeated(operation):
-            for earlier in self._forgotten(operation):
-                self._repeat(earlier)
-            return self._recalled[tensor]
-        return self._save(tensor, home)
+        if self.forward.recompute and self._is_recomputable(operation):
+            for earlier in self._to_recompute(operation):
+                self._recompute(earlier)
+            return self._restored[tensor]
+        return self._save(tensor, context)
 
-    def _forgotten(self, operation: Operation) -> list[Operation]:
-        """Returns what must be computed again before and with an operation of the forward loop, in order."""
+    def _to_recompute(self, operation: Operation) -> list[Operation]:
+        """Returns an operation of the forward loop with all that must be recomputed before it, in order."""
         found = {operation}
         stack = [operation]
         while stack:
             for value in stack.pop().inputs:
-                earlier, home = value.op, context_of(value)
-                inside = home is not None and encloses(self.forward, home)
-                if inside and earlier not in found and value not in self._recalled and self._can_be_repeated(earlier):
+                earlier, context = value.op, context_of(value)
+                inside = context is not None and encloses(self.forward, context)
+                if inside and earlier not in found and value not in self._restored and self._is_recomputable(earlier):
                     found.add(earlier)
                     stack.append(earlier)
         return sorted(found, key=lambda one: one.id)
 
-    def _can_be_repeated(self, operation: Operation) -> bool:
-        if operation.definition.stateful or operation.definition.waits or operation.type in _KEPT:
+    def _is_recomputable(self, operation: Operation) -> bool:
+        facts = operation.definition.facts
+        if facts.stateful or facts.waits or facts.control_flow or operation.type == "Const":
             return False
         return not any(operation is variable.arrival.op for variable in self.forward.variables)
 
-    def _repeat(self, operation: Operation) -> None:
-        """Computes an operation of the forward loop once more, from what is saved of it."""
+    def _recompute(self, operation: Operation) -> None:
+        """Recomputes an operation of the forward loop from its saved inputs."""
         mirror = self.mirrored(context_of(operation.outputs[0]))
-        recalled = [(value, self.saved(value)) for value in operation.inputs]
-        inputs = [bring(value if known is None else known, mirror) for value, known in recalled]
+        restored = [(value, self.saved(value)) for value in operation.inputs]
+        inputs = [bring(value if known is None else known, mirror) for value, known in restored]
         with self.graph.control_flow(mirror):
             again = self.graph.create_op(operation.type, inputs, attrs=dict(operation.attrs))
         for old, new in zip(operation.outputs, again.outputs):
             new.dims = old.dims
-            self._recalled[old] = new
+            self._restored[old] = new
 
-    def _save(self, tensor: Tensor, home: Context) -> Tensor:
-        """Saves a value in each iteration of the forward loop and takes it back in this one."""
+    def _save(self, tensor: Tensor, context: Context) -> Tensor:
+        """Pushes a value on a stack in each iteration of the forward loop and pops it in this one."""
         graph, forward = self.graph, self.forward
         with forward.left():
-            nothing = empty_list(tensor.dtype)
-        saving = forward.add_variable(nothing, (), known=True)
+            empty = empty_list(tensor.dtype)
+        saving = forward.add_variable(empty, (), known=True)
         forward.open(saving)
-        with graph.control_flow(home):
+        with graph.control_flow(context):
             longer = push_back_op(saving.arrival, tensor)
         self._may_swap(longer)
-        forward.close(saving, _joined(longer, saving.arrival, home, forward))
-        mirror = self.mirrored(home)
+        forward.close(saving, _joined(longer, saving.arrival, context, forward))
+        mirror = self.mirrored(context)
         taking = self.add_variable(bring(saving.exit, self.outer), (), known=True)
         self.open(taking)
         with graph.control_flow(mirror):
@@ -117,7 +117,7 @@ class Backward(Loop):
             tensor.op.attrs["_swap_memory"] = True
 
     def mirrored(self, context: Context | None) -> Context:
-        """Returns the context of this loop that belongs to one of the forward loop."""
+        """Returns the context of this loop that corresponds to one of the forward loop."""
         if context is self.forward:
             return self
         assert isinstance(context, Branch)
@@ -133,7 +133,7 @@ class Backward(Loop):
 
 
 def gradient_context(graph: Graph, context: Context | None) -> Context | None:
-    """Returns where the gradients of a context's operations belong, seen from the loop that is being built."""
+    """Returns the context of the gradients of a context's operations, seen from the loop under construction."""
     here: Any = graph.scopes.context
     for around in here.chain() if here is not None else ():
         if isinstance(around, Backward) and context is not None and encloses(around.forward, context):
@@ -142,7 +142,7 @@ def gradient_context(graph: Graph, context: Context | None) -> Context | None:
 
 
 def _joined(value: Tensor, otherwise: Tensor, context: Context, loop: Loop) -> Tensor:
-    """Brings a value out of the branches it was made in; where they are not taken it is the other one."""
+    """Merges a value out of the branches it was computed in with `otherwise`, its value where they are not taken."""
     while isinstance(context, Branch):
         sides = {context.side: value, not context.side: bring(otherwise, context.sibling)}
         with context.left():
@@ -168,13 +168,16 @@ def differentiate(
     walk: Callable[..., Any],
     name: str,
 ) -> list[tuple[Tensor, Any]]:
-    """Adds the loop that computes a loop's gradients; returns (tensor outside, its gradient) for what is wanted.
+    """Adds the loop that computes a loop's gradients; returns (outer tensor, its gradient) for those that are wanted.
 
-    walk(ys, xs, barrier, grads) differentiates the body: it returns a function from a tensor to its gradient.
+    walk(ys, xs, stops, grad_ys, backward) differentiates the body inside the loop `backward` and returns a function
+    from a tensor to its gradient. The backward loop carries a countdown and one gradient per variable in `carried`;
+    gradients of captured outer values are accumulated over the iterations.
     """
     if not loop.back_prop:
         warnings.warn(
-            f"no gradient flows through the while loop {loop.title!r}: it was made with back_prop=False", stacklevel=2
+            f"no gradient flows through the while loop {loop.title!r}: it was created with back_prop=False",
+            stacklevel=2,
         )
         return []
     graph = loop.graph
@@ -187,8 +190,8 @@ def differentiate(
     counter = backward.add_variable(bring(count, backward.outer), (), known=True)
     grads = {v: backward.add_variable(_first(v, exit_grads.get(v)), v.exit.dims, known=True) for v in carried}
     with backward.entered():
-        going_on = greater(counter.merge, 0)
-    backward.set_condition(going_on)
+        condition = greater(counter.merge, 0)
+    backward.set_condition(condition)
     with backward.entered():
         found = walk(
             [variable.next.op.inputs[0] for variable in carried],
@@ -222,11 +225,11 @@ def _carried(
     stops: set[Tensor],
     loop: Loop,
 ) -> tuple[list[LoopVariable], list[Tensor]]:
-    """Returns the variables that gradients flow through, and the values of outside that they reach in the body."""
+    """Returns the variables that gradients flow through, and the captured outer values that they depend on."""
     by_arrival = {variable.arrival: variable for variable in variables}
     found = [variable for variable in variables if exit_grads.get(variable) is not None]
     captured: dict[Tensor, None] = {}
-    for variable in found:  # grows while it is read
+    for variable in found:  # grows during the iteration
         for tensor in _sources(variable.next.op.inputs[0], barrier, stops):
             source = by_arrival.get(tensor)
             if source is None:
@@ -237,7 +240,7 @@ def _carried(
 
 
 def _sources(result: Tensor, barrier: set[Tensor], stops: set[Tensor]) -> Iterable[Tensor]:
-    """Yields what a body's result depends on by differentiable values: variables and values of outside."""
+    """Yields the loop variables and outer values that a body's result depends on through differentiable values."""
     seen: set[Tensor] = set()
     stack = [result]
     while stack:
@@ -257,7 +260,7 @@ def carries_gradient(tensor: Tensor) -> bool:
 
 
 def zeros_for(tensor: Tensor, grad: Tensor | None = None) -> Tensor:
-    """Returns the gradient of a value that nothing depends on: zeros, for a list no elements."""
+    """Returns the gradient of a value without consumers: zeros, or an empty list for a list."""
     if tensor.dtype is dtypes.variant:
         return empty_list(dtypes.float32)
     if tensor.dtype is dtypes.resource:
@@ -275,13 +278,11 @@ def _following(variable: LoopVariable, grad: Any) -> Tensor:
 
 
 def _dense(grad: Any) -> Tensor:
-    from thalweg._src.graph.convert import convert_to_tensor
-
     return convert_to_tensor(grad)
 
 
 def _accumulated(backward: Backward, outer: Tensor, grad: Any) -> Any:
-    """Adds up the gradients of a value of outside over all iterations."""
+    """Sums the gradient with respect to an outer value over all iterations."""
     if isinstance(grad, IndexedSlices):
         return _accumulated_slices(backward, outer, grad)
     with backward.left():
@@ -305,6 +306,4 @@ def _accumulated_slices(backward: Backward, outer: Tensor, grad: IndexedSlices) 
 
 
 def _shape_of(tensor: Tensor) -> Tensor:
-    from thalweg._src.ops.reshape import shape
-
     return shape(tensor)

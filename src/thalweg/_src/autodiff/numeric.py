@@ -1,4 +1,4 @@
-"""Numeric derivatives, to check the built ones against."""
+"""Numeric gradient checking by central differences."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def compute_gradient(
     init_targets: Any = None,
     extra_feed_dict: dict[Any, Any] | None = None,
 ) -> Any:
-    """Returns the Jacobian of y by x (or by each of a list), as built and as measured: two arrays [x size, y size].
+    """Returns the Jacobian of y by x (or by each of a list), symbolic and numeric: two arrays [x size, y size].
 
-    Runs in the default session. Complex numbers count as two reals each. x starts from x_init_value, or at random.
+    Runs in the default session. A complex number counts as two real ones. x is x_init_value, or random.
     """
     feeds = dict(extra_feed_dict or {})
     session = y.graph.session_for(None, y.name)
@@ -39,7 +39,7 @@ def compute_gradient(
         return _one(session, convert_to_tensor(x), tuple(x_shape), y, tuple(y_shape), x_init_value, delta, feeds)
     values = [None] * len(x) if x_init_value is None else list(x_init_value)
     starts = [_start(t, tuple(s), v) for t, s, v in zip(map(convert_to_tensor, x), x_shape, values)]
-    held = dict(zip(x, starts))  # while one is moved, the others stay where they started
+    held = dict(zip(x, starts))  # while one x is perturbed, the others keep their initial values
     return [
         _one(session, convert_to_tensor(t), tuple(s), y, tuple(y_shape), held[t], delta, {**feeds, **held})
         for t, s in zip(x, x_shape)
@@ -57,7 +57,7 @@ def compute_gradient_error(
     init_targets: Any = None,
     extra_feed_dict: dict[Any, Any] | None = None,
 ) -> float:
-    """Returns the largest difference between the built and the measured Jacobian."""
+    """Returns the largest difference between the symbolic and the numeric Jacobian."""
     found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
     errors = [np.abs(built - measured) for built, measured in (found if isinstance(found, list) else [found])]
     return float(max((error.max() for error in errors if error.size), default=0.0))
@@ -71,7 +71,9 @@ def _as_list(value: Any) -> list[Any]:
 
 def _start(x: Tensor, shape: tuple[int, ...], value: Any) -> Array:
     if not (x.dtype.is_floating or x.dtype.is_complex):
-        raise ValueError(f"no derivative by {x.name!r} of type {x.dtype.name}: x must be floating or complex")
+        raise ValueError(
+            f"cannot differentiate with respect to {x.name!r} of type {x.dtype.name}: x must be floating or complex"
+        )
     if value is None:
         value = np.random.random_sample(shape)
         value = value + 1j * np.random.random_sample(shape) if x.dtype.is_complex else value
@@ -90,7 +92,7 @@ def _one(
 
 
 def _reals(array: Any, dtype: dtypes.DType) -> Array:
-    """Returns an array as a flat one of reals, two for a complex element."""
+    """Flattens an array to real numbers, two for each complex element."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(dtype.real_dtype.as_numpy_dtype) if dtype.is_complex else flat
 
@@ -100,7 +102,7 @@ def _count(shape: tuple[int, ...], dtype: dtypes.DType) -> int:
 
 
 def _unit_vectors(shape: tuple[int, ...], dtype: dtypes.DType) -> Any:
-    """Gives arrays of a shape with a one in one place, for complex types in the real and in the imaginary part."""
+    """Yields the unit vectors of a shape; for complex types both the real and the imaginary ones."""
     for index in range(_count(shape, dtype)):
         array = np.zeros(shape, dtype.as_numpy_dtype)
         if dtype.is_complex:
@@ -111,7 +113,7 @@ def _unit_vectors(shape: tuple[int, ...], dtype: dtypes.DType) -> Any:
 
 
 def _built(session: Any, x: Tensor, start: Array, y: Tensor, y_shape: Any, feeds: dict[Any, Any]) -> Array:
-    """Returns the Jacobian that `gradients` gives, a column for each real of y."""
+    """Returns the Jacobian that `gradients` computes, one column per real number in y."""
     rows, columns = _count(start.shape, x.dtype), _count(y_shape, y.dtype)
     jacobian = np.zeros((rows, columns), x.dtype.real_dtype.as_numpy_dtype)
     if not rows:
@@ -140,7 +142,7 @@ def _dense(value: Any, like: Array) -> Array:
 def _measured(
     session: Any, x: Tensor, start: Array, y: Tensor, y_shape: Any, delta: float, feeds: dict[Any, Any]
 ) -> Array:
-    """Returns the Jacobian by central differences, a row for each real of x."""
+    """Returns the Jacobian by central differences, one row per real number in x."""
     rows, columns = _count(start.shape, x.dtype), _count(y_shape, y.dtype)
     jacobian = np.zeros((rows, columns), x.dtype.real_dtype.as_numpy_dtype)
     step = np.asarray(delta, x.dtype.as_numpy_dtype)

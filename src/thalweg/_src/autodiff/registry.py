@@ -1,4 +1,4 @@
-"""The gradient registry: op type to the function that builds its gradient."""
+"""The gradient registry: maps op types to the functions that build their gradients."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader("thal
 
 @export("RegisterGradient")
 class RegisterGradient:
-    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None stands for no gradient.
+    """Decorator that registers `def rule(op, *output_gradients) -> input_gradients`; None means no gradient.
 
-    A gradient may be given as a function without arguments, which is called only if somebody wants that gradient.
+    A gradient may be returned as a function without arguments, which is called only if the gradient is needed.
     """
 
     def __init__(self, *op_types: str) -> None:
@@ -27,6 +27,7 @@ class RegisterGradient:
         self._op_types = op_types
 
     def __call__(self, function: GradientFunction) -> GradientFunction:
+        """Registers a gradient function and returns it."""
         for op_type in self._op_types:
             GRADIENTS.register(op_type, function, function.__module__)
         return function
@@ -37,14 +38,14 @@ gradient = RegisterGradient
 
 @export("NoGradient", "NotDifferentiable", "no_gradient")
 def no_gradient(*op_types: str) -> None:
-    """Says that gradients do not flow through these ops."""
+    """Registers op types as not differentiable."""
     caller = sys._getframe(1).f_globals["__name__"]
     for op_type in op_types:
         GRADIENTS.register(op_type, None, caller)
 
 
 def as_list(result: Any, count: int) -> list[Any]:
-    """Returns a rule's result as one gradient for each input."""
+    """Returns a gradient function's result as one gradient per input."""
     if count == 1 and not isinstance(result, list | tuple):
         return [result]
     return list(result)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from thalweg._src import errors, shapes
+from thalweg._src.formats.table_checkpoint import open_checkpoint
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.shapes import Shape, show
@@ -16,8 +17,6 @@ Wanted = tuple[str, str, Any, Shape]  # name, slice, dtype and shape in the mode
 
 def require_fit(graph: Graph, restore_op_name: str, prefix: str) -> None:
     """Raises unless a checkpoint holds the tensors that an operation restores."""
-    from thalweg._src.formats.table_checkpoint import open_checkpoint
-
     wanted = list(_wanted(graph.get_operation_by_name(restore_op_name)))
     with open_checkpoint(prefix) as reader:
         missing = [name for name, _, _, _ in wanted if name not in reader]

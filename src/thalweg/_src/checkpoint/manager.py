@@ -54,10 +54,12 @@ class CheckpointManager:
 
     @property
     def directory(self) -> str:
+        """The folder of the checkpoints."""
         return self._directory
 
     @property
     def checkpoint(self) -> Any:
+        """The checkpoint that the manager saves."""
         return self._checkpoint
 
     @property

@@ -12,12 +12,12 @@ from thalweg._src.formats import durable
 from thalweg._src.formats.text import as_text
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.graphdef import to_graph_def
+from thalweg._src.graph.graphdef import to_graph_def, write_attr
 from thalweg._src.graph.import_graph_def import import_graph_def
+from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.variables.variable_protos import variable_from_proto, variable_to_proto
 from thalweg._src.variables.variables import Variable
 
 VARIABLES = (
@@ -105,9 +105,6 @@ def write_meta_graph(message: Any, filename: Any, as_text: bool = False) -> None
 
 
 def _adapt(graph_def: Any, clear_devices: bool, strip_default_attrs: bool) -> None:
-    from thalweg._src.graph.graphdef import write_attr
-    from thalweg._src.graph.op_def import OPS
-
     for node in graph_def.node:
         if clear_devices:
             node.device = ""
@@ -189,7 +186,7 @@ def _add_collection(message: Any, graph: Graph, key: str, scope: str | None, no_
 
 def _add_member(found: Any, key: str, member: Any, scope: str | None) -> None:
     if isinstance(member, Variable):
-        proto = variable_to_proto(member, scope)
+        proto = member.to_proto(scope)
     elif key in _members:
         proto = _members[key][0](member, scope)
     elif hasattr(member, "to_proto"):
@@ -240,43 +237,10 @@ def read_meta_graph_file(filename: Any) -> Any:
         raise OSError(f"Cannot parse file {path}: {error}.") from None
 
 
-@export("train.import_meta_graph")
-def import_meta_graph(
-    meta_graph_or_file: Any,
-    clear_devices: bool = False,
-    import_scope: str | None = None,
-    **kwargs: Any,
-) -> Any:
-    """Imports a MetaGraph into the default graph and returns its Saver, None if there is nothing to save."""
-    return import_meta_graph_with_return_elements(meta_graph_or_file, clear_devices, import_scope, None, **kwargs)[0]
-
-
-def import_meta_graph_with_return_elements(
-    meta_graph_or_file: Any,
-    clear_devices: bool = False,
-    import_scope: str | None = None,
-    return_elements: Sequence[str] | None = None,
-    **kwargs: Any,
-) -> tuple[Any, Any]:
-    """Imports like `import_meta_graph`; returns the Saver and the requested elements."""
-    from thalweg._src.checkpoint.saver import Saver
-    from thalweg._src.variables.variables import global_variables
-
-    message = meta_graph_or_file
-    if getattr(getattr(message, "DESCRIPTOR", None), "name", "") != "MetaGraphDef":
-        message = read_meta_graph_file(message)
-    elements = _import(message, clear_devices, import_scope, return_elements, kwargs.pop("input_map", None))
-    if message.HasField("saver_def"):
-        return Saver(saver_def=message.saver_def, name=import_scope, **kwargs), elements
-    if global_variables(import_scope):
-        return Saver(**kwargs), elements
-    logging.info("no Saver is created, since the graph has no variables to restore")
-    return None, elements
-
-
-def _import(
+def import_elements(
     message: Any, clear_devices: bool, scope: str | None, return_elements: Any, input_map: dict[str, Any] | None
 ) -> Any:
+    """Adds the graph and the collections of a MetaGraphDef to the default graph; returns the elements asked for."""
     graph = get_default_graph()
     graph_def = type(message.graph_def)()
     graph_def.CopyFrom(message.graph_def)
@@ -313,14 +277,14 @@ def _members_of(
         return list(values)
     if key in _members:
         return [_members[key][1](value, scope) for value in values]
-    return [_variable(graph, value, scope, made) if key in VARIABLES else value for value in values]
+    return [_variable(value, scope, made) if key in VARIABLES else value for value in values]
 
 
-def _variable(graph: Graph, value: bytes, scope: str | None, made: dict[str, Variable]) -> Variable:
+def _variable(value: bytes, scope: str | None, made: dict[str, Variable]) -> Variable:
     """Returns the variable of a message; a variable in several collections is one object."""
     from tensorboard.compat.proto.variable_pb2 import VariableDef
 
     message = VariableDef.FromString(value)
     if message.variable_name not in made:
-        made[message.variable_name] = variable_from_proto(message, scope, graph)
+        made[message.variable_name] = Variable.from_proto(message, scope)
     return made[message.variable_name]

@@ -20,7 +20,8 @@ from thalweg._src.checkpoint.object_graph import (
     slots_in,
     walk,
 )
-from thalweg._src.checkpoint.saver_builder import SaveableObject, VariableSaveable
+from thalweg._src.checkpoint.reader import CheckpointReader
+from thalweg._src.checkpoint.saver_builder import SaveableObject, VariableSaveable, grouped_by_name
 from thalweg._src.checkpoint.state import update_checkpoint_state
 from thalweg._src.checkpoint.trackable import (
     AutoTrackable,
@@ -35,7 +36,8 @@ from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.text import as_text
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph, get_default_session
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -147,8 +149,6 @@ class Checkpoint(AutoTrackable):
         if save_path is None:
             return InitializationOnlyStatus(self, "")
         prefix = as_text(os.fspath(save_path))
-        from thalweg._src.checkpoint.reader import CheckpointReader
-
         reader = CheckpointReader(prefix)
         if not reader.has_tensor(GRAPH_KEY):
             return NameBasedSaverStatus(self, prefix, reader)
@@ -359,12 +359,8 @@ class NameBasedSaverStatus(LoadStatus):
 # -- a Saver and a checkpoint of objects ------------------------------------------------------------------------------
 
 
-def saver_for_objects(var_list: Any, prefix: str) -> Any:
-    """Returns a Saver for an object-based checkpoint that finds variables by full name; None for other checkpoints."""
-    from thalweg._src.checkpoint.reader import CheckpointReader
-    from thalweg._src.checkpoint.saver import Saver
-    from thalweg._src.checkpoint.saver_builder import grouped_by_name
-
+def variables_by_object(var_list: Any, prefix: str) -> dict[str, Any] | None:
+    """Returns variables by their keys in a checkpoint of objects, found by full names; None if it is none."""
     reader = CheckpointReader(prefix)
     if not reader.has_tensor(GRAPH_KEY):
         return None
@@ -379,4 +375,4 @@ def saver_for_objects(var_list: Any, prefix: str) -> Any:
             f"it has {', '.join(sorted(keys)[:20])}",
         )
     logging.warning("%s is object-based and is restored by the names of variables; use tf.train.Checkpoint", prefix)
-    return Saver({keys[name]: variable for name, variable in named.items()})
+    return {keys[name]: variable for name, variable in named.items()}

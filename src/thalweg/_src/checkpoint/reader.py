@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from thalweg._src.checkpoint.state import latest_checkpoint
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
+from thalweg._src.formats.table_checkpoint import open_checkpoint
 from thalweg._src.formats.text import as_text
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -22,15 +20,11 @@ from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.variable_scope import variable_store
 from thalweg._src.variables.variables import Variable
 
-Array = np.ndarray[Any, Any]
-
 
 class CheckpointReader:
     """The tensors of a checkpoint by name."""
 
     def __init__(self, prefix: Any) -> None:
-        from thalweg._src.formats.table_checkpoint import open_checkpoint
-
         self._reader = open_checkpoint(as_text(os.fspath(prefix)).removeprefix("file://"))
         self._lock = threading.Lock()
 
@@ -57,6 +51,7 @@ class CheckpointReader:
 
 @export("train.NewCheckpointReader")
 def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
+    """Returns a reader of the checkpoint with a prefix."""
     return CheckpointReader(filepattern)
 
 
@@ -94,11 +89,7 @@ def prefix_of(ckpt_dir_or_file: Any) -> str:
 
 @export("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")
 def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
-    """Initializes variables from a checkpoint.
-
-    The map assigns to a name in the checkpoint a variable, its name, or its partitions; or to a scope in the
-    checkpoint, with "/" at its end, a scope of the graph.
-    """
+    """Initializes variables from a checkpoint."""
     prefix = prefix_of(ckpt_dir_or_file)
     reader = CheckpointReader(prefix)
     shapes = reader.get_variable_to_shape_map()
@@ -188,73 +179,9 @@ def _set_initializer(variable: Any, prefix: str, source: str, spec: str) -> None
     variable._initial_value = value
 
 
-# -- contrib's ways ---------------------------------------------------------------------------------------------------
-
-
-@export("contrib.framework.assign_from_checkpoint", "contrib.slim.assign_from_checkpoint")
-def assign_from_checkpoint(
-    model_path: Any, var_list: Any, ignore_missing_vars: bool = False
-) -> tuple[Any, dict[Any, Any]]:
-    """Returns an operation that assigns values from a checkpoint to variables, and its feeds."""
-    from thalweg._src.checkpoint.saver_builder import grouped_by_name
-    from thalweg._src.ops.constants import placeholder
-    from thalweg._src.ops.control import group
-
-    reader = load_checkpoint(model_path)
-    assigns, feeds = [], {}
-    for name, variable in (var_list if isinstance(var_list, dict) else grouped_by_name(var_list)).items():
-        if not reader.has_tensor(name):
-            if ignore_missing_vars:
-                continue
-            raise ValueError(f"the checkpoint {model_path} has no tensor {name!r}")
-        value = np.asarray(reader.get_tensor(name))
-        for part in list(variable) if isinstance(variable, list | PartitionedVariable) else [variable]:
-            mine = _part_of(value, part, isinstance(variable, list | PartitionedVariable))
-            if not part.get_shape().is_compatible_with(mine.shape):
-                raise ValueError(
-                    f"the variable {part.name} has shape {part.get_shape()}, "
-                    f"the tensor {name!r} in the checkpoint has shape {list(mine.shape)}"
-                )
-            fed = placeholder(part.dtype, mine.shape)
-            assigns.append(part.assign(fed))
-            feeds[fed] = mine
-    return group(*assigns), feeds
-
-
-def _part_of(value: Array, part: Any, is_part: bool) -> Array:
-    info = part._get_save_slice_info() if is_part else None
-    if info is None:
-        return value
-    return value[tuple(slice(o, o + n) for o, n in zip(info.var_offset, info.var_shape))]
-
-
-@export("contrib.framework.assign_from_checkpoint_fn", "contrib.slim.assign_from_checkpoint_fn")
-def assign_from_checkpoint_fn(
-    model_path: Any, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
-) -> Callable[[Any], None] | None:
-    """Returns a function of a session that restores variables; None if none of them is in the checkpoint."""
-    from thalweg._src.checkpoint.saver import Saver
-    from thalweg._src.checkpoint.saver_builder import grouped_by_name
-
-    chosen = dict(var_list) if isinstance(var_list, dict) else grouped_by_name(var_list)
-    if ignore_missing_vars:
-        reader = load_checkpoint(model_path)
-        chosen = {name: variable for name, variable in chosen.items() if reader.has_tensor(name)}
-    if not chosen:
-        return None
-    saver = Saver(chosen, reshape=reshape_variables, write_version=2)
-
-    def assigned(session: Any) -> None:
-        saver.restore(session, prefix_of(model_path))
-
-    return assigned
-
-
 __all__ = [
     "CheckpointReader",
     "NewCheckpointReader",
-    "assign_from_checkpoint",
-    "assign_from_checkpoint_fn",
     "init_from_checkpoint",
     "list_variables",
     "load_checkpoint",

@@ -12,11 +12,15 @@ from thalweg._src import errors
 from thalweg._src.checkpoint.fit import require_fit
 from thalweg._src.checkpoint.meta_graph import (
     export_meta_graph,
+    import_elements,
+    read_meta_graph_file,
     register_proto_function,
     write_meta_graph as write_graph,
 )
+from thalweg._src.checkpoint.object_checkpoint import variables_by_object
 from thalweg._src.checkpoint.saver_builder import SaverBuilder
 from thalweg._src.checkpoint.state import (
+    check_checkpoint,
     checkpoint_exists,
     get_checkpoint_mtimes,
     latest_good_checkpoint,
@@ -265,13 +269,11 @@ class Saver:
 
     def _restore_objects(self, sess: Any, prefix: str) -> bool:
         """Restores an object-based checkpoint by full names; returns False for other checkpoints."""
-        from thalweg._src.checkpoint.object_checkpoint import saver_for_objects
-
         with sess.graph.as_default():
-            saver = saver_for_objects(self._var_list, prefix)
-        if saver is not None:
-            saver.restore(sess, prefix)
-        return saver is not None
+            found = variables_by_object(self._var_list, prefix)
+            if found is not None:
+                Saver(found).restore(sess, prefix)
+        return found is not None
 
     def restore_latest_good(self, sess: Any, checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
         """Restores the newest intact checkpoint of a folder, warns of corrupt ones, and returns its prefix."""
@@ -308,8 +310,6 @@ class Saver:
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str], verify: bool = False) -> None:
         """Takes over existing checkpoints of an earlier run; with verify, only intact ones."""
-        from thalweg._src.checkpoint.state import check_checkpoint
-
         kept = []
         for prefix in checkpoint_paths:
             if not checkpoint_exists(prefix):
@@ -326,6 +326,7 @@ class Saver:
     # -- messages -----------------------------------------------------------------------------------------------------
 
     def as_saver_def(self) -> Any:
+        """Returns the SaverDef of this saver."""
         return self.saver_def
 
     def to_proto(self, export_scope: str | None = None) -> Any:
@@ -386,5 +387,37 @@ def _saver_from_bytes(value: bytes, import_scope: str | None) -> Saver:
 
 
 register_proto_function(GraphKeys.SAVERS, lambda saver, scope: saver.to_proto(scope), _saver_from_bytes)
+
+
+@export("train.import_meta_graph")
+def import_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Imports a MetaGraph into the default graph and returns its Saver, None if there is nothing to save."""
+    return import_meta_graph_with_return_elements(meta_graph_or_file, clear_devices, import_scope, None, **kwargs)[0]
+
+
+def import_meta_graph_with_return_elements(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    return_elements: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> tuple[Any, Any]:
+    """Imports like `import_meta_graph`; returns the Saver and the requested elements."""
+    message = meta_graph_or_file
+    if getattr(getattr(message, "DESCRIPTOR", None), "name", "") != "MetaGraphDef":
+        message = read_meta_graph_file(message)
+    elements = import_elements(message, clear_devices, import_scope, return_elements, kwargs.pop("input_map", None))
+    if message.HasField("saver_def"):
+        return Saver(saver_def=message.saver_def, name=import_scope, **kwargs), elements
+    if global_variables(import_scope):
+        return Saver(**kwargs), elements
+    logging.info("no Saver is made, since the graph has no variables to restore")
+    return None, elements
+
 
 export_lazy("tensorboard.compat.proto.saver_pb2", "train.SaverDef")

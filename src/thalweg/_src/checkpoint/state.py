@@ -13,14 +13,15 @@ from thalweg._src import errors
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats import durable, gfile
+from thalweg._src.formats.bundle import data_files
+from thalweg._src.formats.checkpoint_messages import message_class
+from thalweg._src.formats.table_checkpoint import open_checkpoint, table_files
 
 _STATE = "checkpoint"
 _INDEX = ".index"
 
 
 def _message(**fields: Any) -> Any:
-    from thalweg._src.formats.checkpoint_messages import message_class
-
     return message_class("CheckpointState")(**fields)
 
 
@@ -111,8 +112,6 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 @export("train.checkpoint_exists")
 def checkpoint_exists(checkpoint_prefix: Any) -> bool:
     """Returns whether a checkpoint with this prefix exists."""
-    from thalweg._src.formats.table_checkpoint import table_files
-
     prefix = os.fspath(checkpoint_prefix)
     return os.path.exists(prefix + _INDEX) or bool(gfile.glob(prefix + _INDEX)) or bool(table_files(prefix))
 
@@ -131,8 +130,6 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 def check_checkpoint(checkpoint_prefix: Any) -> None:
     """Reads a whole checkpoint and raises an error if it is corrupt, usually DataLossError with file and tensor."""
-    from thalweg._src.formats.table_checkpoint import open_checkpoint
-
     with open_checkpoint(os.fspath(checkpoint_prefix)) as reader:
         reader.verify()
 
@@ -174,8 +171,6 @@ def _found(folder: str) -> list[str]:
 @export("train.get_checkpoint_mtimes")
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
     """Returns the modification times of existing checkpoints, in seconds since 1970."""
-    from thalweg._src.formats.table_checkpoint import table_files
-
     times = []
     for prefix in checkpoint_prefixes:
         files = [f"{os.fspath(prefix)}{_INDEX}", *table_files(os.fspath(prefix))]
@@ -188,10 +183,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
 def remove_checkpoint(
     checkpoint_prefix: Any, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Deletes a checkpoint, its index first, so that the rest is not a checkpoint if the deletion is interrupted."""
-    from thalweg._src.formats.bundle import data_files
-    from thalweg._src.formats.table_checkpoint import table_files
-
+    """Deletes a checkpoint, its index first, so that an interruption leaves no partial checkpoint."""
     prefix = os.fspath(checkpoint_prefix)
     durable.remove_quietly(prefix + _INDEX)
     if checkpoint_format_version == 1:

@@ -38,11 +38,21 @@ class VocabInfo(_Vocabularies):
 
     __slots__ = ()
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> VocabInfo:
-        info = super().__new__(cls, *args, **kwargs)
-        if info.axis not in (0, 1):
-            raise ValueError(f"The only supported values for the axis argument are 0 and 1. Provided axis: {info.axis}")
-        return info
+    def __new__(
+        cls,
+        new_vocab: Any,
+        new_vocab_size: int,
+        num_oov_buckets: int,
+        old_vocab: Any,
+        old_vocab_size: int = -1,
+        backup_initializer: Any = None,
+        axis: int = 0,
+    ) -> VocabInfo:
+        if axis not in (0, 1):
+            raise ValueError(f"The only supported values for the axis argument are 0 and 1. Provided axis: {axis}")
+        return super().__new__(
+            cls, new_vocab, new_vocab_size, num_oov_buckets, old_vocab, old_vocab_size, backup_initializer, axis
+        )
 
 
 @export("train.warm_start")
@@ -52,11 +62,7 @@ def warm_start(
     var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
     var_name_to_prev_var_name: Mapping[str, str] | None = None,
 ) -> None:
-    """Initializes variables from a checkpoint of an earlier model.
-
-    A string is a pattern for the names of trainable variables; a list holds names or variables; None selects only the
-    variables with vocabularies.
-    """
+    """Initializes variables from a checkpoint of an earlier model."""
     infos, names = dict(var_name_to_vocab_info or {}), dict(var_name_to_prev_var_name or {})
     grouped = _grouped(vars_to_warm_start)
     prefix = prefix_of(ckpt_to_initialize_from)

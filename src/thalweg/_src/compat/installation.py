@@ -29,11 +29,13 @@ def get_lib() -> str:
 
 @export("sysconfig.get_compile_flags")
 def get_compile_flags() -> list[str]:
+    """Returns the compiler flags for C++ extensions."""
     return [f"-I{get_include()}", f"-D_GLIBCXX_USE_CXX11_ABI={CXX11_ABI_FLAG}"]
 
 
 @export("sysconfig.get_link_flags")
 def get_link_flags() -> list[str]:
+    """Returns the linker flags for C++ extensions."""
     return [f"-L{get_lib()}"]
 
 
@@ -58,7 +60,7 @@ def get_data_files_path() -> str:
 
 @export("resource_loader.get_path_to_datafile")
 def get_path_to_datafile(path: str) -> str:
-    """Returns the path of a file beside the calling file."""
+    """Returns the path of a file in the folder of the calling module."""
     return os.path.join(_folder_of_caller(), path)
 
 
@@ -68,6 +70,7 @@ def _folder_of_caller() -> str:
 
 @export("resource_loader.get_root_dir_with_all_resources")
 def get_root_dir_with_all_resources() -> str:
+    """Returns the folder of the package."""
     return _ROOT
 
 

@@ -71,26 +71,31 @@ def set_verbosity(v: Any) -> None:
 
 @export("logging.log")
 def log(level: Any, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at a level."""
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.vlog")
 def vlog(level: Any, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at a level; the same as `log`."""
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.debug")
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at level DEBUG."""
     get_logger().debug(msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.info")
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at level INFO."""
     get_logger().info(msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.warn", "logging.warning")
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at level WARN."""
     get_logger().warning(msg, *args, stacklevel=2, **kwargs)
 
 
@@ -99,12 +104,13 @@ warn = warning
 
 @export("logging.error")
 def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs a message at level ERROR."""
     get_logger().error(msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.fatal")
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Logs at the highest level; the program continues."""
+    """Logs a message at level FATAL; the program continues."""
     get_logger().critical(msg, *args, stacklevel=2, **kwargs)
 
 
@@ -116,12 +122,14 @@ def TaskLevelStatusMessage(msg: Any) -> None:
 
 @export("logging.flush")
 def flush() -> None:
+    """Flushes the handlers of the logger."""
     for handler in get_logger().handlers:
         handler.flush()
 
 
 @export("logging.log_if")
 def log_if(level: Any, msg: Any, condition: Any, *args: Any) -> None:
+    """Logs a message if a condition holds."""
     if condition:
         get_logger().log(level, msg, *args, stacklevel=2)
 

@@ -37,7 +37,7 @@ def disable_v2_behavior() -> None:
 
 @export("disable_resource_variables")
 def disable_resource_variables() -> None:
-    """Does nothing: variables always have resource semantics, which no race-free program can observe."""
+    """Does nothing: variables always have resource semantics."""
 
 
 @export("enable_resource_variables")
@@ -47,6 +47,7 @@ def enable_resource_variables() -> None:
 
 @export("resource_variables_enabled")
 def resource_variables_enabled() -> bool:
+    """Returns True: variables always have resource semantics."""
     return True
 
 
@@ -84,13 +85,13 @@ def disable_v2_tensorshape() -> None:
 
 @export("is_tensor", "contrib.framework.is_tensor")
 def is_tensor(x: Any) -> bool:
-    """Returns whether a value is a tensor, a variable, IndexedSlices or a SparseTensor."""
+    """Returns whether a value is a tensor, a variable, IndexedSlices or a sparse tensor."""
     return isinstance(x, Tensor | IndexedSlices | SparseTensor) or hasattr(x, "_as_graph_element")
 
 
 @export("compat.forward_compatible")
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Returns whether a change that TensorFlow made on a date may be used: whether it precedes the horizon."""
+    """Returns whether a program may use what TensorFlow added on a date: before 1.15, or the scope's date."""
     return _horizon > datetime.date(year, month, day)
 
 
@@ -111,11 +112,7 @@ def forward_compatibility_horizon(year: int, month: int, day: int) -> Iterator[N
 def experimental_jit_scope(
     compile_ops: bool | Callable[..., bool] = True, separate_compiled_gradients: bool = False
 ) -> Iterator[None]:
-    """Marks the operations created in the scope for compilation, whatever the session's configuration says.
-
-    compile_ops: False excludes them from compilation; a function decides for each operation, given its NodeDef
-    separate_compiled_gradients: has no effect; gradients belong to the scope in which `tf.gradients` is called
-    """
+    """Context manager: operations created inside are compiled together where possible."""
     wanted = (lambda node_def: bool(compile_ops(node_def))) if callable(compile_ops) else bool(compile_ops)
     with get_default_graph()._attr_scope({"_XlaCompile": wanted}):
         yield

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.compile.failure import explain, shape_error
-from thalweg._src.compile.loop_counters import count_in_numbers, number_call
+from thalweg._src.compile.loop_counters import number_call
 from thalweg._src.errors import InvalidArgumentError, ShapeError
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
 from thalweg._src.graph.op_def import unknown_shapes
@@ -30,15 +31,17 @@ class Bound:
         self.constants: dict[Output, Any] = {}
 
 
-def bind(step: StepGraph, device: Device) -> Bound:
-    """Binds the nodes of a partition on its device; feeds come with the step."""
+def bind(step: StepGraph, device: Device, counters: Collection[Node] = ()) -> Bound:
+    """Binds the nodes of a partition on its device; feeds come with the step.
+
+    counters: nodes that compute on Python numbers
+    """
     bound = Bound()
-    numbers = set() if step.is_free else count_in_numbers(step, on_host=device.type == "CPU")
-    _bind_into(bound, step, device, numbers)
+    _bind_into(bound, step, device, counters)
     return bound
 
 
-def _bind_into(bound: Bound, step: StepGraph, device: Device, numbers: set[Node]) -> None:
+def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collection[Node]) -> None:
     for node in step.nodes:
         if node.type == "_Arg":
             continue
@@ -47,9 +50,9 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, numbers: set[Node]
         if node.type in STRUCTURED:
             bound.calls[node] = Call(node.type, ())  # type: ignore[arg-type]  # executors know what it does
             for part in node.attrs["region"].parts() if node.type == "_While" else ():
-                _bind_into(bound, part, device, numbers)
+                _bind_into(bound, part, device, counters)
             continue
-        if node in numbers:
+        if node in counters:
             bound.calls[node] = number_call(node)
             continue
         kernel = bind_node(node, device)

@@ -31,26 +31,6 @@ from thalweg._src.resources.step import Step
 from thalweg._src.resources.variables import VariableResource, all_writable, locked
 from thalweg._src.shapes import is_fully_defined
 
-_PURE = {
-    "Abs", "Add", "AddN", "AddV2", "All", "Any", "ArgMax", "ArgMin", "AvgPool", "AvgPoolGrad", "BatchMatMul",
-    "BatchMatMulV2", "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "Ceil", "ConcatV2", "Conv2D",
-    "Conv2DBackpropFilter", "Conv2DBackpropInput", "Cos", "Cumsum", "DepthwiseConv2dNative",
-    "DepthwiseConv2dNativeBackpropFilter", "DepthwiseConv2dNativeBackpropInput", "DivNoNan", "Elu", "EluGrad", "Equal",
-    "Erf", "Exp", "ExpandDims", "Expm1", "Floor", "FusedBatchNorm", "FusedBatchNormGrad", "FusedBatchNormGradV2",
-    "FusedBatchNormGradV3", "FusedBatchNormV2", "FusedBatchNormV3", "Greater", "GreaterEqual", "Identity", "Inv",
-    "IsFinite", "IsInf", "IsNan", "L2Loss", "LeakyRelu", "LeakyReluGrad", "Less", "LessEqual", "Log", "Log1p",
-    "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr", "MatMul", "Max", "MaxPool", "MaxPoolGrad", "Maximum", "Mean",
-    "Min", "Minimum", "Mul", "Neg", "NotEqual", "OneHot", "OnesLike", "Pack", "Pad", "PadV2", "Pow", "Prod", "RealDiv",
-    "Reciprocal", "ReciprocalGrad", "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Reshape", "Rsqrt", "RsqrtGrad", "Select",
-    "SelectV2", "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Sign", "Sin", "Slice", "Softmax",
-    "SoftmaxCrossEntropyWithLogits", "Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad",
-    "SparseSoftmaxCrossEntropyWithLogits", "Split", "SplitV", "Sqrt", "SqrtGrad", "Square", "SquaredDifference",
-    "Squeeze", "StopGradient", "StridedSlice", "Sub", "Sum", "Tanh", "TanhGrad", "Tile", "Transpose", "Unpack",
-    "ZerosLike", "_FusedConv2D", "_FusedMatMul", "_MaxPoolIndexed", "_MaxPoolIndexedGrad",
-    "_SoftmaxCrossEntropyLoss", "_SparseSoftmaxCrossEntropyLoss",
-}  # fmt: skip
-_UPDATES = {"AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp"}
-_SLIGHT = ("ReadVariableOp", "Identity", "Reshape")
 _FEWEST = 3  # other nodes that are worth a cluster
 _LAYOUTS = 4  # that a cluster is compiled for; a program with more of them changes too often
 _SMALL = 64  # elements of a constant that a library may hold
@@ -97,7 +77,7 @@ class Clusters:
         for level in sorted({*alone, *together}):
             result += alone.get(level, [])
             members = together.get(level, [])
-            if sum(node.type not in _SLIGHT for node in members) < _FEWEST:
+            if sum(not node.facts.is_alias for node in members) < _FEWEST:
                 result += members
                 continue
             result += [node for node in members if node.type == "ReadVariableOp" and (node, 0) in outside]
@@ -127,13 +107,9 @@ class Clusters:
         ):
             return False  # counts in Python's numbers
         resources = [o for i, o in enumerate(node.inputs) if node.input_dtype(i) is dtypes.resource]
-        if node.type == "ReadVariableOp":
-            suitable = not node.controls
-        elif node.type in _UPDATES or node.type.startswith(("ResourceApply", "_Apply")):
-            suitable = True
-        else:
-            suitable = node.type in _PURE and not resources
-        if not suitable or not all(map(self._is_settled, resources)):
+        if not node.facts.traceable or (node.facts.reads and node.controls):
+            return False
+        if resources and not ((node.facts.reads or node.facts.writes) and all(map(self._is_settled, resources))):
             return False
         types = {*node.dtypes, *(node.input_dtype(i) for i in range(len(node.inputs)))} - {dtypes.resource}
         known = all(dtype.is_floating or dtype.is_bool or dtype.is_integer for dtype in types)
@@ -206,7 +182,7 @@ class Cluster:
         for node in members:
             for handle, _ in node.inputs:
                 if isinstance(bound.constants.get((handle, 0)), VariableResource):
-                    written[handle] = written.get(handle, False) or node.type != "ReadVariableOp"
+                    written[handle] = written.get(handle, False) or node.facts.writes
         self._handles, self._written = list(written), list(written.values())
         self._variables: list[VariableResource] = [bound.constants[handle, 0] for handle in self._handles]
         self._changed = [variable for variable, changes in zip(self._variables, self._written) if changes]

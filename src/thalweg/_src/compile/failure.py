@@ -89,7 +89,7 @@ def _largest(live: dict[Output, Any]) -> str | None:
     tensors.sort(key=lambda pair: -pair[1].nbytes)
     told = [
         f"'{node.name}:{index}' {_NAMES.get(value.dtype, str(value.dtype))}{show(tuple(value.shape))}"
-        f" ({errors.in_units(value.nbytes)})"
+        f" ({errors.format_bytes(value.nbytes)})"
         for (node, index), value in tensors[:_TOLD]
     ]
     return f"the largest tensors that the step holds are {', '.join(told)}" if told else None

@@ -80,9 +80,9 @@ def count_in_numbers(step: StepGraph, on_host: bool) -> set[Node]:
     on_host: all values are in host memory; if not, those are that are marked.
     """
     nodes: set[Node] = set()
-    for loop in [node for node in step.nodes if node.type == "_While" and not waits(node)]:
-        counted = _Counted(loop, on_host)
-        if counted.pays():
+    for loop in [node for node in step.nodes if node.type == "_While"]:
+        counted = None if waits(loop) else _Counted(loop, on_host)
+        if counted is not None and counted.pays():
             counted.apply(step)
             nodes |= counted.nodes
         for part in loop.attrs["region"].parts():
@@ -153,7 +153,7 @@ class _Counted:
             node.inputs = [after.get(output, output) for output in node.inputs]
             node.guard = tuple((after.get(predicate, predicate), side) for predicate, side in node.guard)
         step.fetches = [after.get(output, output) for output in step.fetches]
-        step.settle()
+        step.prune_and_sort()
 
     def _computes_with(self, output: Output) -> bool:
         results = (self._region.body.fetches[i] for i in self.variables)

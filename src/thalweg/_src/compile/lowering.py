@@ -33,10 +33,6 @@ from thalweg._src.resources.step import Step
 from thalweg._src.resources.thread_pool import Kernels
 
 Layout = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]  # sizes, strides, type
-_VIEWS = {
-    "BroadcastTo", "Cast", "ExpandDims", "Identity", "ReadVariableOp", "Reshape", "Slice", "Split", "SplitV", "Squeeze",
-    "StopGradient", "StridedSlice", "Transpose", "Unpack",
-}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -152,7 +148,7 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
     segment = Segment(0, [nodes[number] for number in request.members], frozenset(), inputs, outputs)
     function = generate(segment, calls, constants).function
     variables = [constants[nodes[number], 0] for number in request.handles]
-    own = [node.type in _VIEWS and any(request.written) for node, _ in outputs]
+    own = [bool(node.facts.view or node.facts.forwards) and any(request.written) for node, _ in outputs]
 
     def cluster(*given: torch.Tensor) -> tuple[Any, ...]:
         values, buffers = given[: len(inputs)], given[len(inputs) :]

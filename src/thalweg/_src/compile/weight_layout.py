@@ -1,8 +1,8 @@
-"""Filters: variables that convolutions read, in the order of memory that an accelerator's convolutions want.
+"""Weight layout assignment: stores conv filters in the memory format that an accelerator's convolutions prefer.
 
 TensorFlow keeps a filter as height, width, channels in, channels out. Accelerators want channels out first, and would
-copy every filter in every step, twice, and its gradient once. Here the variable itself lies in memory as they want it,
-and so do the slots that an optimizer keeps beside it; nobody else can tell.
+copy every filter twice per step, and its gradient once. Here the variable itself has the preferred memory format, and
+so have the slots that an optimizer keeps beside it; values and shapes are the same.
 """
 
 from __future__ import annotations
@@ -10,43 +10,45 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thalweg._src import dtypes
-from thalweg._src.compile.bind import Bound
-from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.compile.bind import bind_node
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
+from thalweg._src.kernels.registry import Known
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.variables import VariableResource
 
 _CONVOLUTIONS = {"Conv2D", "_FusedConv2D"}
-_UPDATES = ("ResourceApply", "_Apply")
-_BETWEEN = {"ReadVariableOp", "Identity", "Cast"}  # that a filter may pass on its way
 _ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}  # of the dimensions in memory, by the images' layout
 
 
-def lay_out_filters(bound: Bound) -> None:
-    """Sees that filters and their slots lie in memory as convolutions want them."""
-    for node in bound.calls:
+def assign_weight_layouts(part: StepGraph, device: Device) -> None:
+    """Sets the memory format of the filters that a partition's convolutions read, and of their slots."""
+    for node in part.everything():
         if node.type in _CONVOLUTIONS:
-            filter = _variable(node.inputs[1], bound)
+            filter = _variable(node.inputs[1], device)
             if filter is not None and filter.shape is not None:
                 filter.set_memory_format(_ORDERS[node.attrs["data_format"]])
-    for node in bound.calls:
-        if node.type.startswith(_UPDATES):
-            for variable, slot in _slots(node, bound):
+    for node in part.everything():
+        if node.facts.writes:
+            for variable, slot in _slots(node, device):
                 if variable.memory_format is not None and slot.shape == variable.shape:
                     slot.set_memory_format(variable.memory_format)
 
 
-def _variable(output: Output, bound: Bound) -> VariableResource | None:
+def _variable(output: Output, device: Device) -> VariableResource | None:
     """Returns the variable that a value is read from."""
-    while output[0].type in _BETWEEN:
+    while output[0].facts.forwards in ("same", "cast") and output[0].inputs:
         output = output[0].inputs[0]
-    found = bound.constants.get(output)
-    return found if isinstance(found, VariableResource) else None
+    if output[0].type != "VarHandleOp":
+        return None
+    handle = bind_node(output[0], device)
+    return handle.value if isinstance(handle, Known) else None
 
 
-def _slots(update: Node, bound: Bound) -> Iterator[tuple[VariableResource, VariableResource]]:
+def _slots(update: Node, device: Device) -> Iterator[tuple[VariableResource, VariableResource]]:
     """Yields each variable that an update changes with each of its slots; the variables come first, then the slots."""
     handles = [o for i, o in enumerate(update.inputs) if update.input_dtype(i) is dtypes.resource]
     count = update.attrs.get("N", 1)
     for index, handle in enumerate(handles[count:]):
-        variable, slot = bound.constants.get(handles[index % count]), bound.constants.get(handle)
-        if isinstance(variable, VariableResource) and isinstance(slot, VariableResource):
+        variable, slot = _variable(handles[index % count], device), _variable(handle, device)
+        if variable is not None and slot is not None:
             yield variable, slot

@@ -1,1 +1,1 @@
-"""What only tf.contrib reaches, under TensorFlow's own names."""
+"""The parts of tf.contrib that have no other public name."""

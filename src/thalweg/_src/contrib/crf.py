@@ -1,7 +1,7 @@
-"""Linear-chain conditional random fields: scores of tag sequences, their sum over all sequences, and the best one.
+"""Linear-chain conditional random fields: scores, log-likelihood and Viterbi decoding.
 
-A sequence of tags scores the unary potential of each tag plus the transition score of each pair of neighbours. What
-lies past a sequence's length does not count.
+The score of a sequence of tags is the sum of the unary potentials of its tags and of the transition scores of
+neighbouring pairs. Steps past the length of a sequence do not count.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, tra
 
 @export("contrib.crf.crf_multitag_sequence_score")
 def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
-    """Returns the log of the summed scores of the sequences that take, at each step, a tag whose bit is set."""
+    """Returns the log-sum-exp of the scores of the sequences whose tags are all set in a mask."""
     inputs = _potentials(inputs)
     bits = convert_to_tensor(tag_bitmap, dtypes.bool, name="tag_bitmap")
     allowed = where(bits, inputs, zeros_like(inputs) - cast(float("inf"), inputs.dtype))
@@ -47,7 +47,7 @@ def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: 
 
 @export("contrib.crf.crf_log_norm")
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
-    """Returns the log of the sum of exponentiated scores of all sequences of tags; 0 for an empty sequence."""
+    """Returns the log partition function: the log-sum-exp of the scores of all sequences; 0 for an empty sequence."""
     inputs = _potentials(inputs)
     lengths = _lengths(sequence_lengths)
     _, alphas = dynamic_rnn(
@@ -65,7 +65,7 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Tensor, Any]:
-    """Returns the log-likelihood of each sequence of tags, and the transition scores: a variable unless given."""
+    """Returns the log-likelihood of each sequence of tags, and the transition scores, by default a variable."""
     inputs = _potentials(inputs)
     if transition_params is None:
         tags = inputs.shape[2].value
@@ -104,7 +104,7 @@ def _lengths(sequence_lengths: Any) -> Tensor:
 
 
 class _ChainCell(RNNCell):
-    """A cell whose state and output hold one number for each tag."""
+    """A cell with one number per tag in state and output."""
 
     def __init__(self, num_tags: Any) -> None:
         super().__init__()
@@ -119,12 +119,12 @@ class _ChainCell(RNNCell):
         return self._num_tags
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Runs one step; there are no variables to be scoped."""
+        """Runs one step, without a variable scope: there are no variables."""
         return self.call(inputs, state)
 
 
 class _TransitionCell(_ChainCell):
-    """A cell that moves along the chain by scores of transitions."""
+    """A cell with transition scores."""
 
     def __init__(self, transition_params: Any) -> None:
         scores = convert_to_tensor(transition_params, name="transition_params")
@@ -135,7 +135,7 @@ class _TransitionCell(_ChainCell):
 
 @export("contrib.crf.CrfForwardRnnCell")
 class CrfForwardRnnCell(_TransitionCell):
-    """Adds, in logs, the scores of all sequences that end in each tag."""
+    """Computes the log-sum-exp of the scores of all sequences that end in each tag."""
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step of the forward algorithm."""
@@ -145,7 +145,7 @@ class CrfForwardRnnCell(_TransitionCell):
 
 @export("contrib.crf.CrfDecodeForwardRnnCell")
 class CrfDecodeForwardRnnCell(_TransitionCell):
-    """Keeps the score of the best sequence that ends in each tag, and gives the tag before it."""
+    """Computes the score of the best sequence that ends in each tag, and returns back-pointers."""
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step of the Viterbi algorithm."""
@@ -155,7 +155,7 @@ class CrfDecodeForwardRnnCell(_TransitionCell):
 
 @export("contrib.crf.CrfDecodeBackwardRnnCell")
 class CrfDecodeBackwardRnnCell(_ChainCell):
-    """Walks from a tag to the one before it, which the forward cell has noted."""
+    """Follows the back-pointers of the forward cell from a tag to its predecessor."""
 
     @property
     def state_size(self) -> Any:
@@ -166,7 +166,7 @@ class CrfDecodeBackwardRnnCell(_ChainCell):
         return 1
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """Takes one step back."""
+        """Runs one step backward."""
         tags = gather(inputs, state, batch_dims=1)
         return tags, tags
 
@@ -192,7 +192,7 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
         initial_state=last,
         dtype=dtypes.int32,
     )
-    # At least one: the tag of an empty sequence is never read, and turning none of it changes nothing.
+    # At least one: reversing an empty sequence changes nothing, and its tag is never read.
     tags = reverse_sequence(concat([last, squeeze(tags, [2])], 1), maximum(lengths, 1), seq_dim=1)
     return tags, reduce_max(scores, 1)
 

@@ -1,4 +1,4 @@
-"""Transformations of datasets that tf.contrib.data had, in the words of today's."""
+"""tf.contrib.data: deprecated dataset transformations, by means of the current ones."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Transformation = Callable[[Dataset], Dataset]
 
 @export("contrib.data.batch_and_drop_remainder")
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:
-    """Returns a transformation to batches of one size."""
+    """Returns a transformation to batches of equal size."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 @export("contrib.data.padded_batch_and_drop_remainder")
 def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding_values: Any = None) -> Transformation:
-    """Returns a transformation to padded batches of one size."""
+    """Returns a transformation to padded batches of equal size."""
     return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, drop_remainder=True)
 
 
@@ -29,7 +29,7 @@ def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding
 def sliding_window_batch(
     window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
 ) -> Transformation:
-    """Returns a transformation to batches of neighbouring elements, each so many further than the one before."""
+    """Returns a transformation to batches of sliding windows."""
     if stride is not None and window_shift is not None:
         raise ValueError("Cannot specify both `stride` and `window_shift`")
     shift = window_shift if window_shift is not None else 1 if stride is None else stride
@@ -48,7 +48,7 @@ def _together(parts: Any) -> Dataset:
 
 @export("contrib.data.assert_element_shape")
 def assert_element_shape(expected_shapes: Any) -> Transformation:
-    """Returns a transformation that requires elements to have certain shapes, which are then known."""
+    """Returns a transformation that checks the shapes of elements and sets their static shapes."""
 
     def apply(dataset: Dataset) -> Dataset:
         def checked(*element: Any) -> Any:

@@ -14,6 +14,7 @@ from thalweg._src.nn import losses as plain
 from thalweg._src.nn.losses import add_loss, get_losses, get_regularization_losses, get_total_loss
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.nn import relu
+from thalweg._src.ops.reshape import squeeze
 
 __all__ = [
     "absolute_difference",
@@ -36,16 +37,18 @@ __all__ = [
 @export("contrib.losses.compute_weighted_loss", "contrib.slim.losses.compute_weighted_loss")
 @add_arg_scope
 def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
-    """Returns the mean of losses times weights over those with a weight."""
+    """Returns the mean of the weighted losses over elements with nonzero weight."""
     return plain.compute_weighted_loss(losses, weights, scope)
 
 
 def _swapped(function: Callable[..., Tensor]) -> Any:
+    """Returns a loss of `tf.losses` with predictions before labels."""
+
     def loss(predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None) -> Tensor:
-        """Returns the loss of predictions."""
         return function(labels, predictions, weights, scope=scope)
 
     loss.__name__ = loss.__qualname__ = function.__name__
+    loss.__doc__ = (function.__doc__ or "").partition("\n")[0] or None
     return add_arg_scope(loss)
 
 
@@ -89,7 +92,7 @@ def cosine_distance(
     scope: str | None = None,
     dim: Any = None,
 ) -> Tensor:
-    """Returns one minus the cosine between unit vectors."""
+    """Returns the cosine distance of unit vectors."""
     return plain.cosine_distance(labels, predictions, axis if dim is None else dim, weights, scope)
 
 
@@ -107,17 +110,15 @@ def sigmoid_cross_entropy(
 def softmax_cross_entropy(
     logits: Any, onehot_labels: Any, weights: Any = 1.0, label_smoothing: Any = 0, scope: str | None = None
 ) -> Tensor:
-    """Returns the cross entropy of classes that exclude each other."""
+    """Returns the cross entropy of mutually exclusive classes."""
     return plain.softmax_cross_entropy(onehot_labels, logits, weights, label_smoothing, scope)
 
 
 @export("contrib.losses.sparse_softmax_cross_entropy", "contrib.slim.losses.sparse_softmax_cross_entropy")
 @add_arg_scope
 def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
-    """Returns the cross entropy of classes that exclude each other, for labels that are numbers."""
+    """Returns the cross entropy of mutually exclusive classes, for integer labels."""
     labels = convert_to_tensor(labels)
     if labels.dims is not None and len(labels.dims) == 2 and labels.dims[1] == 1:
-        from thalweg._src.ops.reshape import squeeze
-
         labels = squeeze(labels, [1])
     return plain.sparse_softmax_cross_entropy(labels, logits, weights, scope)

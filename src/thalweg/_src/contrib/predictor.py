@@ -1,4 +1,4 @@
-"""Predictors: a saved model with a session of its own, called with a dictionary of inputs."""
+"""Predictors: functions that run a SavedModel in their own session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SERVING = "serve"
 
 
 class Predictor:
-    """What takes inputs by name and returns outputs by name."""
+    """The base class of predictors: functions from inputs by name to outputs by name."""
 
     def __init__(self, session: Any, feed_tensors: Mapping[str, Any], fetch_tensors: Mapping[str, Any]) -> None:
         self._session = session
@@ -39,7 +39,7 @@ class Predictor:
         return self._fetch_tensors
 
     def __call__(self, input_dict: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the outputs for inputs, all by the names that the signature has for them."""
+        """Returns the outputs for a dictionary of inputs, both by the names of the signature."""
         unknown = sorted(set(input_dict) - set(self._feed_tensors))
         if unknown:
             raise ValueError(f"Got unexpected keys in input_dict: {unknown}\nexpected: {sorted(self._feed_tensors)}")
@@ -51,7 +51,7 @@ class Predictor:
 
 
 class SavedModelPredictor(Predictor):
-    """A predictor of the model in a folder."""
+    """A predictor of a SavedModel."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ def from_saved_model(
     graph: Graph | None = None,
     config: Any = None,
 ) -> SavedModelPredictor:
-    """Returns a predictor of a saved model, by one of its signatures or by names of tensors."""
+    """Returns a predictor of a SavedModel, for one of its signatures or for tensors by name."""
     return SavedModelPredictor(
         export_dir, signature_def_key, signature_def, input_names, output_names, tags, graph, config
     )

@@ -1,4 +1,4 @@
-"""Sparsemax: the nearest point of the simplex, and its loss, after Martins and Astudillo."""
+"""Sparsemax, the projection onto the probability simplex, and its loss, after Martins and Astudillo."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from thalweg._src.ops.where import where_v2
 
 @export("contrib.sparsemax.sparsemax")
 def sparsemax(logits: Any, name: str | None = None) -> Tensor:
-    """Returns the point of the probability simplex nearest to each row of logits; many of its elements are 0."""
+    """Projects each row of logits onto the probability simplex, which gives sparse probabilities."""
     with name_scope(name, "sparsemax", [logits]):
         logits = convert_to_tensor(logits, name="logits")
         logits.get_shape().assert_has_rank(2)
         count = logits.shape[1].value or shape_of(logits)[1]
-        # Sparsemax does not change when a constant is added; this one keeps large logits apart from infinity.
+        # Sparsemax is invariant to a constant shift; this one avoids overflow of large logits.
         z = logits - expand_dims(reduce_mean(logits, 1), 1)
         ordered, _ = top_k(z, count)
         sums = cumsum(ordered, 1)
@@ -42,7 +42,7 @@ def sparsemax(logits: Any, name: str | None = None) -> Tensor:
 
 @export("contrib.sparsemax.sparsemax_loss")
 def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = None) -> Tensor:
-    """Returns the loss whose gradient by the logits is sparsemax(logits) - labels, for each row."""
+    """Returns the sparsemax loss of each row, whose gradient is sparsemax(logits) - labels."""
     with name_scope(name, "sparsemax_loss", [logits, sparsemax, labels]):
         logits = convert_to_tensor(logits, name="logits")
         chances = convert_to_tensor(sparsemax, name="sparsemax")

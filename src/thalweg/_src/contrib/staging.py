@@ -1,4 +1,4 @@
-"""Staging areas as the user's program holds them."""
+"""StagingArea and MapStagingArea: buffers of values between steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg._src.ops.constants import constant
 
 
 class BaseStagingArea:
-    """What both kinds share: types, shapes and names of the values, limits, and the name that finds the area."""
+    """The base class of staging areas: dtypes, shapes and names of the values, limits, and shared name."""
 
     _prefix = "StagingArea"
 
@@ -48,26 +48,32 @@ class BaseStagingArea:
 
     @property
     def name(self) -> str:
+        """The shared name of the area."""
         return self._name
 
     @property
     def dtypes(self) -> list[types_.DType]:
+        """The types of the components."""
         return self._dtypes
 
     @property
     def shapes(self) -> list[shapes_.TensorShape]:
+        """The shapes of the components."""
         return [shapes_.TensorShape(shape) for shape in self._shapes]
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the components, or None."""
         return self._names
 
     @property
     def capacity(self) -> int:
+        """The largest number of elements; 0 sets no limit."""
         return self._capacity
 
     @property
     def memory_limit(self) -> int:
+        """The largest number of bytes; 0 sets no limit."""
         return self._memory_limit
 
     def _attrs(self, dtypes: Sequence[Any]) -> dict[str, Any]:
@@ -79,7 +85,7 @@ class BaseStagingArea:
         }
 
     def _values(self, vals: Any, indices: Sequence[Any] | None = None) -> tuple[list[Tensor], list[int]]:
-        """Returns what is to be left as tensors, each with its place."""
+        """Returns the values to put as tensors, each with its index."""
         if isinstance(vals, dict):
             if not self._names:
                 raise ValueError(f"staging area {self._name!r} has no names: it takes a list, not a dictionary")
@@ -122,10 +128,10 @@ class BaseStagingArea:
 
 @export("contrib.staging.StagingArea")
 class StagingArea(BaseStagingArea):
-    """A queue of values on a device, which the next step takes while it makes new ones."""
+    """A FIFO buffer of values on a device, to pipeline steps."""
 
     def put(self, values: Any, name: str | None = None) -> Operation:
-        """Returns an operation that leaves values; it waits where the area is full."""
+        """Returns an operation that puts values; it blocks while the area is full."""
         with name_scope(name, f"{self._name}_put", values if isinstance(values, list | tuple) else None) as scope:
             tensors, places = self._values(values)
             if len(tensors) != len(self._dtypes):
@@ -134,24 +140,26 @@ class StagingArea(BaseStagingArea):
             return ops.stage_op.operation(ordered, **_without(self._attrs(()), "dtypes"), name=scope)
 
     def get(self, name: str | None = None) -> Any:
-        """Takes the values that were left first."""
+        """Removes and returns the oldest values; blocks while the area is empty."""
         taken = ops.unstage_op.many(**self._attrs(self._dtypes), name=name or f"{self._name}_get")
         return self._returned(taken, range(len(self._dtypes)))
 
     def peek(self, index: Any, name: str | None = None) -> Any:
-        """Returns the values at a place, which stay."""
+        """Returns the values at an index without removing them."""
         seen = ops.stage_peek_op.many(index, **self._attrs(self._dtypes), name=name or f"{self._name}_peek")
         return self._returned(seen, range(len(self._dtypes)))
 
     def size(self, name: str | None = None) -> Tensor:
+        """Returns the number of elements."""
         return ops.stage_size_op(**self._attrs(self._dtypes), name=name or f"{self._name}_size")
 
     def clear(self, name: str | None = None) -> Operation:
+        """Returns an operation that removes all elements."""
         return ops.stage_clear_op.operation(**self._attrs(self._dtypes), name=name or f"{self._name}_clear")
 
 
 class MapStagingArea(BaseStagingArea):
-    """Values under keys, which may come and go in parts."""
+    """A buffer of values by key, whose components may be put separately."""
 
     _prefix = "MapStagingArea"
 
@@ -169,7 +177,7 @@ class MapStagingArea(BaseStagingArea):
         self._ops = ops.ORDERED_MAP if ordered else ops.MAP
 
     def put(self, key: Any, vals: Any, indices: Sequence[Any] | None = None, name: str | None = None) -> Operation:
-        """Returns an operation that leaves values of a key, all or those with the indices."""
+        """Returns an operation that puts values of a key, all or those at the indices."""
         with name_scope(name, f"{self._name}_put") as scope:
             tensors, places = self._values(vals, indices)
             return self._ops["stage"].operation(
@@ -177,7 +185,7 @@ class MapStagingArea(BaseStagingArea):
             )
 
     def get(self, key: Any = None, indices: Sequence[Any] | None = None, name: str | None = None) -> Any:
-        """Takes values of a key, which it waits for, or of any key; returns the key and them."""
+        """Removes values of a key, or of any key, and returns the key and the values; blocks until there are some."""
         places = self._places(range(len(self._dtypes)) if indices is None else indices)
         attrs = self._attrs([self._dtypes[place] for place in places])
         with name_scope(name, f"{self._name}_get") as scope:
@@ -188,7 +196,7 @@ class MapStagingArea(BaseStagingArea):
             return found, self._returned(values, places)
 
     def peek(self, key: Any, indices: Sequence[Any] | None = None, name: str | None = None) -> Any:
-        """Returns values of a key, which it waits for and which stay."""
+        """Returns values of a key without removing them; blocks until they are present."""
         places = self._places(range(len(self._dtypes)) if indices is None else indices)
         attrs = self._attrs([self._dtypes[place] for place in places])
         with name_scope(name, f"{self._name}_pop") as scope:

@@ -1,1 +1,1 @@
-"""Conditionals and loops, built from the primitives of `thalweg._src.ops.control_flow`."""
+"""Conditionals and loops, built from the primitives in `thalweg._src.ops.control_flow`."""

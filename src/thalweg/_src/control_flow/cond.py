@@ -17,10 +17,14 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import equal, less
+from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.control_flow import merge_op
 from thalweg._src.ops.identity import ensure_shape, identity
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.printing import Assert
+from thalweg._src.ops.reduction import reduce_sum
 
 Function = Callable[[], Any]
 
@@ -35,13 +39,13 @@ def cond(
     fn1: Function | None = None,
     fn2: Function | None = None,
 ) -> Any:
-    """Returns what `true_fn` or `false_fn` gives, whichever `pred` chooses when the step runs.
+    """Returns the result of `true_fn` or `false_fn`, selected by `pred` when the step runs.
 
-    Operations made inside a function run only if it is chosen; those made before are run in any case.
+    Operations created inside a branch run only if it is selected; those created before run in any case.
     """
     true_fn, false_fn = _function("true_fn", true_fn, "fn1", fn1), _function("false_fn", false_fn, "fn2", fn2)
     if isinstance(pred, bool):
-        raise TypeError("pred is a Python bool, known while the graph is built: write a Python `if`, or give a tensor.")
+        raise TypeError("pred is a Python bool, known while the graph is built: use a Python `if`, or pass a tensor.")
     with name_scope(name, "cond", [pred]) as scope:
         pred = identity(_predicate(pred), name="pred_id")
         graph = get_default_graph()
@@ -56,7 +60,7 @@ def cond(
 
 def _function(name: str, function: Any, old_name: str, old: Any) -> Function:
     if function is not None and old is not None:
-        raise TypeError(f"cond has both {name} and {old_name}, which are names of the same argument.")
+        raise TypeError(f"cond received both {name} and {old_name}, which are names of the same argument.")
     function = old if function is None else function
     if not callable(function):
         raise TypeError(f"{name} of cond is not callable: {function!r}")
@@ -73,11 +77,11 @@ def _predicate(pred: Any) -> Tensor:
 
 
 def _build(branch: Branch, function: Function, which: str, strict: bool) -> tuple[Any, list[Tensor]]:
-    """Runs a function inside its branch; returns its structure and the tensors that leave the branch."""
+    """Calls a function inside its branch; returns its structure and the tensors that leave the branch."""
     with branch.entered():
         result = function()
         if result is None:
-            raise ValueError(f"{which} of cond returns nothing: it must return a tensor, an operation or a structure.")
+            raise ValueError(f"{which} of cond returns None: it must return a tensor, an operation or a structure.")
         if not strict and isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields"):
             result = result[0]
         assert branch.pivot is not None
@@ -92,8 +96,8 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
 
 
 def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, false_tensors: Sequence[Tensor]) -> None:
-    kinds = f"{_kind_of(if_true)} and {_kind_of(if_false)}"
-    message = f"true_fn and false_fn of cond return different structures: {kinds}: {{}} and {{}}"
+    both = f"{_describe(if_true)} and {_describe(if_false)}"
+    message = f"true_fn and false_fn of cond return different structures: {both}: {{}} and {{}}"
     structures.require_same(if_true, if_false, message)
     for true_tensor, false_tensor in zip(true_tensors, false_tensors):
         if true_tensor.dtype is not false_tensor.dtype:
@@ -103,7 +107,7 @@ def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, f
             )
 
 
-def _kind_of(structure: Any) -> str:
+def _describe(structure: Any) -> str:
     if isinstance(structure, list | tuple):
         return f"{type(structure).__name__} of {len(structure)}"
     return f"dict of {sorted(structure)}" if isinstance(structure, Mapping) else "one value"
@@ -117,10 +121,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """Returns what the function of the first true predicate gives; `default` if there is none.
-
-    exclusive: that more than one predicate is true is an error.
-    """
+    """Returns the result of the function of the first true predicate, or of `default` if there is none."""
     pairs = _checked_pairs(pred_fn_pairs)
     with name_scope(name, "case", [pred for pred, _ in pairs]):
         if default is None:
@@ -142,10 +143,10 @@ def _checked_pairs(pairs: Any) -> list[tuple[Tensor, Function]]:
     if not isinstance(pairs, list | tuple):
         raise TypeError(f"pred_fn_pairs of case: expected a list, a tuple or a dict, received {pairs!r}")
     if not pairs:
-        raise ValueError("case has no pair of a predicate and a function")
+        raise ValueError("case requires at least one pair of a predicate and a function")
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError(f"case wants pairs of a predicate and a function, not {pair!r}")
+            raise TypeError(f"case takes pairs of a predicate and a function, not {pair!r}")
         pred, function = pair
         if not isinstance(pred, Tensor) or pred.dtype is not dtypes.bool:
             raise TypeError(f"a predicate of case must be a bool tensor, not {pred!r}")
@@ -155,9 +156,7 @@ def _checked_pairs(pairs: Any) -> list[tuple[Tensor, Function]]:
 
 
 def _last_without_default(pairs: Sequence[Any]) -> tuple[Function, list[Any]]:
-    """Makes the last function the default, behind a check that its predicate is true."""
-    from thalweg._src.ops.printing import Assert
-
+    """Makes the last function the default, guarded by an assertion that its predicate is true."""
     preds = [pred for pred, _ in pairs]
     last_pred, last = pairs[-1]
 
@@ -170,17 +169,12 @@ def _last_without_default(pairs: Sequence[Any]) -> tuple[Function, list[Any]]:
 
 
 def _after_controls(function: Function) -> Any:
-    """Calls a function so that what it returns waits for the control dependencies in force."""
+    """Calls a function so that its results wait for the control dependencies in effect."""
     result = function()
     return nest.map_structure(lambda t: identity(t) if isinstance(t, Tensor) else t, result)
 
 
 def _at_most_one(preds: Sequence[Tensor]) -> Operation:
-    from thalweg._src.ops.concat import stack
-    from thalweg._src.ops.math import cast
-    from thalweg._src.ops.printing import Assert
-    from thalweg._src.ops.reduction import reduce_sum
-
     together = stack(list(preds))
     count = reduce_sum(cast(together, dtypes.int32))
     message = "case is exclusive, but more than one of its predicates is true: "
@@ -190,8 +184,8 @@ def _at_most_one(preds: Sequence[Tensor]) -> Operation:
 
 @export("switch_case")
 def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = None, name: str = "switch_case") -> Any:
-    """Returns what the function with the given index gives; `default`, or the last one, if no function has it."""
-    functions = _numbered(branch_fns)
+    """Returns the result of the function with the given index; of `default`, or the last one, if no function has it."""
+    functions = _by_index(branch_fns)
     if not isinstance(branch_index, Tensor) or branch_index.dtype is not dtypes.int32:
         given = branch_index.dtype.name if isinstance(branch_index, Tensor) else repr(branch_index)
         raise TypeError(f"branch_index of switch_case must be an int32 tensor, not {given}")
@@ -201,8 +195,8 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = N
         return _search(branch_index, list(enumerate(functions)), default or functions[-1])
 
 
-def _numbered(branch_fns: Any) -> list[Function]:
-    """Returns the functions in the order of their numbers."""
+def _by_index(branch_fns: Any) -> list[Function]:
+    """Returns the functions in the order of their indices."""
     if isinstance(branch_fns, Mapping):
         branch_fns = list(branch_fns.items())
     if not isinstance(branch_fns, list | tuple):
@@ -213,19 +207,19 @@ def _numbered(branch_fns: Any) -> list[Function]:
         branch_fns = list(enumerate(branch_fns))
     for pair in branch_fns:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], int) or not callable(pair[1]):
-            raise TypeError(f"switch_case wants functions, or pairs of an int and a function, not {pair!r}")
-    numbers = sorted(number for number, _ in branch_fns)
-    if numbers != list(range(len(numbers))):
-        raise ValueError(f"the functions of switch_case must have the numbers 0 to {len(numbers) - 1}, not {numbers}")
-    by_number = dict(branch_fns)
-    return [by_number[number] for number in numbers]
+            raise TypeError(f"switch_case takes functions, or pairs of an int and a function, not {pair!r}")
+    indices = sorted(index for index, _ in branch_fns)
+    if indices != list(range(len(indices))):
+        raise ValueError(f"the functions of switch_case must have the indices 0 to {len(indices) - 1}, not {indices}")
+    by_index = dict(branch_fns)
+    return [by_index[index] for index in indices]
 
 
 def _search(index: Tensor, functions: Sequence[tuple[int, Function]], default: Function) -> Any:
-    """Halves the functions until one is left: a step tests a logarithm of their number."""
+    """Selects a function by binary search, with a logarithmic number of tests per step."""
     if len(functions) == 1:
-        number, function = functions[0]
-        return cond(equal(index, number), function, default)
+        key, function = functions[0]
+        return cond(equal(index, key), function, default)
     middle = len(functions) // 2
     low, high = functions[:middle], functions[middle:]
     return cond(

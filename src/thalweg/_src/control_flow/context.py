@@ -1,4 +1,4 @@
-"""Contexts: the branches and loops that operations belong to, and how a value comes into one from outside."""
+"""Control-flow contexts: the branches and loops that operations belong to, and how outer values are captured."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control_flow import enter_op, exit_op, loop_cond_op, merge_op, next_iteration_op, switch_op
 from thalweg._src.ops.identity import identity
 from thalweg._src.shapes import Shape
 
 
 class Context:
-    """A branch or a loop: operations made in it see values of outside through operations that the context adds."""
+    """A branch or a loop: operations in it access outer values through operations that the context adds."""
 
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph = graph
         self.name = name
         self.outer: Context | None = graph.scopes.context  # type: ignore[assignment]
         self.in_loop: bool = isinstance(self, Loop) or (self.outer is not None and self.outer.in_loop)
-        self.pivot: Operation | None = None  # what operations without inputs wait for
+        self.pivot: Operation | None = None  # control input of operations without inputs
         self._imported: dict[Tensor, Tensor] = {}
         self._signals: dict[Operation, Operation] = {}
         self._controls = list(dict.fromkeys(op for scope in graph.scopes.controls for op in scope.controls))
@@ -33,11 +34,11 @@ class Context:
         return self.graph.control_flow(self)
 
     def left(self) -> AbstractContextManager[None]:
-        """Makes operations inside the `with` block belong to the context around this one."""
+        """Makes operations inside the `with` block belong to the enclosing context."""
         return self.graph.control_flow(self.outer)
 
     def chain(self) -> Iterator[Context]:
-        """Yields this context and those around it, from inside out."""
+        """Yields this context and its enclosing ones, innermost first."""
         context: Context | None = self
         while context is not None:
             yield context
@@ -46,27 +47,27 @@ class Context:
     def admit(
         self, definition: OpDef, inputs: list[Tensor], controls: list[Operation]
     ) -> tuple[list[Tensor], list[Operation]]:
-        """Returns the inputs and controls of a new operation as they are seen in this context."""
+        """Returns the inputs and control inputs of a new operation as they are seen in this context."""
         if definition is exit_op:
-            return inputs, controls  # the one that takes a value out of a loop
+            return inputs, controls  # the only op that takes a value out of a loop
         inputs = [bring(tensor, self) for tensor in inputs]
-        controls = [self._waited(control) for control in controls]
-        if self._is_free(inputs) and not any(context_of(control) is self for control in controls) and self.pivot:
+        controls = [self._import_control(control) for control in controls]
+        if self._needs_pivot(inputs) and not any(context_of(control) is self for control in controls) and self.pivot:
             controls.append(self.pivot)
         return inputs, controls
 
     def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation]) -> None:
-        """Raises ValueError if a new operation outside of all contexts takes something of a loop."""
+        """Raises ValueError if a new operation outside all contexts consumes a value of a loop."""
         if definition is not exit_op:
             for element in elements:
                 _require_left(element, None)
 
-    def _is_free(self, inputs: list[Tensor]) -> bool:
-        """Returns whether nothing in these inputs says that this context is running."""
+    def _needs_pivot(self, inputs: list[Tensor]) -> bool:
+        """Returns whether none of these inputs ensures that this context is executing."""
         return not inputs
 
-    def _waited(self, control: Operation) -> Operation:
-        """Returns the operation of this context that stands for one to wait for."""
+    def _import_control(self, control: Operation) -> Operation:
+        """Returns the operation of this context that represents a control input."""
         context = context_of(control)
         if context is self or encloses(self, context):
             _require_left(control, self)
@@ -77,7 +78,7 @@ class Context:
         return control
 
     def import_value(self, tensor: Tensor) -> Tensor:
-        """Returns the value of a tensor of the context around, as operations of this one take it."""
+        """Returns the value of a tensor in the enclosing context, as operations of this one consume it."""
         if tensor not in self._imported:
             with self.left(), self.graph.control_dependencies(self._controls), self.graph.name_scope(f"{self.name}/"):
                 inner = self._import(tensor)
@@ -97,18 +98,18 @@ def context_of(element: Tensor | Operation) -> Any:
 
 
 def encloses(outer: Context | None, inner: Context | None) -> bool:
-    """Returns whether one context is the other or around it; None is the graph, which is around everything."""
+    """Returns whether one context is the other or encloses it; None is the graph, which encloses everything."""
     return outer is None or (inner is not None and any(context is outer for context in inner.chain()))
 
 
 def bring(tensor: Tensor, context: Context | None) -> Tensor:
-    """Returns the tensor as operations of a context take it."""
-    home = context_of(tensor)
-    if home is context:
+    """Returns the tensor as operations of a context consume it."""
+    own = context_of(tensor)
+    if own is context:
         return tensor
-    if context is None or encloses(context, home):
+    if context is None or encloses(context, own):
         _require_left(tensor, context)
-        return tensor  # of a branch: dead outside if the branch is not taken
+        return tensor  # a value of a branch is dead outside if the branch is not taken
     if isinstance(context, Loop):
         saved = context.saved(tensor)
         if saved is not None:
@@ -118,9 +119,9 @@ def bring(tensor: Tensor, context: Context | None) -> Tensor:
 
 
 def _require_left(element: Tensor | Operation, context: Context | None) -> None:
-    """Raises ValueError if something belongs to a loop that the context is not in."""
-    home = context_of(element)
-    loop = next((c for c in home.chain() if isinstance(c, Loop) and not encloses(c, context)), None) if home else None
+    """Raises ValueError if an element belongs to a loop that the context is not in."""
+    own = context_of(element)
+    loop = next((c for c in own.chain() if isinstance(c, Loop) and not encloses(c, context)), None) if own else None
     if loop is not None:
         raise ValueError(
             f"Cannot use {element.name!r} outside of the while loop {loop.title!r} that it belongs to: "
@@ -135,7 +136,7 @@ class Branch(Context):
         super().__init__(graph, name)
         self.pred = pred
         self.side = side
-        self.sibling: Branch  # the other side
+        self.sibling: Branch  # the branch of the opposite condition
         with self.left(), graph.control_dependencies(self._controls), graph.name_scope(f"{name}/"):
             arrived = switch_op.many(pred, pred, name="Switch")[side]
             pivot = identity(arrived, name="switch_t" if side else "switch_f")
@@ -148,21 +149,21 @@ class Branch(Context):
 
 
 class LoopVariable:
-    """The operations that carry one value around a loop."""
+    """The operations that carry one value through a loop's iterations."""
 
     __slots__ = ("arrival", "enter", "exit", "merge", "next", "switch")
 
     def __init__(self, enter: Tensor, merge: Tensor) -> None:
-        self.enter = enter  # the first value
+        self.enter = enter  # the initial value
         self.merge = merge  # the value at the start of each iteration, for the condition
         self.switch: Any = None
         self.arrival: Tensor  # the same value, for the body
         self.next: Tensor  # the value for the next iteration
-        self.exit: Tensor  # the last value, outside
+        self.exit: Tensor  # the final value, outside the loop
 
 
 class Loop(Context):
-    """A while loop: one frame, with the values that it carries from iteration to iteration."""
+    """A while loop: one frame, with the values that it carries between iterations."""
 
     def __init__(self, graph: Graph, name: str, parallel_iterations: int, back_prop: bool, swap_memory: bool) -> None:
         super().__init__(graph, name)
@@ -177,22 +178,22 @@ class Loop(Context):
 
     @property
     def title(self) -> str:
-        """The name as the user knows it."""
+        """The name under which the user knows the loop."""
         return self.name.rpartition("/")[0] or self.name
 
-    def _is_free(self, inputs: list[Tensor]) -> bool:
-        # What never changes is there in the last iteration too, the one that the condition ends.
+    def _needs_pivot(self, inputs: list[Tensor]) -> bool:
+        # Loop invariants are also alive in the last iteration, the one in which the condition is false.
         return all(tensor.op.type == "Enter" and tensor.op.attrs["is_constant"] for tensor in inputs)
 
     def saved(self, tensor: Tensor) -> Tensor | None:
-        """Returns the value that a tensor of another loop had in the iteration that belongs to this one's, if any."""
+        """Returns a tensor of another loop at that loop's iteration that corresponds to this one's, if there is one."""
         return None
 
     def _import(self, tensor: Tensor) -> Tensor:
         return self._enter(tensor, constant=True)
 
     def _enter(self, tensor: Tensor, constant: bool) -> Tensor:
-        """Adds an Enter; the caller is outside of the loop, the operation is not."""
+        """Adds an Enter op; it is added from outside the loop, but belongs to it."""
         return enter_op(
             tensor,
             frame_name=self.name,
@@ -202,10 +203,8 @@ class Loop(Context):
         )
 
     def _signal(self, control: Operation) -> Operation:
-        """Waits for something outside by a value that comes into being after it."""
+        """Returns an operation of the loop that runs after the outer `control`: the Enter of a constant after it."""
         if control not in self._signals:
-            from thalweg._src.ops.constants import constant
-
             with self.graph.control_flow(context_of(control)), self.graph.control_dependencies([control]):
                 token = constant(False, name="signal")
             self._signals[control] = bring(token, self).op
@@ -214,7 +213,7 @@ class Loop(Context):
     # -- building -----------------------------------------------------------------------------------------------------
 
     def add_variable(self, initial: Tensor, shape: Shape = None, known: bool = False) -> LoopVariable:
-        """Adds a value to carry; `known` says that `shape` holds in every iteration."""
+        """Adds a loop variable; `known` means that `shape` holds in every iteration."""
         graph = self.graph
         with graph.name_scope(f"{self.name}/"):
             with self.left(), graph.control_dependencies(self._controls):
@@ -230,7 +229,7 @@ class Loop(Context):
         return variable
 
     def set_condition(self, pred: Tensor) -> None:
-        """Says what decides whether the loop goes on; operations made from now on belong to its body."""
+        """Sets the condition of the loop; operations added afterwards belong to its body."""
         with self.entered(), self.graph.name_scope(f"{self.name}/"):
             self.condition = loop_cond_op(pred, name="LoopCond")
         for variable in self.variables:
@@ -238,24 +237,24 @@ class Loop(Context):
         self.pivot = self.body_pivot = self.variables[0].arrival.op
 
     def open(self, variable: LoopVariable) -> None:
-        """Lets a variable's value arrive in the body."""
+        """Adds the Switch through which the body receives a variable's value."""
         with self.entered(), self.graph.name_scope(f"{self.name}/"):
             variable.switch = switch_op.many(variable.merge, self.condition, name="Switch")
             variable.arrival = identity(variable.switch[1], name="Identity")
 
     def close(self, variable: LoopVariable, value: Tensor) -> None:
-        """Gives a variable its value for the next iteration, and the loop its result."""
+        """Sets a variable's value for the next iteration, and adds the Exit that returns its final value."""
         with self.graph.name_scope(f"{self.name}/"):
             with self.entered():
                 variable.next = next_iteration_op(value, name="NextIteration")
             variable.merge.op._replace_input(1, variable.next)
             with self.left():
                 variable.exit = exit_op(variable.switch[0], name="Exit")
-        # The Exit takes a value of the loop, which nothing else outside may do.
+        # Set here, since no op outside but Exit may consume a value of the loop.
         variable.exit.dims = variable.merge.dims
 
     def carry(self, initial: Tensor, shape: Shape, step: Any) -> LoopVariable:
-        """Adds a variable to a loop that is complete otherwise: `step(value)` gives its next value in the body."""
+        """Adds a variable to an otherwise complete loop: `step(value)` returns its next value in the body."""
         variable = self.add_variable(initial, shape, known=True)
         self.open(variable)
         with self.entered():
@@ -264,10 +263,8 @@ class Loop(Context):
         return variable
 
     def count(self) -> Tensor:
-        """Returns how many iterations the loop made, as a tensor outside of it; counting starts when somebody asks."""
+        """Returns the trip count as a tensor outside the loop; the counter is added on first use."""
         if self._count is None:
-            from thalweg._src.ops.constants import constant
-
             with self.left():
                 zero = constant(0, name="f_count")
             self._count = self.carry(zero, (), lambda n: n + 1).exit

@@ -1,4 +1,4 @@
-"""Functions over the first dimension of tensors: `map_fn`, `foldl`, `foldr`, `scan`."""
+"""Higher-order functions over the first dimension of tensors: `map_fn`, `foldl`, `foldr`, `scan`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg._src.ops.reshape import shape
 
 
 class _Elements:
-    """The elements of several tensors of one length, read together by index."""
+    """The elements of several tensors of equal length, read together by index."""
 
     def __init__(self, elems: Any) -> None:
         self._structure = elems
@@ -26,7 +26,7 @@ class _Elements:
         for tensor in tensors:
             if tensor.dims == ():
                 raise ValueError(
-                    f"elems: {tensor.name!r} is a scalar, expected a tensor with a first dimension to go along"
+                    f"elems: {tensor.name!r} is a scalar, expected a tensor with a first dimension to iterate over"
                 )
         known = {tensor.dims[0] for tensor in tensors if tensor.dims and tensor.dims[0] is not None}
         if len(known) > 1:
@@ -78,7 +78,7 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Returns fn of each element of elems, stacked; dtype: the structure of fn's results if it is another."""
+    """Applies `fn` to each element of `elems` and stacks the results."""
     _require(fn)
     with name_scope(name, "map", nest.flatten(elems)):
         source = _Elements(elems)
@@ -118,7 +118,7 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Combines the elements from the first to the last: fn(fn(initializer, elems[0]), elems[1])..."""
+    """Reduces the elements from first to last: fn(fn(initializer, elems[0]), elems[1])..."""
     return _fold(fn, elems, initializer, False, (parallel_iterations, back_prop, swap_memory), name, "foldl")
 
 
@@ -132,7 +132,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Combines the elements from the last to the first."""
+    """Reduces the elements from last to first."""
     return _fold(fn, elems, initializer, True, (parallel_iterations, back_prop, swap_memory), name, "foldr")
 
 
@@ -163,7 +163,7 @@ def _fold(
 
 
 def _first(source: _Elements, initializer: Any, reverse: bool) -> tuple[Any, Any]:
-    """Returns the index to begin with and the state before it: the initializer, or the first element itself."""
+    """Returns the start index and the state before it: the initializer, or the first element itself."""
     start = source.length - 1 if reverse else 0
     if initializer is not None:
         return start, nest.map_structure(convert_to_tensor, initializer)
@@ -182,7 +182,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Combines the elements as foldl does and returns every state on the way, stacked."""
+    """Combines elements as `foldl` does and returns all intermediate states, stacked."""
     _require(fn)
     with name_scope(name, "scan", nest.flatten(elems)):
         source = _Elements(elems)
@@ -197,7 +197,7 @@ def scan(
 
         def compute(i: Tensor, a: Any, outputs: list[TensorArray]) -> tuple[Any, ...]:
             following = fn(a, source.read(i))
-            message = "fn of scan must return the structure of what it is given, {}, not {}"
+            message = "fn of scan must return the structure of its first argument, {}, not {}"
             structures.require_same(structure, following, message, check_types=False)
             return i + step, following, _written(outputs, i, following, "fn of scan")
 

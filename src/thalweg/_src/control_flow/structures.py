@@ -1,4 +1,4 @@
-"""Structures: what branches and bodies return, as flat lists of tensors and back."""
+"""Nested structures of branches and loop bodies: flattens them to lists of tensors and packs them again."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ Convert = Callable[[Any], Tensor]
 
 
 def flatten(structure: Any, convert: Convert) -> list[Tensor]:
-    """Returns the tensors of a structure in order; a TensorArray stands for its flow."""
+    """Returns the tensors of a structure in order; a TensorArray is represented by its flow."""
     leaves = nest.flatten(structure, expand_composites=True)
     return [leaf.flow if isinstance(leaf, TensorArray) else convert(leaf) for leaf in leaves]
 
 
 def pack_like(structure: Any, tensors: Sequence[Any]) -> Any:
-    """Returns a structure of the same form with other tensors; TensorArrays go on from the new flows."""
+    """Returns a structure of the same form with new tensors; TensorArrays continue from the new flows."""
     leaves = nest.flatten(structure, expand_composites=True)
     values = [renewed(leaf, tensor) for leaf, tensor in zip(leaves, tensors)]
     return nest.pack_sequence_as(structure, values, expand_composites=True)
 
 
 def renewed(leaf: Any, tensor: Any) -> Any:
-    """Returns what stands for a tensor in the place of a leaf: a TensorArray if the leaf is one."""
+    """Returns the replacement of a leaf: a TensorArray with the new flow if the leaf is one, else the tensor."""
     return leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor
 
 
 def require_same(wanted: Any, found: Any, message: str, check_types: bool = True) -> None:
-    """Raises ValueError or TypeError, with both in the places of a message, unless structures have the same form."""
+    """Raises ValueError or TypeError unless two structures have the same form; `message` has a {} for each of them."""
     try:
         nest.assert_same_structure(wanted, found, check_types, expand_composites=True)
     except (TypeError, ValueError) as error:
@@ -40,12 +40,12 @@ def require_same(wanted: Any, found: Any, message: str, check_types: bool = True
 
 
 def show(structure: Any) -> str:
-    """Returns a structure as Python writes it, with names for tensors."""
+    """Returns the repr of a structure, with names for tensors."""
     return repr(nest.map_structure(_Shown, structure))
 
 
 class _Shown:
-    """A leaf of a structure as messages show it."""
+    """A leaf of a structure as displayed in messages."""
 
     def __init__(self, leaf: Any) -> None:
         named = isinstance(leaf, Tensor | Operation)

@@ -1,4 +1,4 @@
-"""TensorArray: an array of tensors that loops write to and read from."""
+"""TensorArray: an array of tensors that loops write and read."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.tensor_array import (
     tensor_array_close_op,
@@ -29,7 +32,7 @@ from thalweg._src.shapes import Shape, TensorShape
 
 @export("TensorArray")
 class TensorArray:
-    """Elements of one dtype, each written once and read by index; every write returns the array to go on with."""
+    """Elements of one dtype, each written once and read by index; every write returns the array to use afterwards."""
 
     def __init__(
         self,
@@ -47,19 +50,18 @@ class TensorArray:
     ) -> None:
         if handle is not None and tensor_array_name:
             raise ValueError(
-                "A TensorArray that is given by its handle has a name: tensor_array_name gives it another."
+                "tensor_array_name cannot be combined with handle: the TensorArray of a handle already has a name."
             )
         if handle is not None and not isinstance(handle, Tensor):
             raise TypeError(f"The handle of a TensorArray must be a tensor, not {handle!r}")
         if handle is None and size is None:
-            raise ValueError("A new TensorArray needs a size.")
+            raise ValueError("A new TensorArray requires a size.")
         if handle is not None and (size is not None or dynamic_size is not None or clear_after_read is not None):
             raise ValueError(
-                "A TensorArray that is given by its handle has a size: size, dynamic_size and "
-                "clear_after_read are for a new one."
+                "size, dynamic_size and clear_after_read cannot be combined with handle: they describe a new array."
             )
         self._dtype = dtypes.as_dtype(dtype).base_dtype
-        self._known: list[Shape] = [shapes.as_shape(element_shape)]  # shared by the array at every point of its flow
+        self._known: list[Shape] = [shapes.as_shape(element_shape)]  # shared between all versions of the array (flows)
         self._infer_shape = bool(infer_shape)
         self._dynamic_size = bool(dynamic_size)
         self._size = size
@@ -81,27 +83,32 @@ class TensorArray:
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._dtype
 
     @property
     def handle(self) -> Tensor:
+        """The tensor of the resource."""
         return self._handle
 
     @property
     def flow(self) -> Tensor:
-        """What orders operations: each write takes a flow and gives another."""
+        """The value that orders operations: each write takes a flow and returns a new one."""
         return self._flow
 
     @property
     def graph(self) -> Graph:
+        """The graph of the array."""
         return self._flow.graph
 
     @property
     def dynamic_size(self) -> bool:
+        """Whether writes beyond the end extend the array."""
         return self._dynamic_size
 
     @property
     def element_shape(self) -> TensorShape:
+        """The static shape of the elements."""
         return TensorShape(self._element_shape)
 
     @property
@@ -109,19 +116,18 @@ class TensorArray:
         return self._known[0]
 
     def with_flow(self, flow: Tensor) -> TensorArray:
-        """Returns the same array at another point of its flow."""
+        """Returns the same array at another flow."""
         result = TensorArray.__new__(TensorArray)
         result.__dict__.update(self.__dict__)
         result._flow = flow
         return result
 
     def identity(self) -> TensorArray:
-        from thalweg._src.ops.identity import identity
-
+        """Returns the same array, after the writes so far."""
         return self.with_flow(identity(self._flow))
 
     def _learn(self, shape: Shape) -> None:
-        """Notes the shape of an element, which all share unless the array was told otherwise."""
+        """Merges the shape of an element into the common element shape, unless infer_shape is False."""
         if not self._infer_shape:
             return
         if not shapes.compatible(self._element_shape, shape):
@@ -139,7 +145,7 @@ class TensorArray:
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Writes an element; go on with the array that is returned."""
+        """Writes an element and returns the array to use afterwards."""
         with name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             value = self._converted(value)
             self._learn(value.dims)
@@ -151,13 +157,13 @@ class TensorArray:
             return self.gather(range_of(0, self.size()), name=name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """Returns the elements at some indices as one tensor."""
+        """Returns the elements at the given indices as one tensor."""
         return tensor_array_gather_op(
             self._handle, indices, self._flow, dtype=self._dtype, element_shape=self._element_shape, name=name
         )
 
     def concat(self, name: str | None = None) -> Tensor:
-        """Returns all elements joined along their first dimension."""
+        """Returns all elements concatenated along their first dimension."""
         element = self._element_shape
         rest = None if element is None else element[1:]
         value: Tensor = tensor_array_concat_op.many(
@@ -170,14 +176,12 @@ class TensorArray:
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Writes the rows of a tensor as elements 0, 1, 2, ..."""
-        from thalweg._src.ops.reshape import shape
-
         with name_scope(name, "TensorArrayUnstack", [self._handle, value]):
             value = self._converted(value)
             return self.scatter(range_of(0, shape(value)[0]), value)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """Writes the rows of a tensor as the elements at some indices."""
+        """Writes the rows of a tensor as the elements at the given indices."""
         with name_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
             value = self._converted(value)
             if value.dims:
@@ -185,26 +189,24 @@ class TensorArray:
             return self.with_flow(tensor_array_scatter_op(self._handle, indices, value, self._flow))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """Writes stretches of a tensor's first dimension, of the given lengths, as elements 0, 1, 2, ..."""
+        """Writes pieces of a tensor's first dimension, of the given lengths, as elements 0, 1, 2, ..."""
         with name_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
             value = self._converted(value)
             lengths = convert_to_tensor(lengths, preferred_dtype=dtypes.int64)
             if lengths.dtype is not dtypes.int64:
-                from thalweg._src.ops.math import cast
-
                 lengths = cast(lengths, dtypes.int64)
             if value.dims:
                 self._learn((None, *value.dims[1:]))
             return self.with_flow(tensor_array_split_op(self._handle, value, lengths, self._flow))
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns how many elements there are."""
+        """Returns the number of elements."""
         if not self._dynamic_size and self._size is not None:
             return convert_to_tensor(self._size, dtypes.int32)
         return tensor_array_size_op(self._handle, self._flow, name=name)
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        """Returns the array of gradients of this one's elements that belongs to one call of `gradients`."""
+        """Returns the array of gradients of this array's elements that belongs to one call of `gradients`."""
         with name_scope(name, "TensorArrayGrad", [self._handle]):
             handle, flow = tensor_array_grad_op.many(
                 self._handle, self._flow if flow is None else flow, source=source, name="gradient"
@@ -215,7 +217,7 @@ class TensorArray:
             )
 
     def close(self, name: str | None = None) -> Any:
-        """Gives the memory back before the step is over."""
+        """Releases the memory before the step ends."""
         return tensor_array_close_op.operation(self._handle, name=name)
 
     def _converted(self, value: Any) -> Tensor:

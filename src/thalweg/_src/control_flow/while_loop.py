@@ -1,4 +1,4 @@
-"""while_loop: a body repeated as long as a condition holds."""
+"""while_loop: repeats a body while a condition holds."""
 
 from __future__ import annotations
 
@@ -40,13 +40,12 @@ def while_loop(
 ) -> Any:
     """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true, and returns the last loop_vars.
 
-    shape_invariants: the shapes that hold in every iteration, where those of the first values do not. What the
-    gradient needs of each iteration is kept in memory; swap_memory lets it go from an accelerator to the host, and from
-    there to disk when there is too much of it; recompute keeps no more than the loop variables, and computes the body
-    once more.
+    The values of each iteration that the gradient needs are kept in memory. `swap_memory` moves them from an
+    accelerator to the host, and from there to disk if they are too large; `recompute` keeps only the loop variables and
+    computes the body again.
     """
     if not loop_vars and not isinstance(loop_vars, Tensor):
-        raise ValueError("A while loop needs at least one loop variable, and loop_vars has none.")
+        raise ValueError("A while loop requires at least one loop variable, but loop_vars is empty.")
     for function, which in ((cond, "cond"), (body, "body")):
         if not callable(function):
             raise TypeError(f"{which} of while_loop is not callable: {function!r}")
@@ -70,7 +69,7 @@ class _Plan:
     """The functions and the structure of a loop."""
 
     def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, counted: bool = False) -> None:
-        self.counted = counted  # that the first variable is not the user's
+        self.counted = counted  # the first variable is the iteration counter, not one of the user's
         self.cond = cond
         self.body = body
         self.loop_vars = loop_vars if nest.is_nested(loop_vars) else [loop_vars]
@@ -87,7 +86,7 @@ class _Plan:
             )
 
     def limited(self, maximum: Any) -> _Plan:
-        """Returns the plan of the same loop with a counter that ends it."""
+        """Returns the plan of the same loop with an iteration counter that ends it."""
         limit = convert_to_tensor(maximum, dtypes.int32, name="maximum_iterations")
         if limit.dims not in (None, ()):
             raise ValueError(f"maximum_iterations of while_loop: expected a scalar, received shape {limit.shape}")
@@ -98,7 +97,7 @@ class _Plan:
             if not nest.is_nested(result) or (len(given) == 1 and not _is_sequence_of_one(result)):
                 result = [result]
             if type(result) in (list, tuple) and type(given) in (list, tuple):
-                result = type(given)(result)  # which of the two it is does not matter here either
+                result = type(given)(result)  # lists and tuples are interchangeable here too
             return i + 1, result
 
         counter = constant(0, dtypes.int32, name="iteration_counter")
@@ -115,13 +114,13 @@ class _Plan:
         """Adds the loop to the graph and returns its results."""
         leaves = nest.flatten(self.loop_vars, expand_composites=True)
         if any(leaf is None for leaf in leaves):
-            raise ValueError(f"None cannot be a loop variable, and loop_vars is {structures.show(self.loop_vars)}")
+            raise ValueError(f"None cannot be a loop variable, but loop_vars is {structures.show(self.loop_vars)}")
         initial = structures.flatten(self.loop_vars, convert_to_tensor)
         for number, (tensor, shape) in enumerate(zip(initial, self._shapes(initial)), start=-self.counted):
-            if not shapes.compatible(shape, tensor.dims) or not _at_least(shape, tensor.dims):
+            if not shapes.compatible(shape, tensor.dims) or not _satisfies(shape, tensor.dims):
                 raise ValueError(
                     f"The shape invariant {shapes.show(shape)} of loop variable {number}, {tensor.name!r}, "
-                    f"does not hold for its first value, which has shape {shapes.show(tensor.dims)}"
+                    f"does not hold for its initial value, which has shape {shapes.show(tensor.dims)}"
                 )
             loop.add_variable(tensor, shape, known=True)
         pack = self._packed(initial)
@@ -151,20 +150,20 @@ class _Plan:
         return pack
 
     def _as_given(self, returned: Any, loop: Loop) -> Any:
-        """Returns what the body gave, which must have the structure of the variables; a list may be a tuple."""
+        """Returns the body's result, which must have the structure of the variables; a list may replace a tuple."""
         if not nest.is_nested(returned) or (len(self.loop_vars) == 1 and not _is_sequence_of_one(returned)):
             returned = [returned]
         given, found = (self.loop_vars[1], returned[1]) if self.counted else (list(self.loop_vars), list(returned))
         structures.require_same(
             given,
             found,
-            f"The body of the while loop {loop.title!r} must return what it was given, {len(given)} loop variables of "
+            f"The body of the while loop {loop.title!r} must return {len(given)} loop variables of "
             f"the same structure: {{}}, not {{}}{_missing(given, found)}",
         )
         return returned
 
     def _flattened(self, returned: Any, loop: Loop, variables: Sequence[LoopVariable]) -> list[Tensor]:
-        """Returns what the body gave as tensors in the variables' order, each checked against its variable."""
+        """Returns the body's result as tensors in the variables' order, each checked against its variable."""
         pivot = variables[0].arrival
 
         def convert(leaf: Any) -> Tensor:
@@ -175,7 +174,7 @@ class _Plan:
         leaves = nest.flatten(list(returned), expand_composites=True)
         before = nest.flatten(list(self.loop_vars), expand_composites=True)
         for number, each in enumerate(zip(variables, before, leaves), start=-self.counted):
-            _require_kind(loop, number, *each)
+            _require_same_type(loop, number, *each)
         tensors = structures.flatten(list(returned), convert)
         for number, (variable, tensor) in enumerate(zip(variables, tensors), start=-self.counted):
             _require_invariant(loop, number, variable, tensor)
@@ -183,11 +182,11 @@ class _Plan:
 
 
 def _require_parameters(function: Any, which: str, count: int) -> None:
-    """Raises TypeError unless a function can be called with so many loop variables."""
+    """Raises TypeError unless a function can be called with `count` loop variables."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # some functions of C do not say
+        return  # some C functions have no signature
     try:
         signature.bind(*[None] * count)
     except TypeError:
@@ -197,7 +196,7 @@ def _require_parameters(function: Any, which: str, count: int) -> None:
 
 
 def _missing(given: Any, returned: Any) -> str:
-    """Returns which loop variables have no new value, if there are too few."""
+    """Returns a note of the loop variables without a new value, if there are too few."""
     missing = [structures.show(variable) for variable in nest.parts(given)[len(returned) :]]
     return f"; there is no new value of {', '.join(missing)}" if missing else ""
 
@@ -207,7 +206,7 @@ def _is_sequence_of_one(value: Any) -> bool:
 
 
 class _ShapeLeaf:
-    """A shape as one leaf of a structure: a TensorShape could be taken for a sequence of dimensions."""
+    """A shape as one leaf of a structure: a bare TensorShape could be taken for a sequence of dimensions."""
 
     __slots__ = ("shape",)
 
@@ -216,7 +215,7 @@ class _ShapeLeaf:
 
 
 def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
-    """Returns shape invariants with each shape wrapped, so that they nest as the loop variables do."""
+    """Wraps each shape of shape_invariants as a leaf, so that they nest as the loop variables do."""
     if isinstance(invariants, TensorShape) or invariants is None:
         return _ShapeLeaf(invariants)
     if not nest.is_nested(loop_vars):
@@ -242,8 +241,8 @@ def _condition(pred: Any) -> Tensor:
     return tensor if tensor.dims == () else ensure_shape(tensor, ())
 
 
-def _at_least(invariant: Shape, shape: Shape) -> bool:
-    """Returns whether every value of a shape keeps to the invariant."""
+def _satisfies(invariant: Shape, shape: Shape) -> bool:
+    """Returns whether every shape that `shape` admits satisfies the invariant."""
     if invariant is None:
         return True
     if shape is None or len(shape) != len(invariant):
@@ -251,8 +250,8 @@ def _at_least(invariant: Shape, shape: Shape) -> bool:
     return all(wanted is None or wanted == size for wanted, size in zip(invariant, shape))
 
 
-def _require_kind(loop: Loop, number: int, variable: LoopVariable, was: Any, leaf: Any) -> None:
-    """Raises unless the body gives a tensor for a tensor and an array for an array."""
+def _require_same_type(loop: Loop, number: int, variable: LoopVariable, was: Any, leaf: Any) -> None:
+    """Raises unless the body returns a tensor for a tensor and a TensorArray for a TensorArray."""
     name = variable.enter.op.inputs[0].name
     if leaf is None:
         raise ValueError(
@@ -273,9 +272,9 @@ def _require_invariant(loop: Loop, number: int, variable: LoopVariable, tensor: 
             f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} as {variable.merge.dtype.name} and "
             f"becomes {tensor.dtype.name} after one iteration."
         )
-    if not _at_least(variable.merge.dims, tensor.dims):
+    if not _satisfies(variable.merge.dims, tensor.dims):
         raise ValueError(
             f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} with shape "
             f"{shapes.show(variable.merge.dims)}, but has shape {shapes.show(tensor.dims)} after one iteration. "
-            "Say which of its dimensions vary by shape_invariants, or use set_shape on the value in the body."
+            "Declare the dimensions that vary with shape_invariants, or use set_shape on the value in the body."
         )

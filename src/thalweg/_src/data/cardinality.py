@@ -5,31 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from thalweg._src.data import batches, buffers, flow, random_sources
-from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.file_cache import CachedInFile
-from thalweg._src.data.plan import Elements, InMemory, Plan
-from thalweg._src.export import export, export_constants
-from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.data import cardinality_op
+from thalweg._src.data.plan import CARDINALITIES, INFINITE, UNKNOWN, Cardinality, InMemory, Plan
+from thalweg._src.export import export_constants
 
-INFINITE = INFINITE_CARDINALITY = -1
-UNKNOWN = UNKNOWN_CARDINALITY = -2
-_Rule = Callable[[Plan, list[int]], int]
+INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = INFINITE, UNKNOWN
 
 
-@export("data.experimental.cardinality")
-def cardinality(dataset: Dataset) -> Tensor:
-    """Returns a tensor of the number of elements: -1 for an infinite dataset, -2 if it is unknown."""
-    return cardinality_op(dataset._variant)
-
-
-def of_plan(plan: Plan) -> int:
-    """Returns the number of elements of a pass."""
-    rule = _RULES.get(plan.definition.elements_type)
-    return UNKNOWN if rule is None else rule(plan, [of_plan(parent) for parent in plan.parents])
-
-
-def _finite(rule: Callable[[Plan, int], int]) -> _Rule:
+def _finite(rule: Callable[[Plan, int], int]) -> Cardinality:
     """Returns a rule for a dataset with one input that only changes a known, finite number."""
     return lambda plan, counts: counts[0] if counts[0] < 0 else rule(plan, counts[0])
 
@@ -106,32 +89,32 @@ def _total(counts: Sequence[int]) -> int:
     return UNKNOWN if UNKNOWN in counts else sum(counts)
 
 
-# The function of a map may end its dataset early, so TensorFlow 1 reports an unknown cardinality for maps.
-_RULES: dict[type[Elements], _Rule] = {
-    InMemory: lambda plan, counts: len(plan.memory),
-    flow.Single: lambda plan, counts: 1,
-    flow.Slices: _slices,
-    flow.Range: _range,
-    flow.Scanned: _same,
-    flow.Taken: _taken,
-    flow.Skipped: _finite(_skipped),
-    flow.Repeated: _repeated,
-    flow.Shard: _finite(_shard),
-    flow.Zipped: lambda plan, counts: _least(counts),
-    flow.Concatenated: lambda plan, counts: _total(counts),
-    flow.Reduced: lambda plan, counts: 1,
-    buffers.Cached: _same,
-    buffers.Prefetched: _same,
-    CachedInFile: _same,
-    random_sources.Shuffled: _same,
-    random_sources.Numbers: lambda plan, counts: INFINITE,
-    batches.Batched: _finite(_batched),
-    batches.PaddedBatched: _finite(_batched),
-    batches.SparseBatched: _finite(_sparse_batched),
-    batches.Windowed: _finite(_windowed),
-}
-
-__all__ = ["INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "cardinality", "of_plan"]
+# A function of a map may end its dataset early, so that TensorFlow 1 does not tell how many elements a map gives.
+CARDINALITIES.update(
+    {
+        InMemory: lambda plan, counts: len(plan.memory),
+        flow.Single: lambda plan, counts: 1,
+        flow.Slices: _slices,
+        flow.Range: _range,
+        flow.Scanned: _same,
+        flow.Taken: _taken,
+        flow.Skipped: _finite(_skipped),
+        flow.Repeated: _repeated,
+        flow.Shard: _finite(_shard),
+        flow.Zipped: lambda plan, counts: _least(counts),
+        flow.Concatenated: lambda plan, counts: _total(counts),
+        flow.Reduced: lambda plan, counts: 1,
+        buffers.Cached: _same,
+        buffers.Prefetched: _same,
+        CachedInFile: _same,
+        random_sources.Shuffled: _same,
+        random_sources.Numbers: lambda plan, counts: INFINITE,
+        batches.Batched: _finite(_batched),
+        batches.PaddedBatched: _finite(_batched),
+        batches.SparseBatched: _finite(_sparse_batched),
+        batches.Windowed: _finite(_windowed),
+    }
+)
 
 export_constants(
     INFINITE_CARDINALITY="data.experimental.INFINITE_CARDINALITY",

@@ -23,7 +23,7 @@ from thalweg._src.formats.record_files import Source, open_source
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import constant
-from thalweg._src.ops.decoding import decode_csv
+from thalweg._src.ops.csv import decode_csv
 
 _TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string)  # narrowest first
 

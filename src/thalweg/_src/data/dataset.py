@@ -6,10 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from thalweg._src import dtypes, shapes
-from thalweg._src.data import batches, buffers, flow
+from thalweg._src.data import (
+    batches,
+    buffers,
+    cardinality,  # noqa: F401  registers how many elements datasets have
+    flow,
+)
 from thalweg._src.data.file_cache import CachedInFile
 from thalweg._src.data.function import Function
-from thalweg._src.data.iterator import Iterator, make_initializable_iterator, make_one_shot_iterator, outputs
+from thalweg._src.data.iterator import Iterator, make_initializable_iterator, make_one_shot_iterator
 from thalweg._src.data.node import Node, add_dataset, parameter, static, trace_state_function
 from thalweg._src.data.options import Options
 from thalweg._src.data.random_sources import Shuffled
@@ -22,6 +27,7 @@ from thalweg._src.data.structure import (
     flatten_up_to,
     has_parts,
     map_leaves,
+    outputs,
     pack,
     parts,
     rebuilt,

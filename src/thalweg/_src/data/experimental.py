@@ -9,15 +9,22 @@ from thalweg._src import dtypes
 from thalweg._src.data import batches, flow, random_sources
 from thalweg._src.data.dataset import AUTOTUNE, Dataset, joined, seeds
 from thalweg._src.data.function import Function
-from thalweg._src.data.iterator import outputs
 from thalweg._src.data.node import add_dataset, parameter, trace_state_function
-from thalweg._src.data.structure import DatasetSpec, SparseTensorSpec, TensorSpec, converted, element_of, tensors_of
+from thalweg._src.data.structure import (
+    DatasetSpec,
+    SparseTensorSpec,
+    TensorSpec,
+    converted,
+    element_of,
+    outputs,
+    tensors_of,
+)
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import constant
-from thalweg._src.ops.data import single_element_op
+from thalweg._src.ops.data import cardinality_op, single_element_op
 from thalweg._src.ops.math import cast
 from thalweg._src.shapes import concatenate
 
@@ -295,3 +302,9 @@ def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
 def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
     """Returns the specification of a sparse tensor."""
     return SparseTensorSpec(shape, dtype)
+
+
+@export("data.experimental.cardinality")
+def cardinality(dataset: Dataset) -> Tensor:
+    """Returns a tensor of the number of elements: -1 for an infinite dataset, -2 if it is unknown."""
+    return cardinality_op(dataset._variant)

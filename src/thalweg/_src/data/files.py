@@ -75,7 +75,7 @@ class TextLineDataset(_FileDataset):
 
 @export("data.FixedLengthRecordDataset")
 class FixedLengthRecordDataset(_FileDataset):
-    """Records of a fixed number of bytes, between a header and a footer of each file."""
+    """Records of fixed length from binary files."""
 
     def __init__(
         self,

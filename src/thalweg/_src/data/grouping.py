@@ -32,7 +32,7 @@ _KEY = TensorSpec((), dtypes.int64)
 
 @export("data.experimental.Reducer", "contrib.data.Reducer")
 class Reducer:
-    """A reduction of the elements of a group: an initial state, an update by each element, a final result."""
+    """Functions that reduce the elements of a group to one: initial state, update, result."""
 
     def __init__(
         self, init_func: Callable[..., Any], reduce_func: Callable[..., Any], finalize_func: Callable[..., Any]
@@ -43,14 +43,17 @@ class Reducer:
 
     @property
     def init_func(self) -> Callable[..., Any]:
+        """The function from a key to the initial state."""
         return self._init_func
 
     @property
     def reduce_func(self) -> Callable[..., Any]:
+        """The function from state and element to the next state."""
         return self._reduce_func
 
     @property
     def finalize_func(self) -> Callable[..., Any]:
+        """The function from the last state to the result."""
         return self._finalize_func
 
 

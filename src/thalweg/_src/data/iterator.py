@@ -10,13 +10,14 @@ from thalweg._src import dtypes
 from thalweg._src.checkpoint.saver_builder import SaveableObject, SaveSpec
 from thalweg._src.checkpoint.trackable import Part, Saved, parts_of, saved_by
 from thalweg._src.config import ConfigProto
+from thalweg._src.data.optional import Optional
 from thalweg._src.data.structure import (
     compatible,
     element_of,
     flatten,
     legacy,
+    outputs,
     same_form,
-    signature_of,
     structure_from,
 )
 from thalweg._src.export import export
@@ -36,17 +37,12 @@ from thalweg._src.ops.data import (
     one_shot_iterator_op,
     restore_iterator_op,
 )
+from thalweg._src.ops.optional import iterator_get_next_as_optional_op
 from thalweg._src.resources.step import Step
 from thalweg._src.runtime.pipeline import compile_step
 
 _MANY = 32
 _PLAIN = frozenset(("_Dataset",))  # stateful, but created anew for each use
-
-
-def outputs(structure: Any) -> dict[str, Any]:
-    """Returns the attributes of operations that return elements of a structure."""
-    signature = signature_of(structure)
-    return {"output_types": [dtype for dtype, _ in signature], "output_shapes": [shape for _, shape in signature]}
 
 
 @export("data.Iterator")
@@ -130,11 +126,11 @@ class Iterator:
             tensors = iterator_get_next_op.many(self._iterator_resource, name=name, **outputs(self._structure))
         return element_of(self._structure, tensors)
 
-    def get_next_as_optional(self) -> Any:
+    def get_next_as_optional(self) -> Optional:
         """Returns an optional with the next element, empty after the last one."""
-        from thalweg._src.data.optional import get_next_as_optional
-
-        return get_next_as_optional(self)
+        handle, structure = self._iterator_resource, self._structure
+        with colocate_with(handle.op):
+            return Optional(iterator_get_next_as_optional_op(handle, **outputs(structure)), structure)
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """Returns a string tensor that names this iterator in its session."""
@@ -146,19 +142,29 @@ class Iterator:
 
     @property
     def element_spec(self) -> Any:
+        """The types and static shapes of an element."""
         return self._structure
 
     @property
     def output_types(self) -> Any:
+        """The types of the components of an element."""
         return legacy(self._structure, 0)
 
     @property
     def output_shapes(self) -> Any:
+        """The static shapes of the components of an element."""
         return legacy(self._structure, 1)
 
     @property
     def output_classes(self) -> Any:
+        """The classes of the components of an element."""
         return legacy(self._structure, 2)
+
+
+@export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")
+def get_next_as_optional(iterator: Iterator) -> Optional:
+    """Returns the next element of an iterator, or nothing after its last one."""
+    return iterator.get_next_as_optional()
 
 
 @export("data.make_initializable_iterator")

@@ -26,18 +26,22 @@ class Node:
 
     @property
     def element_spec(self) -> Any:
+        """The types and static shapes of an element."""
         return self._structure
 
     @property
     def output_types(self) -> Any:
+        """The types of the components of an element."""
         return legacy(self._structure, 0)
 
     @property
     def output_shapes(self) -> Any:
+        """The static shapes of the components of an element."""
         return legacy(self._structure, 1)
 
     @property
     def output_classes(self) -> Any:
+        """The classes of the components of an element."""
         return legacy(self._structure, 2)
 
     def _leaves(self) -> list[Any]:

@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.data.iterator import Iterator, outputs
 from thalweg._src.data.structure import (
     Spec,
     compatible,
     converted,
     element_of,
     flatten,
+    outputs,
     spec_of,
     structure_of,
     tensors_of,
 )
 from thalweg._src.export import export
-from thalweg._src.graph.scopes import colocate_with, name_scope
+from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.optional import (
-    iterator_get_next_as_optional_op,
     optional_from_value_op,
     optional_get_value_op,
     optional_has_value_op,
@@ -64,6 +63,7 @@ class Optional:
 
     @property
     def value_structure(self) -> Any:
+        """The types and static shapes of the value."""
         return self._structure
 
     element_spec = value_structure
@@ -88,12 +88,14 @@ class OptionalSpec(Spec):
 
     @staticmethod
     def from_value(value: Optional) -> OptionalSpec:
+        """Returns the spec of an Optional."""
         return value._as_spec()
 
     def pack(self, tensors: Sequence[Tensor]) -> Optional:
         return Optional(tensors[0], self._element)
 
     def with_shape(self, shape: Shape) -> OptionalSpec:
+        """Returns the spec unchanged: an Optional is a scalar."""
         return self
 
     def legacy(self) -> tuple[Any, Any, Any]:
@@ -111,11 +113,3 @@ class OptionalSpec(Spec):
 
     def __repr__(self) -> str:
         return f"OptionalSpec({self._element})"
-
-
-@export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")
-def get_next_as_optional(iterator: Iterator) -> Optional:
-    """Returns the next element of an iterator, or nothing after its last one."""
-    handle, structure = iterator._iterator_resource, iterator._structure
-    with colocate_with(handle.op):
-        return Optional(iterator_get_next_as_optional_op(handle, **outputs(structure)), structure)

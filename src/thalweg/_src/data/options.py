@@ -42,7 +42,7 @@ class ThreadingOptions(Group):
 
 @export("data.experimental.MapVectorizationOptions")
 class MapVectorizationOptions(Group):
-    """Whether maps may be vectorized, which they are here wherever the result is the same."""
+    """Options of map vectorization, which is applied wherever it preserves the result."""
 
 
 @export("data.experimental.StatsOptions")
@@ -88,7 +88,7 @@ class Option:
 
 @export("data.Options")
 class Options:
-    """Settings of how a dataset runs; none of them changes the elements or their order."""
+    """Options for how a dataset runs; they do not change its elements or their order."""
 
     experimental_deterministic = Option()
     experimental_distribute = Option()

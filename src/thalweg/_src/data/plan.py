@@ -28,6 +28,10 @@ from thalweg._src.resources.thread_pool import computing
 from thalweg._src.runtime.executable import Executable
 
 Element = tuple[Any, ...]
+Cardinality = Callable[["Plan", list[int]], int]  # of a plan, from those of its parents
+
+INFINITE, UNKNOWN = -1, -2  # numbers of elements
+CARDINALITIES: dict[type[Elements], Cardinality] = {}  # which thalweg._src.data.cardinality registers
 
 
 class Definition:
@@ -175,9 +179,8 @@ class Plan:
 
     def cardinality(self) -> int:
         """Returns how many elements a pass yields: -1 if infinite, -2 if unknown."""
-        from thalweg._src.data.cardinality import of_plan
-
-        return of_plan(self)
+        rule = CARDINALITIES.get(self.definition.elements_type)
+        return UNKNOWN if rule is None else rule(self, [parent.cardinality() for parent in self.parents])
 
     def iterate(self) -> Elements:
         """Starts a pass for an iterator, which shares caches and sources of seeds with no other iterator.

@@ -24,7 +24,7 @@ Signature = list[tuple[DType, Shape]]  # of the tensors that represent a value
 
 @export("TypeSpec", "data.experimental.Structure")
 class Spec:
-    """The static information about a leaf: dtype and shape."""
+    """The static type and shape of a dataset component."""
 
     __slots__ = ("_dtype", "dims")
     value_class: Any = Tensor
@@ -35,14 +35,17 @@ class Spec:
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape."""
         return TensorShape(self.dims)
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._dtype
 
     @property
     def value_type(self) -> Any:
+        """The class of the values."""
         return self.value_class
 
     def tensors(self) -> Signature:
@@ -54,6 +57,7 @@ class Spec:
         return tensors[0]
 
     def with_shape(self, shape: Shape) -> Any:
+        """Returns the spec with another shape."""
         return type(self)(shape, self._dtype)
 
     def is_compatible_with(self, other: Any) -> bool:
@@ -91,10 +95,12 @@ class TensorSpec(Spec):
 
     @classmethod
     def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
+        """Returns the spec of a tensor, with another name if given."""
         return cls(tensor.dims, tensor.dtype, name or tensor.op.name)
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """Returns the spec of another one, with another name if given."""
         return cls(spec.shape, spec.dtype, name or getattr(spec, "name", None))
 
 
@@ -128,16 +134,19 @@ class DatasetSpec(Spec):
 
     @classmethod
     def from_value(cls, value: Any) -> DatasetSpec:
+        """Returns the spec of a dataset."""
         return cls(value.element_spec)
 
     @property
     def element_spec(self) -> Any:
+        """The types and static shapes of an element."""
         return self._element
 
     def pack(self, tensors: Sequence[Tensor]) -> Any:
         return DatasetSpec.make(tensors[0], self._element)
 
     def with_shape(self, shape: Shape) -> DatasetSpec:
+        """Returns the spec unchanged: a dataset is a scalar."""
         return self
 
     def legacy(self) -> tuple[Any, Any, Any]:
@@ -168,7 +177,7 @@ def has_parts(value: Any) -> bool:
 
 
 def parts(value: Any) -> list[Any]:
-    """Returns the parts of a structure; those of a dictionary by sorted keys."""
+    """Returns the children of a structure; those of a dictionary by sorted keys."""
     if isinstance(value, Mapping):
         return [value[key] for key in sorted(value)]
     if hasattr(type(value), "__attrs_attrs__"):
@@ -283,6 +292,12 @@ def tensors_of(element: Any) -> list[Tensor]:
 def signature_of(structure: Any) -> Signature:
     """Returns the dtypes and shapes of the tensors that represent an element."""
     return [tensor for spec in flatten(structure) for tensor in spec.tensors()]
+
+
+def outputs(structure: Any) -> dict[str, Any]:
+    """Returns the attributes of operations that return elements of a structure."""
+    signature = signature_of(structure)
+    return {"output_types": [dtype for dtype, _ in signature], "output_shapes": [shape for _, shape in signature]}
 
 
 def element_of(structure: Any, tensors: Sequence[Tensor]) -> Any:

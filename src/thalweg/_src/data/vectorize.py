@@ -15,7 +15,6 @@ import numpy as np
 from thalweg._src import dtypes
 from thalweg._src.data.function import Function, FunctionGraph
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.by_type import add_by_type
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
@@ -61,7 +60,7 @@ def _copy(operation: Operation, inputs: list[Tensor]) -> list[Tensor]:
     """Adds a copy of an operation with other inputs to the default graph."""
     definition = operation.definition
     attrs = {key: value for key, value in operation.attrs.items() if key in definition.attrs}
-    return add_by_type(inputs[0].graph, definition.name, inputs, attrs).outputs
+    return inputs[0].graph.create_op(definition.name, inputs, attrs=attrs).outputs
 
 
 @rule("Identity", "Cast", "Abs", "Neg", "Exp", "Log", "Log1p", "Sqrt", "Rsqrt", "Square", "Sign", "Floor", "Ceil")

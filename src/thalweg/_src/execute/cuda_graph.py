@@ -32,9 +32,6 @@ _RUNS = 3  # of a kind before it is recorded: whoever runs it once more will run
 _KINDS = 4  # records of one segment: each keeps memory of its own
 _REMEMBERED = 256  # kinds that are counted; one that comes again only after so many others is rare
 _FEWEST = 4  # kernels that are worth it
-_READS = {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"}
-_WRITES = {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceScatterAdd", "ResourceScatterSub"}
-_DRAWS = {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"}
 _log = logging.getLogger("thalweg")
 
 
@@ -75,11 +72,9 @@ def _can_be_recorded(node: Node, bound: Bound) -> bool:
         return False
     if node.type == "_While":
         return all(_can_be_recorded(inner, bound) or "_host" in inner.attrs for inner in _repeated(node))
-    if not node.definition.stateful:
-        return dtypes.string not in node.dtypes
-    if node.type in _READS or _writes(node):
-        return all(isinstance(bound.constants.get(output), VariableResource) for output in _handles(node))
-    return node.type in _DRAWS or node.type == "VarHandleOp"
+    if not node.facts.is_capturable or dtypes.string in node.dtypes:
+        return False
+    return all(isinstance(bound.constants.get(output), VariableResource) for output in _handles(node))
 
 
 def _is_settled(node: Node) -> bool:
@@ -89,10 +84,6 @@ def _is_settled(node: Node) -> bool:
 
 def _repeated(loop: Node) -> list[Node]:
     return [node for part in loop.attrs["region"].parts() for node in part.nodes if node.type != "_Arg"]
-
-
-def _writes(node: Node) -> bool:
-    return node.type in _WRITES or node.type.startswith(("ResourceApply", "_Apply"))
 
 
 def _handles(node: Node) -> list[Output]:
@@ -238,7 +229,9 @@ class Recorded:
     ) -> Callable[[], tuple[Sequence[Any], Callable[[], None]]]:
         """Returns what records the middle part; what it copies to the device is there already."""
         calls = {node: call for node, call in self._bound.calls.items() if (node, 0) not in copies}
-        drawing = [node for node in _everything(self._middle.segment.nodes) if node.type in _DRAWS]
+        drawing = [
+            node for node in _everything(self._middle.segment.nodes) if node.facts.random and node.facts.is_capturable
+        ]
         generators = [self._device.state(node.name, lambda: None) for node in drawing]
         part = _Part(self._middle.segment, calls, {**self._bound.constants, **copies}, self._clusters)
         assert self._device.accelerator is not None and self._device.accelerator.capture is not None
@@ -251,7 +244,7 @@ class Recorded:
         for node in self._middle.segment.nodes:
             for output in _handles(node):
                 variable = self._bound.constants[output]
-                variables[variable] = variables.get(variable, False) or node.type not in _READS
+                variables[variable] = variables.get(variable, False) or not node.facts.reads
         return variables
 
 

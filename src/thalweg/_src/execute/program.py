@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from thalweg._src.compile.bind import Bound, bind
@@ -11,7 +11,6 @@ from thalweg._src.compile.clusters import Clusters
 from thalweg._src.compile.codegen import Code, generate
 from thalweg._src.compile.failure import explain, in_iteration, locate
 from thalweg._src.compile.segment import Segment, divide
-from thalweg._src.compile.weight_layout import lay_out_filters
 from thalweg._src.execute.cuda_graph import recorded
 from thalweg._src.execute.interpret import interpret
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
@@ -24,25 +23,24 @@ _LARGE = 20_000  # nodes; writing and compiling that many lines takes longer tha
 class Program:
     """A partition ready to run on one device."""
 
-    def __init__(self, step: StepGraph, device: Device, jit: bool = False) -> None:
+    def __init__(self, step: StepGraph, device: Device, jit: bool = False, counters: Collection[Node] = ()) -> None:
         self.device = device
         self._jit = jit
         self._more_codes: list[Code] = []
-        self.bound: Bound = bind(step, device)  # first: it may change how loops count, and what they give
-        if device.accelerator is not None:
-            lay_out_filters(self.bound)
+        self._counters = counters
+        self.bound: Bound = bind(step, device, counters)
         self.feeds = step.feeds
         self.fetches = step.fetches
         positions = range(len(step.fetches)) if step.positions is None else step.positions
         self.numbered_fetches = list(zip(positions, step.fetches))
         self.nodes = step.nodes
-        self.is_free = step.is_free
+        self.is_unstructured = step.is_unstructured
         self.waiting: list[Node] = [node for node in step.nodes if waits(node)]
         self.repeated: dict[Node, tuple[Program, Program]] = {
             node: self._parts(node) for node in self.waiting if node.type == "_While"
         }
         self.segments = self._divide(step)
-        self.large = self.is_free or len(self.bound.calls) > _LARGE
+        self.large = self.is_unstructured or len(self.bound.calls) > _LARGE
         if not self.large:
             _ = self.functions  # now, so that the first step need not wait
 
@@ -91,13 +89,15 @@ class Program:
 
     def _parts(self, loop: Node) -> tuple[Program, Program]:
         """Returns the condition and the body of a loop in which somebody waits as programs of their own."""
-        condition, body = (Program(part, self.device, self._jit) for part in loop.attrs["region"].parts())
+        condition, body = (
+            Program(part, self.device, self._jit, self._counters) for part in loop.attrs["region"].parts()
+        )
         return condition, body
 
     def _divide(self, step: StepGraph) -> list[Segment]:
         feeds = [(feed, 0) for feed in step.feeds]
         known = {*feeds, *self.bound.constants}
-        if not self.waiting or self.is_free:
+        if not self.waiting or self.is_unstructured:
             return [Segment(0, step.nodes, frozenset(), list(feeds), list(step.fetches))]
         segments = divide(step)
         for segment in segments:
@@ -115,7 +115,7 @@ class Program:
     @property
     def text(self) -> str:
         """The program as it runs, for people; what is compiled is shown call by call."""
-        if self.is_free:
+        if self.is_unstructured:
             return f"# {self.device.name}: by tokens\n" + "\n".join(
                 f"# {node.name} = {node.type}" for node in self.nodes
             )

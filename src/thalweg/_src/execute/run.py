@@ -22,7 +22,7 @@ from thalweg._src.resources.thread_pool import computing, threads
 
 def new_run(program: Program, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> Run | TokenRun:
     """Returns a run of a program on the engine that its control flow needs."""
-    if program.is_free:
+    if program.is_unstructured:
         return TokenRun(program, step, feeds, done)
     return Run(program, step, feeds, done)
 

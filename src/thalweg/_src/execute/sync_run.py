@@ -19,7 +19,7 @@ from thalweg._src.resources.step import Step
 
 def as_line(program: Program) -> Line | None:
     """Returns a program as one function if a single node of it waits; None if it is not so simple."""
-    if program.is_free or program.large or len(program.waiting) != 1:
+    if program.is_unstructured or program.large or len(program.waiting) != 1:
         return None
     node = program.waiting[0]
     return None if node.guard or node.type == "_While" else Line(program)

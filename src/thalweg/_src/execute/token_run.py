@@ -17,8 +17,6 @@ from thalweg._src.kernels.registry import invoke
 from thalweg._src.resources.step import Step
 from thalweg._src.resources.thread_pool import computing, threads
 
-_PASSED_ON = ("Enter", "Exit", "NextIteration", "LoopCond")
-
 
 class TokenRun:
     """One run of one program by tokens: at most one thread at a time, and none while everything waits."""
@@ -81,7 +79,7 @@ class TokenRun:
             return self._merge(item)
         if item.dead:
             return [DEAD] * count
-        if node.type in _PASSED_ON:
+        if node.facts.control_flow and node.facts.forwards:
             return values
         if node.type == "Switch":
             return [DEAD, values[0]] if values[1] else [values[0], DEAD]

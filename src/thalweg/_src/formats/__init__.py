@@ -1,1 +1,1 @@
-"""Bytes on disk and on the wire: files, messages, text; no graph, no torch."""
+"""File and wire formats: checkpoints, record files, events, messages and text; no graph, no torch."""

@@ -1,7 +1,8 @@
-"""Bundles: the tensors of a checkpoint in data files, and an index that says where each one lies.
+"""Tensor bundles: the tensors of a checkpoint in data files, with an index of their locations.
 
 TensorFlow's format, version 2: `<prefix>.index` is a table of names, files like `<prefix>.data-00000-of-00001` hold the
-bytes one after another. Every tensor has a checksum. What a file says about sizes is checked before memory is taken.
+concatenated bytes. Every tensor has a checksum. Sizes in a file are checked before memory is
+allocated.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Shape = tuple[int, ...]
 
 @dataclass(slots=True)
 class Entry:
-    """A tensor in a bundle: its type and shape, and where its bytes lie or of which slices it is made."""
+    """A tensor in a bundle: its type and shape, and the location of its bytes or the slices it consists of."""
 
     dtype: DType
     shape: Shape
@@ -52,7 +53,7 @@ def data_name(prefix: str, shard: int, count: int) -> str:
 
 
 def data_files(prefix: str) -> list[tuple[str, int]]:
-    """Returns the data files of a prefix, each with how many its name says there are."""
+    """Returns the data files of a prefix, each with the number of shards in its name."""
     folder, base = os.path.split(prefix)
     try:
         names = os.listdir(folder or ".")
@@ -66,9 +67,9 @@ def data_files(prefix: str) -> list[tuple[str, int]]:
 
 
 class BundleWriter:
-    """Writes a bundle of one data file, which comes to exist as a whole when it is finished.
+    """Writes a bundle of one data file, which becomes visible atomically when it is finished.
 
-    `rest` is called now and then by a writer that is to leave time to others.
+    `rest` is called between blocks, so that a background writer can yield the CPU.
     """
 
     def __init__(self, prefix: str, rest: Callable[[], None] | None = None) -> None:
@@ -117,7 +118,7 @@ class BundleWriter:
         entry.size, entry.crc = self._data.size - entry.offset, mask(crc)
 
     def _append_strings(self, values: Sequence[bytes]) -> int:
-        """Writes lengths, their checksum and the strings; the lengths enter the checksum as plain numbers."""
+        """Writes lengths, their checksum and the strings; the checksum covers the lengths as fixed-size integers."""
         lengths = [len(value) for value in values]
         crc = crc32c(b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths))
         self._data.append(b"".join(map(varint, lengths)))
@@ -137,20 +138,20 @@ class BundleWriter:
 
 
 def _unused_count(prefix: str, least: int) -> int:
-    """Returns a number of shards under which the prefix has no data yet, not less than there are.
+    """Returns a shard count under which the prefix has no data yet, at least `least`.
 
-    So new data never takes the place of data that an older index of the same name speaks of.
+    So new data never replaces data that an older index of the same name refers to.
     """
     taken = {count for _, count in data_files(prefix)} if os.path.exists(index_name(prefix)) else set()
     return next(count for count in range(least, least + len(taken) + 1) if count not in taken)
 
 
 def _write_index(prefix: str, entries: dict[bytes, Entry], count: int) -> None:
-    """Writes the index, from which moment on the bundle exists, and deletes data that the one before used."""
+    """Writes the index, which makes the bundle visible, and deletes data that the previous index used."""
     header = message_class("BundleHeaderProto")(num_shards=count, endianness=_LITTLE_ENDIAN)
     header.version.producer = _VERSION
     items = sorted((key, _serialized(entry)) for key, entry in entries.items())
-    durable.sync_folder(prefix)  # the data must have its name before the index has one
+    durable.sync_folder(prefix)  # the data file must have its final name before the index refers to it
     durable.write_file(index_name(prefix), table([(b"", header.SerializeToString()), *items]))
     for path, other in data_files(prefix):
         if other != count:
@@ -182,7 +183,7 @@ def _key(name: str) -> bytes:
 
 
 def read_index(prefix: str) -> tuple[dict[bytes, Entry], int]:
-    """Returns the entries of a bundle by key, and the number of its data files; all that can be checked is checked."""
+    """Returns the entries of a bundle by key, and the number of its data files, after validating them."""
     path = index_name(prefix)
     try:
         with open(path, "rb") as file:
@@ -202,7 +203,7 @@ def read_index(prefix: str) -> tuple[dict[bytes, Entry], int]:
 
 
 def shown(key: bytes) -> str:
-    """Returns the name of an entry for messages; a slice is shown by its tensor's."""
+    """Returns the name of an entry for messages; for a slice, that of its tensor."""
     name = key[1:].split(b"\x00\x01")[0] if key.startswith(b"\x00") else key
     return name.decode("utf-8", "backslashreplace")
 
@@ -215,18 +216,20 @@ def _read_header(value: bytes | None, path: str) -> int:
     from google.protobuf.message import DecodeError
 
     if value is None:
-        raise errors.DataLossError(None, None, f"{path}: the table has no header, so it is no index of a checkpoint")
+        raise errors.DataLossError(
+            None, None, f"{path}: the table has no header, so it is not the index of a checkpoint"
+        )
     try:
         header = message_class("BundleHeaderProto").FromString(value)
     except DecodeError:
         raise errors.DataLossError(None, None, f"{path}: the header is damaged") from None
     if header.endianness != _LITTLE_ENDIAN:
-        raise errors.UnimplementedError(None, None, f"{path}: the checkpoint is of a big-endian machine")
+        raise errors.UnimplementedError(None, None, f"{path}: the checkpoint was written on a big-endian machine")
     if header.version.min_consumer > _VERSION:
         needed = header.version.min_consumer
         raise errors.UnimplementedError(None, None, f"{path}: the checkpoint needs a reader of version {needed}")
     if header.num_shards < 1:
-        raise errors.DataLossError(None, None, f"{path}: the header tells of {header.num_shards} data files")
+        raise errors.DataLossError(None, None, f"{path}: the header declares {header.num_shards} data files")
     return int(header.num_shards)
 
 
@@ -240,7 +243,7 @@ def _parsed(value: bytes, key: bytes, path: str, count: int) -> Entry:
         raise lost(path, key, "its entry is damaged") from None
     shape = tuple(dim.size for dim in message.shape.dim)
     if message.shape.unknown_rank or any(size < 0 for size in shape):
-        raise lost(path, key, f"it has the impossible shape {list(shape)}")
+        raise lost(path, key, f"it has the invalid shape {list(shape)}")
     slices = tuple(
         Slice(tuple((e.start, e.length if e.HasField("length") else FULL) for e in part.extent))
         for part in message.slices
@@ -250,20 +253,20 @@ def _parsed(value: bytes, key: bytes, path: str, count: int) -> Entry:
         return entry
     elements = math.prod(shape)
     if not 0 <= entry.shard < count or entry.offset < 0 or entry.size < 0:
-        raise lost(path, key, "it lies outside of the data files")
+        raise lost(path, key, "it lies outside the data files")
     if dtype.size and dtype is not dtypes.string and entry.size != elements * dtype.size:
-        raise lost(path, key, f"{entry.size} bytes are not what {dtype.name}{list(shape)} takes")
+        raise lost(path, key, f"{entry.size} bytes do not match {dtype.name}{list(shape)}")
     if dtype is dtypes.string and entry.size < elements + 4:
-        raise lost(path, key, f"{entry.size} bytes have no room for {elements} strings")
+        raise lost(path, key, f"{entry.size} bytes are too few for {elements} strings")
     return entry
 
 
 def _require_apart(entries: dict[bytes, Entry], path: str) -> None:
-    """Refuses tensors that share bytes: a small file could stand for endless data."""
+    """Rejects tensors that share bytes: a small file could otherwise expand without bound."""
     placed = sorted((e.shard, e.offset, e.size, key) for key, e in entries.items() if e.size and not e.slices)
     for (shard, offset, size, _), (next_shard, next_offset, _, key) in itertools.pairwise(placed):
         if shard == next_shard and offset + size > next_offset:
-            raise lost(path, key, "its bytes are those of another tensor too")
+            raise lost(path, key, "its bytes overlap those of another tensor")
 
 
 def _require_slices(entries: dict[bytes, Entry], path: str) -> None:
@@ -275,14 +278,14 @@ def _require_slices(entries: dict[bytes, Entry], path: str) -> None:
                 raise lost(path, key, str(error)) from None
             found = entries.get(part.key(key))
             if found is None or found.slices or found.shape != shape or found.dtype is not entry.dtype:
-                raise lost(path, key, f"its slice {part} is missing or of another kind")
+                raise lost(path, key, f"its slice {part} is missing or has another type")
 
 
 # -- merging ----------------------------------------------------------------------------------------------------------
 
 
 def merge_bundles(prefixes: Iterable[str], destination: str) -> None:
-    """Makes one bundle of several, whose data files are renamed, and deletes what is left of them."""
+    """Merges bundles into one by renaming their data files, and deletes the sources' remaining files."""
     prefixes = list(dict.fromkeys(prefixes))
     merged: dict[bytes, Entry] = {}
     moves: list[str] = []
@@ -298,7 +301,7 @@ def merge_bundles(prefixes: Iterable[str], destination: str) -> None:
         targets = [data_name(destination, shard, total) for shard in range(len(moves))]
         with durable.removed_on_failure(*targets):
             for source, target in zip(moves, targets):
-                if os.path.exists(source):  # a data file that holds nothing may be missing
+                if os.path.exists(source):  # an empty data file may be missing
                     os.replace(source, target)
             _write_index(destination, merged, total)
         for prefix in prefixes:
@@ -316,7 +319,7 @@ def _merge(merged: dict[bytes, Entry], key: bytes, entry: Entry) -> None:
 
 
 def names_of(entries: dict[bytes, Entry]) -> Iterator[tuple[str, Entry]]:
-    """Yields the tensors of an index by name, those in slices as one."""
+    """Yields the tensors of an index by name, sliced ones once."""
     for key, entry in entries.items():
         if not key.startswith(b"\x00"):
             yield key.decode("utf-8", "surrogateescape"), entry

@@ -1,7 +1,7 @@
-"""The data files of bundles as bytes, written and read by several threads and, if they are large, past the page cache.
+"""I/O of bundle data files: multithreaded, and with direct I/O (O_DIRECT) for large files.
 
-The page cache takes memory, page by page, for a gigabyte that nobody may look at again, and the system writes it out
-when it likes. The disk takes aligned blocks from our memory, and gives them, without any of that.
+Through the page cache, gigabytes that may never be read again would occupy memory and be written back at a time that
+the kernel chooses. Direct I/O transfers aligned blocks between our memory and the disk without that.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ import numpy as np
 from thalweg._src.formats import durable
 from thalweg._src.formats.crc32c import crc32c
 
-BLOCK = 1 << 22  # bytes; small enough to be in the processor's cache for the checksum that follows the copy
-_BLOCKS = 3  # one is filled, one is written, one waits
+BLOCK = 1 << 22  # bytes; small enough to be in the CPU cache for the checksum that follows the copy
+_BLOCKS = 3  # one being filled, one being written, one queued
 _ALIGNMENT = 4096
-_LARGE_FILE = 1 << 26  # from this size on it matters how a file is read
+_LARGE_FILE = 1 << 26  # from this size on, direct I/O is considered
 _LARGE_READ = 1 << 20
 Array = np.ndarray[Any, Any]
 
 
 def aligned(size: int) -> Array:
-    """Returns memory that the disk can work with."""
+    """Returns an array that is aligned for direct I/O."""
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + size]
 
 
 class DataWriter:
-    """Writes a file from its beginning to its end and computes checksums on the way.
+    """Writes a file sequentially and computes checksums of the data.
 
-    A thread beside writes a block while the next is filled. With `rest`, which is called after each block, all happens
-    on the calling thread.
+    A background thread writes a block while the next is filled. With `rest`, which is called after each block,
+    everything happens on the calling thread.
     """
 
     def __init__(self, path: str, rest: Callable[[], None] | None = None) -> None:
@@ -49,11 +49,11 @@ class DataWriter:
         self._rest = rest
         self._block, self._used = aligned(BLOCK), 0
         self._writes: deque[Future[Array]] = deque()
-        self._beside: ThreadPoolExecutor | None = None
-        self._begun = 0  # where the next write is
+        self._executor: ThreadPoolExecutor | None = None
+        self._offset = 0  # offset of the next write
 
     def append(self, data: Any, crc: int = 0) -> int:
-        """Takes bytes and returns their checksum, that of what came before being `crc`."""
+        """Appends bytes and returns the checksum that extends `crc` by them."""
         rest = memoryview(data).cast("B")
         self.size += len(rest)
         while rest:
@@ -63,51 +63,51 @@ class DataWriter:
             rest = rest[len(room) :]
             self._used += len(room)
             if self._used == BLOCK:
-                self._pass_on()
+                self._submit()
         return crc
 
-    def _pass_on(self) -> None:
-        """Lets the full block be written and goes on with another."""
+    def _submit(self) -> None:
+        """Submits the full block for writing and continues with another."""
         if self._rest is not None:
             self._write(self._block)
             self._rest()
         else:
-            if self._beside is None:
-                self._beside = ThreadPoolExecutor(1, "checkpoint")
-            self._writes.append(self._beside.submit(self._write, self._block))
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(1, "checkpoint")
+            self._writes.append(self._executor.submit(self._write, self._block))
             self._block = self._writes.popleft().result() if len(self._writes) == _BLOCKS else aligned(BLOCK)
         self._used = 0
 
     def _write(self, block: Array) -> Array:
-        """Writes a full block and returns it; if it is in the page cache now, the disk is told to begin."""
-        if not self._begun:
-            durable.pass_cache(self._file)
+        """Writes a full block and returns it; if it went to the page cache, asks the kernel to write it back now."""
+        if not self._offset:
+            durable.enable_direct_io(self._file)
         durable.write_all(self._file, block)
         if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(self._file, self._begun, BLOCK, os.POSIX_FADV_DONTNEED)
-        self._begun += BLOCK
+            os.posix_fadvise(self._file, self._offset, BLOCK, os.POSIX_FADV_DONTNEED)
+        self._offset += BLOCK
         return block
 
     def finish(self) -> None:
-        """Writes what is left and returns when the disk has everything."""
+        """Writes the remainder and returns when all data is on disk."""
         for write in self._writes:
             write.result()
-        durable.use_cache(self._file)  # for a piece of any length
+        durable.disable_direct_io(self._file)  # the remainder is not aligned
         durable.write_all(self._file, self._block[: self._used])
         os.fsync(self._file)
         self.close()
 
     def close(self) -> None:
-        """Ends writing, finished or not."""
-        if self._beside is not None:
-            self._beside.shutdown(cancel_futures=True)
+        """Closes the file, finished or not."""
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
 
 
 class DataFile:
-    """A file to read from, by several threads at once."""
+    """A file that several threads can read at once."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
@@ -118,7 +118,7 @@ class DataFile:
         if self.size >= _LARGE_FILE and hasattr(os, "O_DIRECT"):
             try:
                 self._direct = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECT)
-                # Nothing is read from this; it gives pages addresses, by which the system can be asked about them.
+                # Never read from; the mapping provides addresses, by which mincore() reports which pages are cached.
                 self._pages = np.frombuffer(mmap.mmap(self._file, self.size, prot=mmap.PROT_READ), np.uint8)
             except (OSError, ValueError):
                 pass
@@ -130,7 +130,7 @@ class DataFile:
                 os.close(file)
 
     def read(self, out: Array, offset: int) -> int:
-        """Fills an array with what begins at an offset and returns how many bytes there were."""
+        """Fills an array from an offset and returns the number of bytes read."""
         done = 0
         if len(out) >= _LARGE_READ and self._direct >= 0 and not self._is_cached(offset, len(out)):
             done = self._read_directly(out, offset)
@@ -143,7 +143,7 @@ class DataFile:
         return done
 
     def _is_cached(self, offset: int, length: int) -> bool:
-        """Returns whether a part of the file is in the page cache, or, where nobody knows, that it may be."""
+        """Returns whether a part of the file is in the page cache, or may be, where that cannot be determined."""
         if self._pages is None:
             return True
         start = offset & -mmap.PAGESIZE
@@ -152,7 +152,7 @@ class DataFile:
         return bool(failed or (pages & 1).all())
 
     def _read_directly(self, out: Array, offset: int) -> int:
-        """Reads from the disk into aligned memory and copies from there; stops where that does not work."""
+        """Reads with direct I/O into aligned memory and copies from there; stops where the file system refuses it."""
         block: Array | None = getattr(self._local, "block", None)
         if block is None:
             block = self._local.block = aligned(BLOCK + _ALIGNMENT)
@@ -175,7 +175,7 @@ class DataFile:
 
 @functools.cache
 def _mincore() -> Callable[[int, int, int], int]:
-    """Returns the system's call that tells which pages are in memory; any result but 0 says that it does not tell."""
+    """Returns mincore(), which reports the pages that are in memory; a result other than 0 means that it is unknown."""
     try:
         call = ctypes.CDLL(None).mincore
     except (OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""Reading bundles: whole tensors and slices, straight into the memory where they are wanted, checksums compared."""
+"""Reading of tensor bundles: whole tensors and slices, directly into their destination, with checksums verified."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg._src import dtypes, errors
 from thalweg._src.formats import durable, slices
 from thalweg._src.formats.bundle import Entry, Shape, data_name, index_name, lost, names_of, read_index
 from thalweg._src.formats.bundle_data import DataFile
-from thalweg._src.formats.crc32c import crc32c, joined, mask
+from thalweg._src.formats.crc32c import combine, crc32c, mask
 from thalweg._src.formats.slices import Extent, Slice
 from thalweg._src.formats.table import Damaged, read_varint
 
@@ -26,7 +26,7 @@ _READERS = 4
 
 
 class BundleReader:
-    """Reads tensors of a checkpoint by name; not for several threads at once."""
+    """Reads tensors of a checkpoint by name; not thread-safe."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -34,12 +34,12 @@ class BundleReader:
         self._names = dict(names_of(self._entries))
         self._files: dict[int, DataFile] = {}
         self._verified: set[bytes] = set()
-        self._beside: ThreadPoolExecutor | None = None
+        self._executor: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
-        if self._beside is not None:
-            self._beside.shutdown(cancel_futures=True)  # before its files are closed under it
-            self._beside = None
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)  # waits for readers before its files are closed
+            self._executor = None
         files, self._files = self._files, {}
         for file in files.values():
             file.close()
@@ -61,18 +61,18 @@ class BundleReader:
         return list(self._names)
 
     def entry(self, name: str) -> Entry:
-        """Returns what is known of a tensor; raises NotFoundError if there is none of the name."""
+        """Returns the entry of a tensor; raises NotFoundError if there is none of that name."""
         if name not in self._names:
             raise errors.NotFoundError(None, None, f"Key {name} not found in checkpoint {self.prefix}")
         return self._names[name]
 
     def shape(self, name: str, spec: str = "") -> Shape:
-        """Returns the shape of a tensor, or of a slice of it, which must be one of this very tensor."""
+        """Returns the shape of a tensor, or of a slice of it, which must belong to a tensor of this shape."""
         entry = self.entry(name)
         return tuple(length for _, length in self._wanted(name, entry, spec))
 
     def read(self, name: str, spec: str = "") -> Array:
-        """Returns a tensor, or a slice of it, as an array of its own."""
+        """Returns a tensor, or a slice of it, as a new array."""
         entry, shape = self.entry(name), self.shape(name, spec)
         if entry.dtype is dtypes.string:
             return self.strings(name, spec)
@@ -83,7 +83,7 @@ class BundleReader:
         return result
 
     def read_into(self, name: str, spec: str, out: Array) -> None:
-        """Fills an array of bytes with the elements of a tensor, or of a slice of it."""
+        """Fills a byte array with the elements of a tensor, or of a slice of it."""
         entry = self.entry(name)
         wanted = self._wanted(name, entry, spec)
         key = _key(name)
@@ -99,12 +99,12 @@ class BundleReader:
             self._read_part(piece_key, self._entries[piece_key], common, target, wanted, part.within(entry.shape))
 
     def read_all_into(self, wanted: Sequence[tuple[str, str, Array]]) -> None:
-        """Fills arrays with many tensors, several at a time; each one is as for `read_into`."""
+        """Fills arrays with many tensors in parallel; each one is as for `read_into`."""
         beside = []
         for name, spec, out in wanted:
             entry = self.entry(name)
             if not spec and not entry.slices and _SMALL < entry.size <= _CHUNK:
-                self._file(_key(name), entry)  # opened here, by one thread alone
+                self._file(_key(name), entry)  # opened here, since opening is not thread-safe
                 beside.append(self._threads().submit(self._read_checked, _key(name), entry, out))
             else:
                 self.read_into(name, spec, out)
@@ -112,7 +112,7 @@ class BundleReader:
             read.result()
 
     def strings(self, name: str, spec: str = "") -> Array:
-        """Returns a tensor of strings, or a slice of it, as an array of objects."""
+        """Returns a string tensor, or a slice of it, as an array of objects."""
         entry = self.entry(name)
         wanted, key = self._wanted(name, entry, spec), _key(name)
         if not entry.slices:
@@ -126,7 +126,7 @@ class BundleReader:
         return result
 
     def verify(self) -> None:
-        """Reads everything, a little at a time, and raises DataLossError for the first tensor that is damaged."""
+        """Reads everything with bounded memory, and raises DataLossError for the first damaged tensor."""
         for key, entry in self._entries.items():
             if entry.slices:
                 if not slices.are_disjoint([part.within(entry.shape) for part in entry.slices]):
@@ -150,12 +150,12 @@ class BundleReader:
                 None,
                 None,
                 f"tensor {name!r} has shape {list(entry.shape)} in the checkpoint {self.prefix}, "
-                f"a slice of shape {list(shape)} was asked for",
+                f"a slice of shape {list(shape)} was requested",
             )
         return part.within(shape)
 
     def _pieces(self, key: bytes, entry: Entry, wanted: tuple[Extent, ...]) -> list[tuple[Slice, tuple[Extent, ...]]]:
-        """Returns the stored slices of which a slice is made, each with what it contributes."""
+        """Returns the stored slices that a slice consists of, each with the region it contributes."""
         extents = [part.within(entry.shape) for part in entry.slices]
         found = [(part, slices.overlap(wanted, e)) for part, e in zip(entry.slices, extents)]
         pieces = [(part, common) for part, common in found if common is not None]
@@ -163,7 +163,7 @@ class BundleReader:
         if not slices.are_disjoint(extents):
             raise lost(index_name(self.prefix), key, "its slices overlap")
         if covered != math.prod(n for _, n in wanted):
-            raise lost(index_name(self.prefix), key, "its slices do not cover what was asked for")
+            raise lost(index_name(self.prefix), key, "its slices do not cover the requested region")
         return pieces
 
     def _read_part(
@@ -175,7 +175,7 @@ class BundleReader:
         wanted: tuple[Extent, ...],
         placed: tuple[Extent, ...] | None = None,
     ) -> None:
-        """Copies the region `common` of a stored tensor, placed within its whole, to where it lies in the target."""
+        """Copies the region `common` of a stored slice to its location in the target."""
         placed = placed or _whole(entry.shape)
         self._verify(key, entry)
         (start, length), (origin, _) = common[0], placed[0]
@@ -188,7 +188,7 @@ class BundleReader:
     # -- bytes --------------------------------------------------------------------------------------------------------
 
     def _file(self, key: bytes, entry: Entry) -> DataFile:
-        """Returns the open data file of an entry, which does not exceed it."""
+        """Returns the open data file of an entry, after checking that it contains the entry."""
         path = self._path(entry)
         if entry.shard not in self._files:
             try:
@@ -206,7 +206,7 @@ class BundleReader:
         return data_name(self.prefix, entry.shard, self._count)
 
     def _require_room(self, name: str, entry: Entry) -> None:
-        """Requires that the bytes are there before memory is taken for them."""
+        """Checks that the bytes exist before memory is allocated for them."""
         key = _key(name)
         for part_key in [part.key(key) for part in entry.slices] or [key]:
             part = self._entries[part_key]
@@ -214,7 +214,7 @@ class BundleReader:
                 self._file(key, part)
 
     def require_room(self, name: str, spec: str = "") -> None:
-        """Raises, before memory is taken for a tensor, if its bytes cannot be there."""
+        """Raises, before memory is allocated for a tensor, if its bytes cannot exist."""
         entry = self.entry(name)
         self._require_room(name, entry)
         if entry.slices:
@@ -226,10 +226,10 @@ class BundleReader:
         except OSError as error:
             raise durable.typed_error(error, self._path(entry)) from None
         if count < len(out):
-            raise lost(self._path(entry), key, "the file became shorter")
+            raise lost(self._path(entry), key, "the file was truncated while it was read")
 
     def _read_checked(self, key: bytes, entry: Entry, out: Array) -> None:
-        """Fills an array and compares the checksum; much data is read by several threads."""
+        """Fills an array and verifies the checksum; large reads use several threads."""
         if not entry.size:
             return self._compare(key, entry, 0)
         file = self._file(key, entry)
@@ -243,17 +243,17 @@ class BundleReader:
             return self._compare(key, entry, piece(0)[0])
         crc = 0
         for part, length in self._threads().map(piece, range(0, entry.size, _CHUNK)):
-            crc = joined(crc, part, length)
+            crc = combine(crc, part, length)
         return self._compare(key, entry, crc)
 
     def _threads(self) -> ThreadPoolExecutor:
-        if self._beside is None:
+        if self._executor is None:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            self._beside = ThreadPoolExecutor(min(cores + 1, _READERS), "reading")  # one of them waits for the disk
-        return self._beside
+            self._executor = ThreadPoolExecutor(min(cores + 1, _READERS), "reading")  # one of them waits for the disk
+        return self._executor
 
     def _verify(self, key: bytes, entry: Entry) -> None:
-        """Compares the checksum of an entry once, with bounded memory."""
+        """Verifies the checksum of an entry once, with bounded memory."""
         if key in self._verified:
             return
         crc = 0
@@ -269,7 +269,7 @@ class BundleReader:
 
     def _compare(self, key: bytes, entry: Entry, crc: int) -> None:
         if mask(crc) != entry.crc:
-            raise lost(self._path(entry), key, "its bytes do not have the checksum that the index tells")
+            raise lost(self._path(entry), key, "its bytes do not match the checksum in the index")
 
     def _read_strings(self, key: bytes, entry: Entry) -> Array:
         file = self._file(key, entry)
@@ -292,14 +292,14 @@ class BundleReader:
 
 
 def _lengths(content: bytes, count: int) -> tuple[list[int], int]:
-    """Returns the lengths of strings, which together with their checksum must fill the content."""
+    """Returns the lengths of strings, which must add up to the content."""
     lengths: list[int] = []
     position = 0
     for _ in range(count):
         length, position = read_varint(content, position, len(content))
         lengths.append(length)
     if position + 4 + sum(lengths) != len(content):
-        raise Damaged("the lengths of its strings do not fit its bytes")
+        raise Damaged("the lengths of its strings do not match its bytes")
     return lengths, position
 
 
@@ -312,7 +312,7 @@ def _whole(shape: Shape) -> tuple[Extent, ...]:
 
 
 def _index(part: tuple[Extent, ...], whole: tuple[Extent, ...]) -> tuple[slice, ...]:
-    """Returns where a region lies in an array that holds a larger one."""
+    """Returns the index of a region within an array that holds a larger one."""
     return tuple(slice(s - origin, s - origin + n) for (s, n), (origin, _) in zip(part, whole))
 
 

@@ -1,6 +1,6 @@
-"""The messages of checkpoints: header and entries of a bundle, slices, and the state of a folder.
+"""Protocol messages of checkpoints: header and entries of a bundle, slices, and the state of a directory.
 
-The classes are built when they are first asked for, in a pool of their own, so that they may stand beside TensorFlow's.
+The classes are built on first use, in their own descriptor pool, so that they can coexist with TensorFlow's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 _FILE = "tensorflow/core/protobuf/checkpoint.proto"
 
-# Fields by number: kind, then name; a star marks those that repeat.
+# Fields by number: type, then name; a star marks repeated fields.
 _MESSAGES: dict[str, dict[int, str]] = {
     "VersionDef": {1: "int32 producer", 2: "int32 min_consumer", 3: "int32* bad_consumers"},
     "Dim": {1: "int64 size", 2: "string name"},
@@ -29,7 +29,7 @@ _MESSAGES: dict[str, dict[int, str]] = {
     },
     "SavedSliceMeta": {1: "string name", 2: "TensorShapeProto shape", 3: "int32 type", 4: "TensorSliceProto* slice"},
     "SavedTensorSliceMeta": {1: "SavedSliceMeta* tensor", 2: "VersionDef versions"},
-    "TensorValues": {  # of a TensorProto
+    "TensorValues": {  # as in TensorProto
         5: "float* float_val",
         6: "double* double_val",
         7: "int32* int_val",

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, even if the machine stops at any moment: written apart, synced, renamed."""
+"""Atomic, durable file writes: to a temporary file, synced and renamed, so that a crash leaves a complete file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg._src import errors
 
 _MARK = ".tempstate"
 _DIRECT = getattr(os, "O_DIRECT", 0)
-_MOST = 1 << 30  # what one call may write; systems take no more than 2 GB
+_MOST = 1 << 30  # limit of one write; kernels accept no more than 2 GB
 _CLASSES: dict[int, type[errors._CodedError]] = {
     errno.ENOENT: errors.NotFoundError,
     errno.EACCES: errors.PermissionDeniedError,
@@ -32,8 +32,8 @@ _CLASSES: dict[int, type[errors._CodedError]] = {
 
 
 def typed_error(error: Exception, path: str) -> errors.OpError:
-    """Returns the typed error for what the system says to a file."""
-    if not isinstance(error, OSError):  # a name with a zero byte
+    """Returns the typed error of an OSError about a file."""
+    if not isinstance(error, OSError):  # a path with a zero byte
         return errors.InvalidArgumentError(None, None, f"{path!r}: {error}")
     kind = _CLASSES.get(error.errno or 0, errors.UnknownError)
     name = path if error.filename is None else os.fsdecode(error.filename)
@@ -42,7 +42,7 @@ def typed_error(error: Exception, path: str) -> errors.OpError:
 
 @contextlib.contextmanager
 def typed_errors(path: str) -> Iterator[None]:
-    """Turns the system's errors about files into typed ones."""
+    """Converts OSErrors about files to typed errors."""
     try:
         yield
     except (OSError, UnicodeError) as error:
@@ -50,34 +50,34 @@ def typed_errors(path: str) -> Iterator[None]:
 
 
 def temporary_name(path: str) -> str:
-    """Returns a name beside the path that nobody else uses."""
+    """Returns a unique name next to the path."""
     return f"{path}{_MARK}{secrets.token_hex(8)}"
 
 
 def is_temporary(path: str) -> bool:
-    """Returns whether a name is one that a file has while it is being written."""
+    """Returns whether a name is that of a file that is still being written."""
     return _MARK in os.path.basename(path)
 
 
 def create(path: str) -> int:
-    """Opens a file to write, which must not exist."""
+    """Creates a file for writing, which must not exist."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
 
 
 def write_all(file: int, data: Any) -> None:
-    """Writes all of a buffer."""
+    """Writes a whole buffer."""
     view = memoryview(data).cast("B")
     while view:
         try:
             view = view[os.write(file, view[:_MOST]) :]
         except OSError as error:
-            # Some file systems refuse only now to go past the page cache, and any does when the disk is nearly full.
-            if error.errno != errno.EINVAL or not use_cache(file):
+            # Some file systems reject direct I/O only now, and all do when the disk is nearly full.
+            if error.errno != errno.EINVAL or not disable_direct_io(file):
                 raise
 
 
-def pass_cache(file: int) -> None:
-    """Lets writes of aligned blocks go straight to the disk, where the file system knows how."""
+def enable_direct_io(file: int) -> None:
+    """Enables direct I/O for aligned blocks, where the file system supports it."""
     if _DIRECT:
         import fcntl
 
@@ -85,8 +85,8 @@ def pass_cache(file: int) -> None:
             fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | _DIRECT)
 
 
-def use_cache(file: int) -> bool:
-    """Lets writes of any length go to the page cache again; tells whether they went past it before."""
+def disable_direct_io(file: int) -> bool:
+    """Disables direct I/O, so that writes of any length are possible; returns whether it was enabled."""
     if not _DIRECT:
         return False
     import fcntl
@@ -97,20 +97,20 @@ def use_cache(file: int) -> bool:
 
 
 def sync_folder(path: str) -> None:
-    """Makes the names in the folder of a file durable, where the system can."""
+    """Makes the directory entry of a file durable, where the system supports it."""
     try:
         folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
     except OSError:
         return
     try:
-        with contextlib.suppress(OSError):  # some file systems have no such thing
+        with contextlib.suppress(OSError):  # some file systems do not support it
             os.fsync(folder)
     finally:
         os.close(folder)
 
 
 def remove_quietly(path: str) -> None:
-    """Deletes a file if it is there."""
+    """Deletes a file if it exists."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 
@@ -127,7 +127,7 @@ def removed_on_failure(*paths: str) -> Iterator[None]:
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Puts a file in the place of what is there, in one moment and for good."""
+    """Replaces a file atomically and durably."""
     temporary = temporary_name(path)
     with removed_on_failure(temporary):
         file = create(temporary)

@@ -1,4 +1,4 @@
-"""Event files: what TensorBoard reads, written in the background in the order of the calls."""
+"""Event files for TensorBoard, written by a background thread in the order of the calls."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ import weakref
 from collections.abc import Iterator
 from typing import IO, Any
 
-from tensorboard.compat.proto.event_pb2 import Event
-
 from thalweg._src.formats.records import framed, read_records
 
 _VERSION = "brain.Event:2"
-_NOTHING = object()  # came in time
-_numbers = itertools.count()
+_TIMEOUT = object()  # no item arrived before the next flush is due
+_serial = itertools.count()
 
 
 class EventFileWriter:
-    """A file of events in a folder; events are written by a thread, and the file is flushed now and then."""
+    """An event file in a directory; a thread writes the events and flushes the file periodically."""
 
     def __init__(
         self, logdir: Any, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str | None = None
@@ -34,15 +32,17 @@ class EventFileWriter:
         self._open()
 
     def _open(self) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
         os.makedirs(self._logdir, exist_ok=True)
         host, process = socket.gethostname(), os.getpid()
-        name = f"events.out.tfevents.{int(time.time()):010d}.{host}.{process}.{next(_numbers)}{self._suffix}"
+        name = f"events.out.tfevents.{int(time.time()):010d}.{host}.{process}.{next(_serial)}{self._suffix}"
         self.path = os.path.join(self._logdir, name)
         file = open(self.path, "wb")  # noqa: SIM115 - the worker closes it
         self._worker = _Worker(file, self._max_queue, self._flush_secs)
         self._worker.start()
         self._closed = False
-        # What was added is written even if nobody closes the writer.
+        # Added events are written even if the writer is never closed.
         self._ended = weakref.finalize(self, _Worker.end, self._worker)
         self.add_event(Event(wall_time=time.time(), file_version=_VERSION))
         self.flush()
@@ -51,7 +51,7 @@ class EventFileWriter:
         return self._logdir
 
     def add_event(self, event: Any) -> None:
-        """Takes an event to be written; waits while too many are waiting already."""
+        """Queues an event for writing; blocks while the queue is full."""
         if not self._closed:
             self._worker.put(event.SerializeToString())
 
@@ -64,7 +64,7 @@ class EventFileWriter:
             self._worker.raise_failure()
 
     def close(self) -> None:
-        """Writes what is left and closes the file; later events are dropped."""
+        """Writes the remaining events and closes the file; later events are dropped."""
         if not self._closed:
             self._closed = True
             self._ended()
@@ -77,7 +77,7 @@ class EventFileWriter:
 
 
 class _Worker(threading.Thread):
-    """Writes what comes through a queue: records, events to set after a flush, and None for the end."""
+    """Writes the items of a queue: records, events to set after a flush, and None for the end."""
 
     def __init__(self, file: IO[bytes], max_queue: int, flush_secs: float) -> None:
         super().__init__(name="events", daemon=True)
@@ -100,16 +100,16 @@ class _Worker(threading.Thread):
             self.join()
 
     def run(self) -> None:
-        """Goes on after a failure, so that nobody waits for ever; whoever comes next is told."""
+        """Continues after a failure, so that callers do not block forever; the next call raises it."""
         next_flush = 0.0
         pending = False
         while True:
             try:
                 item = self._queue.get(timeout=max(next_flush - time.monotonic(), 0.0) if pending else None)
             except queue.Empty:
-                item = _NOTHING
+                item = _TIMEOUT
             try:
-                if item is not None and item is not _NOTHING:
+                if item is not None and item is not _TIMEOUT:
                     pending = self._write(item)
                 if item is None or (pending and time.monotonic() >= next_flush):
                     self._file.flush()
@@ -123,7 +123,7 @@ class _Worker(threading.Thread):
                 return
 
     def _write(self, item: Any) -> bool:
-        """Writes a record, or flushes; tells whether something is left to flush."""
+        """Writes a record, or flushes; returns whether unflushed data remains."""
         if self._failure is not None:
             return False
         if isinstance(item, threading.Event):
@@ -135,5 +135,7 @@ class _Worker(threading.Thread):
 
 def summary_iterator(path: str) -> Iterator[Any]:
     """Yields the events of a file."""
+    from tensorboard.compat.proto.event_pb2 import Event
+
     for record in read_records(path):
         yield Event.FromString(record)

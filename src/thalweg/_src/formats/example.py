@@ -1,6 +1,6 @@
-"""Example and SequenceExample: TensorFlow's messages for training data, the same bytes on the wire.
+"""Example and SequenceExample messages for training data, wire-compatible with TensorFlow's.
 
-The classes are built when they are first asked for, in a pool of their own, so that they may stand beside TensorFlow's.
+The classes are built on first use, in their own descriptor pool, so that they can coexist with TensorFlow's.
 """
 
 from __future__ import annotations
@@ -8,33 +8,30 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message, message_factory
-
 from thalweg._src.export import export_lazy
-
-DecodeError = message.DecodeError
 
 _FILE = "tensorflow/core/example/example.proto"
 _LISTS = {"BytesList": "TYPE_BYTES", "FloatList": "TYPE_FLOAT", "Int64List": "TYPE_INT64"}
 _MAPS = {"Features": ("feature", "Feature"), "FeatureLists": ("feature_list", "FeatureList")}
 NAMES = (*_LISTS, "Feature", *_MAPS, "FeatureList", "Example", "SequenceExample")
 
-_Field = descriptor_pb2.FieldDescriptorProto
-
 
 def _add_field(parent: Any, name: str, number: int, kind: str, repeated: bool = False) -> Any:
-    """Adds a field: of a scalar type, or of one of our messages."""
+    """Adds a field of a scalar type or of one of our messages."""
     field = parent.field.add(name=name, number=number)
-    field.label = _Field.LABEL_REPEATED if repeated else _Field.LABEL_OPTIONAL
+    kinds = type(field)
+    field.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
     if kind.startswith("TYPE_"):
-        field.type = _Field.Type.Value(kind)
+        field.type = kinds.Type.Value(kind)
     else:
-        field.type = _Field.TYPE_MESSAGE
+        field.type = kinds.TYPE_MESSAGE
         field.type_name = f".tensorflow.{kind}"
     return field
 
 
 def _file() -> Any:
+    from google.protobuf import descriptor_pb2
+
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="tensorflow", syntax="proto3")
     for name, kind in _LISTS.items():
         _add_field(file.message_type.add(name=name), "value", 1, kind, repeated=True)
@@ -59,6 +56,8 @@ def _file() -> Any:
 
 @functools.cache
 def _classes() -> dict[str, Any]:
+    from google.protobuf import descriptor_pool, message_factory
+
     pool = descriptor_pool.DescriptorPool()
     pool.Add(_file())
     return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"tensorflow.{name}")) for name in NAMES}
@@ -69,8 +68,21 @@ def message_class(name: str) -> Any:
     return _classes()[name]
 
 
+def parse_message(name: str, data: bytes) -> Any:
+    """Returns the message that bytes hold; raises ValueError if they hold none."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        return message_class(name).FromString(data)
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
+
+
 def example_from_json(text: bytes) -> bytes:
-    """Returns an Example, written as JSON, in its binary form; raises ValueError if it is none."""
+    """Returns the binary form of an Example in JSON; raises ValueError if it is not one."""
+    from google.protobuf import json_format
+    from google.protobuf.message import DecodeError
+
     try:
         example = json_format.Parse(text, message_class("Example")())
         return bytes(example.SerializeToString(deterministic=True))

@@ -1,4 +1,4 @@
-"""Files and folders under tf.io.gfile's names, with TensorFlow's errors; it is that namespace."""
+"""File system functions of tf.io.gfile, with TensorFlow's errors."""
 
 from __future__ import annotations
 
@@ -56,26 +56,26 @@ def _path(path: Any) -> str:
 
 @contextlib.contextmanager
 def _typed_errors(path: Any = None) -> Iterator[None]:
-    """Turns the operating system's errors into TensorFlow's classes."""
+    """Converts OSErrors to TensorFlow's error classes."""
     try:
         yield
     except OSError as error:
         kind = _CLASSES.get(error.errno or 0, errors.UnknownError)
         name = error.filename if error.filename is not None else path
         raise kind(None, None, f"{'' if name is None else os.fsdecode(name)}; {error.strerror or error}") from None
-    except ValueError as error:  # a name with a zero byte
+    except ValueError as error:  # a path with a zero byte
         raise errors.InvalidArgumentError(None, None, f"{path!r}; {error}") from None
 
 
 @export("gfile.FastGFile", "gfile.GFile", "gfile.Open", "io.gfile.GFile")
 class GFile:
-    """Is a file, opened when it is first used; text is UTF-8 unless the mode has a "b"."""
+    """A file, opened at first use; text is UTF-8 unless the mode contains "b"."""
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         plain = mode.replace("b", "")
         if plain not in _MODES:
             raise errors.InvalidArgumentError(
-                None, None, f"mode {mode!r} is none of {', '.join(_MODES)}, with b or not"
+                None, None, f"mode {mode!r} is not one of {', '.join(_MODES)}, with or without b"
             )
         self._name = name
         self._mode = mode
@@ -84,10 +84,12 @@ class GFile:
 
     @property
     def name(self) -> Any:
+        """The path of the file."""
         return self._name
 
     @property
     def mode(self) -> str:
+        """The mode in which the file is opened."""
         return self._mode
 
     def _open(self) -> IO[bytes]:
@@ -105,24 +107,25 @@ class GFile:
         return data if "b" in self._mode else data.decode("utf-8")
 
     def read(self, n: int = -1) -> Any:
-        """Returns n bytes, or all that are left; as text if the file is a text."""
+        """Returns n bytes, or all remaining ones; as str if the file is in text mode."""
         file = self._reading()
         with _typed_errors(self._name):
             data = file.read(n)
         return self._own(data)
 
     def readline(self) -> Any:
-        """Returns the next line with its end; empty at the end of the file."""
+        """Returns the next line with its line ending; empty at the end of the file."""
         file = self._reading()
         with _typed_errors(self._name):
             data = file.readline()
         return self._own(data)
 
     def readlines(self) -> list[Any]:
+        """Returns the remaining lines."""
         return list(self)
 
     def write(self, file_content: Any) -> None:
-        """Appends text or bytes at the file's position."""
+        """Writes text or bytes at the current position."""
         if self._plain == "r":
             raise errors.PermissionDeniedError(None, None, f"{self._name} is not open for writing")
         data = file_content.encode("utf-8") if isinstance(file_content, str) else bytes(file_content)
@@ -131,7 +134,7 @@ class GFile:
             file.write(data)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Moves to an offset from the start (0), from here (1) or from the end (2)."""
+        """Moves to an offset from the start (0), the current position (1) or the end (2)."""
         offset = position if offset is None else offset
         if offset is None:
             raise TypeError("seek(): offset argument required")
@@ -141,7 +144,7 @@ class GFile:
             self._open().seek(offset, whence)
 
     def tell(self) -> int:
-        """Returns the position in bytes."""
+        """Returns the current position in bytes."""
         with _typed_errors(self._name):
             return self._open().tell()
 
@@ -150,17 +153,20 @@ class GFile:
         return int(stat(self._name).length)
 
     def flush(self) -> None:
+        """Flushes buffered writes to the file."""
         if self._file is not None:
             with _typed_errors(self._name):
                 self._file.flush()
 
     def close(self) -> None:
+        """Closes the file."""
         if self._file is not None:
             file, self._file = self._file, None
             with _typed_errors(self._name):
                 file.close()
 
     def seekable(self) -> bool:
+        """Returns True: files can be read at any position."""
         return True
 
     def __enter__(self) -> GFile:
@@ -173,6 +179,7 @@ class GFile:
         return self
 
     def __next__(self) -> Any:
+        """Returns the next line; raises StopIteration at the end."""
         line = self.readline()
         if not line:
             raise StopIteration
@@ -183,7 +190,7 @@ class GFile:
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
-    """What is known of a file: bytes, time of the last change, and whether it is a folder."""
+    """Metadata of a file: size in bytes, modification time, and whether it is a directory."""
 
     length: int
     mtime_nsec: int
@@ -192,16 +199,19 @@ class FileStatistics:
 
 @export("io.gfile.exists")
 def exists(path: Any) -> bool:
+    """Returns whether a file or folder exists."""
     return os.path.exists(_path(path))
 
 
 @export("io.gfile.isdir")
 def isdir(path: Any) -> bool:
+    """Returns whether a path is a folder."""
     return os.path.isdir(_path(path))
 
 
 @export("io.gfile.stat")
 def stat(path: Any) -> FileStatistics:
+    """Returns size, modification time and type of a file."""
     with _typed_errors(path):
         found = os.stat(_path(path))
     return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(_path(path)))
@@ -209,7 +219,7 @@ def stat(path: Any) -> FileStatistics:
 
 @export("io.gfile.listdir")
 def listdir(path: Any) -> list[str]:
-    """Returns the names in a folder, sorted."""
+    """Returns the entries of a directory, sorted."""
     if not isdir(path):
         raise errors.NotFoundError(None, None, f"Could not find directory {os.fsdecode(path)}")
     with _typed_errors(path):
@@ -225,14 +235,14 @@ def glob(pattern: Any) -> list[str]:
 
 @export("io.gfile.mkdir")
 def mkdir(path: Any) -> None:
-    """Makes a folder in one that is there."""
+    """Creates a directory whose parent exists."""
     with _typed_errors(path):
         os.mkdir(_path(path))
 
 
 @export("io.gfile.makedirs")
 def makedirs(path: Any) -> None:
-    """Makes a folder and those above it; one that is there already is fine."""
+    """Creates a directory and its parents; an existing one is not an error."""
     try:
         with _typed_errors(path):
             os.makedirs(_path(path), exist_ok=True)
@@ -249,7 +259,7 @@ def remove(path: Any) -> None:
 
 @export("io.gfile.rmtree")
 def rmtree(path: Any) -> None:
-    """Deletes a folder with all that is in it, or a file."""
+    """Deletes a directory with its contents, or a file."""
     with _typed_errors(path):
         if isdir(path) and not os.path.islink(_path(path)):
             shutil.rmtree(_path(path))
@@ -264,7 +274,7 @@ def _require_free(path: Any, overwrite: bool) -> None:
 
 @export("io.gfile.copy")
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Copies a file's bytes."""
+    """Copies the contents of a file."""
     _require_free(dst, overwrite)
     with _typed_errors(src):
         shutil.copyfile(_path(src), _path(dst))
@@ -272,7 +282,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 @export("io.gfile.rename")
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Moves a file or folder within a file system."""
+    """Moves a file or directory within a file system."""
     _require_free(dst, overwrite)
     with _typed_errors(src):
         os.replace(_path(src), _path(dst))
@@ -282,7 +292,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 def walk(
     top: Any, topdown: bool = True, onerror: Callable[[Exception], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yields (folder, its folders, its files) for a folder and all below; nothing if it is not there."""
+    """Yields (directory, subdirectories, files) for a directory tree; nothing if it does not exist."""
     top = _path(top)
     try:
         names = listdir(top)
@@ -302,10 +312,11 @@ def walk(
 
 @export("io.gfile.join")
 def join(path: Any, *paths: Any) -> Any:
+    """Joins parts of a path."""
     return os.path.join(path, *paths)
 
 
 @export("io.gfile.get_registered_schemes")
 def get_registered_schemes() -> list[str]:
-    """Returns the kinds of paths that are served: plain ones and file://."""
+    """Returns the supported path schemes: plain paths and file://."""
     return ["", "file"]

@@ -1,4 +1,4 @@
-"""Messages that go with graphs and that TensorBoard's set leaves out: SavedModel and QueueRunnerDef."""
+"""Protocol messages of graphs that TensorBoard's set lacks: SavedModel and QueueRunnerDef."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 _FILE = "thalweg/formats/graph.proto"
 _META_GRAPH = "MetaGraphDef"
 
-# Fields by number: kind, then name; a star marks those that repeat.
+# Fields by number: type, then name; a star marks repeated fields.
 _MESSAGES: dict[str, dict[int, str]] = {
     "SavedModel": {1: "int64 saved_model_schema_version", 2: f"{_META_GRAPH}* meta_graphs"},
     "QueueRunnerDef": {
@@ -32,7 +32,7 @@ def message_class(name: str) -> Any:
 
 @functools.cache
 def _add_file() -> None:
-    """Describes the messages to protobuf, in the pool that has TensorBoard's, since one holds some of those."""
+    """Registers the messages in the descriptor pool of TensorBoard's, since one contains some of those."""
     from google.protobuf import descriptor_pb2, descriptor_pool
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
@@ -54,7 +54,7 @@ def _add_file() -> None:
 
 
 def parse_text(text: str, message: Any) -> Any:
-    """Fills a message from text, in which TensorFlow may have written out the messages that an Any holds."""
+    """Parses text format, in which TensorFlow may have expanded the messages that an Any holds."""
     from google.protobuf import text_format
 
     return text_format.Parse(text, message, descriptor_pool=_tensorflow_names())
@@ -62,7 +62,7 @@ def parse_text(text: str, message: Any) -> Any:
 
 @functools.cache
 def _tensorflow_names() -> Any:
-    """Returns a pool that knows TensorBoard's messages by the names that they have in TensorFlow."""
+    """Returns a pool that has TensorBoard's messages under their names in TensorFlow."""
     from google.protobuf import descriptor_pb2, descriptor_pool, text_format
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 

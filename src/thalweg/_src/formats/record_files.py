@@ -1,4 +1,4 @@
-"""Files of records as programs write and read them: whole files, compressed or not, a record at a time."""
+"""Reading and writing of record files, optionally compressed, record by record."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from thalweg._src.formats.records import framed
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
-_PIECE = 1 << 18  # bytes that are read or inflated at a time, whatever length a damaged file claims
-_GZIP_BITS = 16  # added to zlib's window bits, they ask for gzip's header
+_PIECE = 1 << 18  # bytes read or decompressed at a time, whatever length a damaged file claims
+_GZIP_BITS = 16  # added to zlib's window bits, selects gzip's header
 
 
 @export("io.TFRecordCompressionType", "python_io.TFRecordCompressionType")
 class TFRecordCompressionType:
-    """The ways in which a file of records may be compressed."""
+    """The compression types of record files."""
 
     NONE = 0
     ZLIB = 1
@@ -31,7 +31,7 @@ class TFRecordCompressionType:
 
 @export("io.TFRecordOptions", "python_io.TFRecordOptions")
 class TFRecordOptions:
-    """How a file of records is compressed."""
+    """The compression options of a record file."""
 
     compression_type_map: ClassVar[dict[Any, str]] = {
         TFRecordCompressionType.ZLIB: "ZLIB",
@@ -76,7 +76,7 @@ class TFRecordOptions:
         raise ValueError(f"not a valid compression_type: {options!r}")
 
     def compressor(self) -> Any:
-        """Returns zlib's compressor with these settings; None for a file that is not compressed."""
+        """Returns a zlib compressor with these options; None for an uncompressed file."""
         kind = self.get_compression_type_string(self)
         if not kind:
             return None
@@ -111,18 +111,19 @@ class TFRecordWriter:
     def write(self, record: Any) -> None:
         """Appends a record."""
         if isinstance(record, str):
-            raise TypeError(f"record: expected bytes, received the text {record[:40]!r}")
+            raise TypeError(f"record: expected bytes, received the str {record[:40]!r}")
         data = framed(bytes(record))
         self._write(data if self._compressor is None else self._compressor.compress(data))
 
     def flush(self) -> None:
-        """Hands all records written so far to the operating system."""
+        """Flushes all records written so far to the operating system."""
         self._write(b"" if self._compressor is None else self._compressor.flush(zlib.Z_SYNC_FLUSH))
         if self._file is not None:
             with _typed_errors(self._path):
                 self._file.flush()
 
     def close(self) -> None:
+        """Writes buffered records and closes the file."""
         if self._file is None:
             return
         if self._compressor is not None:
@@ -140,20 +141,20 @@ class TFRecordWriter:
 
 @export("io.tf_record_iterator", "python_io.tf_record_iterator")
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
-    """Yields the records of a file; one that is cut off or damaged raises DataLossError."""
+    """Yields the records of a file; a truncated or damaged one raises DataLossError."""
     compression = TFRecordOptions.get_compression_type_string(options)
     for _, record in records_of(path, compression):
         yield record
 
 
 class Source(Protocol):
-    """Bytes one after another."""
+    """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
 class _Inflated:
-    """The bytes of a compressed file, inflated a piece at a time."""
+    """The decompressed bytes of a file, produced piece by piece."""
 
     def __init__(self, file: IO[bytes], path: Any, kind: str) -> None:
         self._file = file
@@ -164,7 +165,7 @@ class _Inflated:
         self._ready = b""
 
     def read(self, size: int, /) -> bytes:
-        """Returns up to so many bytes; fewer only at the end."""
+        """Returns up to `size` bytes; fewer only at the end."""
         parts, missing = [], size
         while missing > 0 and (self._ready or self._fill()):
             part, self._ready = self._ready[:missing], self._ready[missing:]
@@ -173,9 +174,9 @@ class _Inflated:
         return b"".join(parts)
 
     def _fill(self) -> bool:
-        """Inflates a further piece; False at the end of the file."""
+        """Decompresses the next piece; returns False at the end of the file."""
         while not self._ready:
-            if self._inflate.eof:  # a file may be made of several, one after another
+            if self._inflate.eof:  # a file may consist of several concatenated streams
                 rest = self._inflate.unused_data or self._file.read(_PIECE)
                 if not rest:
                     return False
@@ -184,7 +185,7 @@ class _Inflated:
                 rest = self._inflate.unconsumed_tail or self._file.read(_PIECE)
                 if not rest:
                     if self._begun:
-                        raise _lost(self._path, "the compressed data is cut off")
+                        raise _lost(self._path, "the compressed data is truncated")
                     return False
             self._begun = True
             try:
@@ -199,16 +200,16 @@ def _lost(path: Any, what: str) -> errors.DataLossError:
 
 
 def open_source(path: Any, compression: str = "") -> tuple[Source, Any]:
-    """Opens a file to read; returns where its bytes come from, and the file to close."""
+    """Opens a file for reading; returns the stream of its bytes, and the file to close."""
     if compression not in TFRecordOptions.compression_type_map.values():
-        raise errors.InvalidArgumentError(None, None, f"no such compression: {compression!r}")
+        raise errors.InvalidArgumentError(None, None, f"unknown compression: {compression!r}")
     with _typed_errors(path):
         file = open(_path(path), "rb")  # noqa: SIM115
     return (_Inflated(file, path, compression) if compression else file), file
 
 
 def _exactly(source: Source, size: int) -> bytes:
-    """Returns so many bytes, or fewer at the end; a length that is a lie costs no memory."""
+    """Returns `size` bytes, or fewer at the end; a wrong length allocates no memory."""
     if size <= _PIECE:
         return source.read(size)
     parts, missing = [], size
@@ -222,7 +223,7 @@ def _exactly(source: Source, size: int) -> bytes:
 
 
 def records_of(path: Any, compression: str = "") -> Iterator[tuple[int, bytes]]:
-    """Yields the records of a file, each with the place where it begins."""
+    """Yields the records of a file, each with its offset."""
     source, file = open_source(path, compression)
     with file, _typed_errors(path):
         position = 0

@@ -1,4 +1,4 @@
-"""Record files: byte strings one after another, each with its length and the checksums of both."""
+"""TFRecord format: byte strings, each framed by its length and the checksums of both."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _FOOTER = struct.Struct("<I")
 
 
 def framed(data: bytes) -> bytes:
-    """Returns a record as it stands in a file."""
+    """Returns a record with its frame."""
     length = struct.pack("<Q", len(data))
     return b"".join([length, _FOOTER.pack(masked_crc32c(length)), data, _FOOTER.pack(masked_crc32c(data))])
 
 
 def read_records(path: str) -> Iterator[bytes]:
-    """Yields the records of a file; one that is cut off or damaged raises DataLossError."""
+    """Yields the records of a file; a truncated or damaged one raises DataLossError."""
     if not os.path.exists(path):
         raise errors.NotFoundError(None, None, f"{path}; No such file or directory")
     with open(path, "rb") as file:

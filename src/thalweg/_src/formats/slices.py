@@ -1,6 +1,6 @@
-"""Slices of tensors as checkpoints name them: `"10 4 0,3:-"` is the first three rows of a tensor of shape [10, 4].
+"""Tensor slices in checkpoints: `"10 4 0,3:-"` is the first three rows of a tensor of shape [10, 4].
 
-In the index of a checkpoint a slice has a key of its own, in a code whose bytes sort like the names and numbers in it.
+In the index of a checkpoint a slice has its own key, in an order-preserving encoding of its name and integers.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FULL = -1  # the length of an axis that is not cut
+FULL = -1  # the length of an axis that is not sliced
 Extent = tuple[int, int]  # start and length
 _MOST_DIMENSIONS = 254
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A part of a tensor: where it begins on each axis and how long it is."""
+    """A part of a tensor: its start and length on each axis."""
 
     extents: tuple[Extent, ...]
 
     def within(self, shape: Sequence[int]) -> tuple[Extent, ...]:
-        """Returns the extents with the lengths of whole axes filled in; raises ValueError if they do not fit."""
+        """Returns the extents with the lengths of whole axes filled in; raises ValueError if they are out of bounds."""
         if len(self.extents) != len(shape):
             raise ValueError(f"the slice {self} has {len(self.extents)} axes, its tensor has {len(shape)}")
         result = tuple((s, size if n == FULL else n) for (s, n), size in zip(self.extents, shape))
@@ -47,15 +47,15 @@ _ESCAPED = {0x00: b"\x00\xff", 0xFF: b"\xff\x00"}
 
 
 def parse(text: str) -> tuple[tuple[int, ...], Slice]:
-    """Returns the shape of the whole tensor and the slice that a text names; raises ValueError if it is none."""
+    """Parses the shape of the whole tensor and the slice from text; raises ValueError if it is malformed."""
     *sizes, extents = text.split(" ")
     try:
         shape = tuple(map(int, sizes))
         found = Slice(tuple(map(_extent, extents.split(":"))) if extents else ())
     except ValueError:
-        raise ValueError(f"cannot read the slice {text!r}: expected sizes and then extents, as '10 4 0,3:-'") from None
+        raise ValueError(f"cannot parse the slice {text!r}: expected sizes and then extents, as '10 4 0,3:-'") from None
     if any(size < 0 for size in shape) or len(shape) > _MOST_DIMENSIONS:
-        raise ValueError(f"the slice {text!r} is of no tensor that can exist")
+        raise ValueError(f"the slice {text!r} belongs to an invalid tensor shape")
     found.within(shape)
     return shape, found
 
@@ -75,7 +75,7 @@ def _unsigned(number: int) -> bytes:
 
 
 def _signed(number: int) -> bytes:
-    """Returns a number of 64 bits so that the longer ones, in their first bits, say how long they are."""
+    """Encodes a signed 64-bit integer so that the bytes sort like the values, with the length in the leading bits."""
     bits = (~number if number < 0 else number).bit_length()
     length = bits // 7 + 1
     header = ((1 << length) - 1) << (7 * length)
@@ -83,13 +83,13 @@ def _signed(number: int) -> bytes:
 
 
 def overlap(a: Sequence[Extent], b: Sequence[Extent]) -> tuple[Extent, ...] | None:
-    """Returns what two slices have in common, None for nothing."""
+    """Returns the intersection of two slices, None if it is empty."""
     common = tuple((max(s, t), min(s + n, t + m) - max(s, t)) for (s, n), (t, m) in zip(a, b))
     return common if all(n > 0 for _, n in common) else None
 
 
 def are_disjoint(slices: Sequence[Sequence[Extent]]) -> bool:
-    """Returns whether no two slices of a tensor have an element in common."""
+    """Returns whether no two slices of a tensor intersect."""
     if len(slices) < 2 or not slices[0]:
         return len(slices) < 2
     starts = np.array([[s for s, _ in extents] for extents in slices])

@@ -1,4 +1,4 @@
-"""Summary messages: numbers, histograms, images and sounds under a tag, in the bytes that TensorBoard reads."""
+"""Summary messages for TensorBoard: scalars, histograms, images and audio under a tag."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from google.protobuf.message import DecodeError
-from tensorboard.compat.proto.summary_pb2 import Summary
 
 Array = np.ndarray[Any, Any]
 
 
+def _summary() -> Any:
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    return Summary()
+
+
 def scalars(tags: Iterable[bytes], values: Iterable[float]) -> bytes:
-    """Returns a summary of numbers, each under its tag."""
-    summary = Summary()
+    """Returns a summary of scalars, one per tag."""
+    summary = _summary()
     for tag, value in zip(tags, values):
         summary.value.add(tag=_text(tag), simple_value=value)
     return _bytes(summary)
@@ -24,7 +28,7 @@ def scalars(tags: Iterable[bytes], values: Iterable[float]) -> bytes:
 
 @functools.cache
 def bucket_limits() -> Array:
-    """Returns the upper limits of a histogram's buckets, each a tenth wider than the one nearer to 0."""
+    """Returns the upper bounds of a histogram's buckets, which grow by 10 % away from 0."""
     positive, limit = [], 1e-12
     while limit < 1e20:
         positive.append(limit)
@@ -34,8 +38,8 @@ def bucket_limits() -> Array:
 
 
 def histogram(tag: bytes, values: Array) -> bytes:
-    """Returns a summary of the distribution of finite numbers; neighbouring empty buckets are one."""
-    summary = Summary()
+    """Returns a summary of the distribution of finite values; adjacent empty buckets are merged."""
+    summary = _summary()
     message = summary.value.add(tag=_text(tag)).histo
     limits = bucket_limits()
     places = np.minimum(np.searchsorted(limits, values, side="right"), len(limits) - 1)
@@ -43,7 +47,7 @@ def histogram(tag: bytes, values: Array) -> bytes:
     message.min, message.max = (values.min(), values.max()) if values.size else (limits[-1], limits[0])
     message.num = values.size
     if values.size:
-        with np.errstate(over="ignore"):  # one after the other, as sums of doubles depend on the order
+        with np.errstate(over="ignore"):  # sequentially, as sums of doubles depend on the order
             message.sum, message.sum_squares = np.cumsum(values)[-1], np.cumsum(np.square(values))[-1]
     empty = counts == 0
     kept = ~empty | ~np.append(empty[1:], False)
@@ -53,8 +57,8 @@ def histogram(tag: bytes, values: Array) -> bytes:
 
 
 def images(tag: bytes, pictures: Sequence[tuple[int, int, int, bytes]], numbered: bool) -> bytes:
-    """Returns a summary of pictures, given by height, width, channels and the bytes of a PNG file."""
-    summary = Summary()
+    """Returns a summary of images, given by height, width, channels and PNG data."""
+    summary = _summary()
     for name, (height, width, channels, data) in zip(_names(tag, "image", numbered, len(pictures)), pictures):
         image = summary.value.add(tag=name).image
         image.height, image.width, image.colorspace = height, width, channels
@@ -63,8 +67,8 @@ def images(tag: bytes, pictures: Sequence[tuple[int, int, int, bytes]], numbered
 
 
 def sounds(tag: bytes, waves: Sequence[tuple[int, int, bytes]], rate: float, numbered: bool) -> bytes:
-    """Returns a summary of sounds, given by channels, moments and the bytes of a WAV file."""
-    summary = Summary()
+    """Returns a summary of audio clips, given by channels, frames and WAV data."""
+    summary = _summary()
     for name, (channels, moments, data) in zip(_names(tag, "audio", numbered, len(waves)), waves):
         audio = summary.value.add(tag=name).audio
         audio.sample_rate, audio.num_channels, audio.length_frames = rate, channels, moments
@@ -73,14 +77,16 @@ def sounds(tag: bytes, waves: Sequence[tuple[int, int, bytes]], rate: float, num
 
 
 def _names(tag: bytes, kind: str, numbered: bool, count: int) -> list[str]:
-    """Returns the tags of several values; it is how many there may be that decides whether they have numbers."""
+    """Returns the tags of several values, numbered if there may be more than one."""
     start = f"{_text(tag)}/{kind}"
     return [f"{start}/{i}" for i in range(count)] if numbered else [start]
 
 
 def tensor(tag: bytes, proto: Any, metadata: bytes | None, node_name: str = "") -> bytes:
-    """Returns a summary of any tensor; raises ValueError if the metadata is no such message."""
-    summary = Summary()
+    """Returns a summary of any tensor; raises ValueError if the metadata is not such a message."""
+    from google.protobuf.message import DecodeError
+
+    summary = _summary()
     value = summary.value.add(tag=_text(tag), node_name=node_name)
     value.tensor.CopyFrom(proto)
     if metadata is not None:
@@ -88,19 +94,21 @@ def tensor(tag: bytes, proto: Any, metadata: bytes | None, node_name: str = "") 
         try:
             value.metadata.MergeFromString(metadata)
         except DecodeError:
-            raise ValueError("serialized_summary_metadata is no SummaryMetadata message") from None
+            raise ValueError("serialized_summary_metadata is not a SummaryMetadata message") from None
     return _bytes(summary)
 
 
 def merged(parts: Iterable[bytes]) -> bytes:
-    """Returns one summary of several; raises ValueError for what is no summary and for a tag that comes twice."""
-    summary = Summary()
+    """Merges summaries; raises ValueError for an input that is not a summary and for a duplicate tag."""
+    from google.protobuf.message import DecodeError
+
+    summary = _summary()
     seen: set[str] = set()
     for part in parts:
         try:
-            piece = Summary.FromString(part)
+            piece = type(summary).FromString(part)
         except DecodeError:
-            raise ValueError("an input is no serialized Summary message") from None
+            raise ValueError("an input is not a serialized Summary message") from None
         for value in piece.value:
             if value.tag and value.tag in seen:
                 raise ValueError(f"Duplicate tag {value.tag} found in summary inputs")

@@ -1,7 +1,8 @@
-"""Tables: sorted keys with their values in one immutable file, as the index of a checkpoint is kept.
+"""SSTable: sorted keys with their values in one immutable file, the format of a checkpoint's index.
 
-A table is a row of blocks, an index of them and a footer. Each block has a checksum. A key in a block is written as how
-much it shares with the key before and what differs, with the whole key at every sixteenth entry.
+A table is a sequence of blocks, an index of them and a footer. Each block has a checksum. Keys are prefix-compressed:
+an entry stores the length of the prefix shared with the previous key and the remainder, with a whole key (restart
+point) at every sixteenth entry.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ _FOOTER = 48  # two handles of 20 bytes at most, then the magic number
 _TRAILER = struct.Struct("<BI")  # compression, checksum
 _BLOCK = 1 << 18
 _RESTART = 16
-_EXPANSION = 64  # keys and compressed blocks may be so many times longer than the file; more is an attack
+_EXPANSION = 64  # largest accepted ratio of keys and decompressed blocks to the file size; more is an attack
 _SMALLEST = 1 << 20
 
 
 class Damaged(Exception):
-    """Says that bytes are no table, or no longer the one that was written."""
+    """Raised when bytes are not a table, or a damaged one."""
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------
 
 
 def varint(number: int) -> bytes:
-    """Returns a number in groups of seven bits, the lowest first."""
+    """Encodes an integer as a varint: groups of seven bits, the lowest first."""
     result = bytearray()
     while number > 0x7F:
         result.append(number & 0x7F | 0x80)
@@ -39,7 +40,7 @@ def varint(number: int) -> bytes:
 
 
 def read_varint(data: bytes | memoryview, position: int, end: int) -> tuple[int, int]:
-    """Returns a number of 64 bits at most and the position behind it."""
+    """Decodes a varint of at most 64 bits; returns it and the position after it."""
     number = shift = 0
     while position < end and shift < 64:
         byte = data[position]
@@ -47,17 +48,17 @@ def read_varint(data: bytes | memoryview, position: int, end: int) -> tuple[int,
         position, shift = position + 1, shift + 7
         if byte < 0x80:
             return number, position
-    raise Damaged("a number is cut off")
+    raise Damaged("a varint is truncated")
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Returns the file that holds entries, whose keys come in ascending order."""
+    """Returns a file that holds the entries, whose keys must be in ascending order."""
     file = bytearray()
     index, block = _Block(1), _Block(_RESTART)
-    full: bytes | None = None  # the handle of a block that waits for the next key, to be told apart from it
+    full: bytes | None = None  # the handle of the last block, which needs the next key for its separator
     for key, value in entries:
         if block.last is not None and key <= block.last:
             raise ValueError(f"keys are not in ascending order: {key!r} follows {block.last!r}")
@@ -76,7 +77,7 @@ def table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class _Block:
-    """A block that grows: entries, then the places of those with a whole key."""
+    """A block under construction: entries, then the restart points, whose keys are stored whole."""
 
     def __init__(self, restart: int) -> None:
         self._restart = restart
@@ -93,7 +94,7 @@ class _Block:
         shared = 0
         if self.last is not None:
             if self._count % self._restart:
-                shared = _shared(self.last, key)
+                shared = _shared_prefix(self.last, key)
             else:
                 self._restarts.append(len(self._data))
         self._data += varint(shared) + varint(len(key) - shared) + varint(len(value)) + key[shared:] + value
@@ -106,7 +107,7 @@ class _Block:
 
 
 def _append(file: bytearray, block: bytes) -> bytes:
-    """Adds a block to the file and returns its handle."""
+    """Appends a block to the file and returns its handle."""
     handle = varint(len(file)) + varint(len(block))
     file += block
     file += _TRAILER.pack(0, masked_crc32c(block + b"\0"))
@@ -114,21 +115,21 @@ def _append(file: bytearray, block: bytes) -> bytes:
 
 
 def _separator(last: bytes, following: bytes) -> bytes:
-    """Returns a short key that is not before `last` and before what follows."""
-    at = _shared(last, following)
+    """Returns a short key that is not less than `last` and less than the following key."""
+    at = _shared_prefix(last, following)
     if at < min(len(last), len(following)) and last[at] + 1 < following[at]:
         return last[:at] + bytes([last[at] + 1])
     return last
 
 
 def _successor(last: bytes) -> bytes:
-    """Returns a short key that is not before `last`."""
+    """Returns a short key that is not less than `last`."""
     at = next((i for i, byte in enumerate(last) if byte != 0xFF), None)
     return last if at is None else last[:at] + bytes([last[at] + 1])
 
 
-def _shared(a: bytes, b: bytes) -> int:
-    """Returns how many bytes two keys have in common at their beginning."""
+def _shared_prefix(a: bytes, b: bytes) -> int:
+    """Returns the length of the common prefix of two keys."""
     length = min(len(a), len(b))
     return next((i for i in range(length) if a[i] != b[i]), length)
 
@@ -137,7 +138,7 @@ def _shared(a: bytes, b: bytes) -> int:
 
 
 def read_table(data: bytes, name: str) -> dict[bytes, bytes]:
-    """Returns the entries of a table; raises DataLossError, which names the file, if it is none or damaged."""
+    """Returns the entries of a table; raises DataLossError, which names the file, if it is invalid."""
     try:
         return dict(_entries(data))
     except Damaged as error:
@@ -164,24 +165,24 @@ def _entries(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _handle(data: bytes, position: int, end: int) -> tuple[int, int, int]:
-    """Returns offset and size of a block, and the position behind them."""
+    """Returns offset and size of a block, and the position after them."""
     offset, position = read_varint(data, position, end)
     size, position = read_varint(data, position, end)
     return offset, size, position
 
 
 def _content(data: bytes, offset: int, size: int) -> bytes:
-    """Returns a block that its checksum vouches for."""
+    """Returns a block after verifying its checksum."""
     end = offset + size
     if end + _TRAILER.size > len(data):
-        raise Damaged(f"a block of {size} bytes at {offset} reaches beyond the end")
+        raise Damaged(f"a block of {size} bytes at {offset} extends past the end")
     compression, checksum = _TRAILER.unpack_from(data, end)
     if masked_crc32c(data[offset : end + 1]) != checksum:
         raise Damaged(f"the checksum of the block at {offset} is wrong")
     if compression == 0:
         return data[offset:end]
     if compression == 1:
-        return _unsnapped(data[offset:end])
+        return _snappy_decompress(data[offset:end])
     raise Damaged(f"the block at {offset} has the unknown compression {compression}")
 
 
@@ -190,28 +191,28 @@ def _block_entries(block: bytes, budget: list[int]) -> Iterator[tuple[bytes, byt
         raise Damaged("a block is too short")
     end = len(block) - 4 - 4 * struct.unpack_from("<I", block, len(block) - 4)[0]
     if end < 0:
-        raise Damaged("a block has more restarts than room")
+        raise Damaged("a block has too many restart points")
     position, key = 0, b""
     while position < end:
         shared, position = read_varint(block, position, end)
         added, position = read_varint(block, position, end)
         size, position = read_varint(block, position, end)
         if shared > len(key) or position + added + size > end:
-            raise Damaged("an entry reaches beyond its block")
+            raise Damaged("an entry extends past its block")
         key = key[:shared] + block[position : position + added]
         position += added
         budget[0] -= len(key) + size
         if budget[0] < 0:
-            raise Damaged("its keys grow beyond all measure")
+            raise Damaged("its keys expand beyond the limit")
         yield key, block[position : position + size]
         position += size
 
 
-def _unsnapped(data: bytes) -> bytes:
-    """Returns what snappy compressed: runs of literal bytes, and copies of what came before."""
+def _snappy_decompress(data: bytes) -> bytes:
+    """Decompresses snappy data: runs of literal bytes, and copies of earlier output."""
     length, position = read_varint(data, 0, len(data))
     if length > len(data) * _EXPANSION:
-        raise Damaged("a compressed block claims to be too large")
+        raise Damaged("a compressed block declares too large a size")
     result = bytearray()
     while position < len(data):
         tag, position = data[position], position + 1
@@ -227,9 +228,9 @@ def _unsnapped(data: bytes) -> bytes:
         if kind == 1:
             size, number = (tag >> 2 & 7) + 4, number | (tag >> 5) << 8
         if not 0 < number <= len(result) or len(result) + size > length:
-            raise Damaged("a compressed block copies what is not there")
+            raise Damaged("a compressed block copies from an invalid offset")
         pattern = bytes(result[-number:])
         result += (pattern * (size // number + 1))[:size]
     if len(result) != length or position != len(data):
-        raise Damaged("a compressed block has another length than it says")
+        raise Damaged("a compressed block does not have the declared length")
     return bytes(result)

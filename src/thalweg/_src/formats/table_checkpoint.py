@@ -1,6 +1,6 @@
-"""Checkpoints of TensorFlow's first form: each file is a table whose values are the tensors themselves.
+"""Version 1 checkpoints: each file is an SSTable whose values are the tensors themselves.
 
-Under the empty key lies what there is: names, types, shapes and slices; under the key of each slice lie its elements. A
+The empty key holds the metadata: names, types, shapes and slices; the key of each slice holds its elements. A
 checkpoint is a file, or all files that a pattern matches.
 """
 
@@ -24,7 +24,7 @@ from thalweg._src.formats.table import read_table, table
 
 _VERSION = 1
 _INTEGERS = ("int32", "int16", "int8", "uint8", "uint16", "qint32", "qint16", "qint8", "quint8", "quint16")
-# The field of the values and the NumPy type of its numbers, which for complex ones are twice as many.
+# The field of the values and the NumPy type of its elements, two of which form a complex number.
 _FIELDS: dict[str, tuple[str, str]] = {
     **{name: ("int_val", name.removeprefix("q")) for name in _INTEGERS},
     "float32": ("float_val", "float32"),
@@ -39,11 +39,12 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "uint32": ("uint32_val", "uint32"),
     "uint64": ("uint64_val", "uint64"),
 }
-Saved = tuple[str, DType, Shape, Slice | None, Any]  # name, type, shape of the whole, slice, elements as bytes or list
+# name, type, shape of the whole tensor, slice, elements as bytes or list
+Saved = tuple[str, DType, Shape, Slice | None, Any]
 
 
 def table_files(pattern: str) -> list[str]:
-    """Returns the files of a checkpoint of the first form, none if there is no such checkpoint."""
+    """Returns the files of a version 1 checkpoint, none if there is no such checkpoint."""
     if os.path.isfile(pattern):
         return [pattern]
     if not any(sign in pattern for sign in "?*["):
@@ -52,7 +53,7 @@ def table_files(pattern: str) -> list[str]:
 
 
 def open_checkpoint(prefix: str) -> BundleReader:
-    """Opens a checkpoint of either form for reading."""
+    """Opens a checkpoint of either version for reading."""
     if os.path.exists(index_name(prefix)):
         return BundleReader(prefix)
     files = table_files(prefix)
@@ -63,13 +64,13 @@ def open_checkpoint(prefix: str) -> BundleReader:
 
 
 class TableReader(BundleReader):
-    """Reads tensors of a checkpoint of the first form, which is held in memory."""
+    """Reads tensors of a version 1 checkpoint, which is held in memory."""
 
     def __init__(self, prefix: str, files: Sequence[str]) -> None:
         self.prefix = prefix
         self._names: dict[str, Entry] = {}
         self._stored: dict[bytes, tuple[str, bytes]] = {}  # files and values
-        self._files, self._beside = {}, None
+        self._files, self._executor = {}, None
         for path in files:
             with durable.typed_errors(path), open(path, "rb") as file:
                 content = file.read()
@@ -78,7 +79,7 @@ class TableReader(BundleReader):
             self._stored.update((key, (path, value)) for key, value in values.items())
 
     def _read_meta(self, path: str, value: bytes) -> None:
-        """Takes over what a file says about its tensors; slices of one tensor may be in several files."""
+        """Merges the metadata of a file; slices of one tensor may be in several files."""
         from google.protobuf.message import DecodeError
 
         try:
@@ -89,7 +90,7 @@ class TableReader(BundleReader):
             needed = meta.versions.min_consumer
             raise errors.UnimplementedError(None, None, f"{path}: the checkpoint needs a reader of version {needed}")
         if not meta.tensor:
-            raise errors.DataLossError(None, None, f"{path}: the table is no checkpoint, it lists no tensors")
+            raise errors.DataLossError(None, None, f"{path}: the table is not a checkpoint: it lists no tensors")
         for tensor in meta.tensor:
             entry = _entry(tensor, path)
             found = self._names.setdefault(tensor.name, entry)
@@ -115,7 +116,7 @@ class TableReader(BundleReader):
 
     def _pieces(self, key: bytes, entry: Entry, wanted: Any) -> Any:
         if len(entry.slices) == 1 and entry.slices[0].is_whole(entry.shape):
-            return [(entry.slices[0], wanted)]  # also of a tensor without elements, in which no slice has any
+            return [(entry.slices[0], wanted)]  # also for an empty tensor, in which no slice has any
         return super()._pieces(key, entry, wanted)
 
     def _piece(self, key: bytes, entry: Entry, part: Slice) -> Array:
@@ -131,7 +132,7 @@ class TableReader(BundleReader):
             raise lost(path, key, "its value is damaged") from None
         count = math.prod(sizes) * (2 if entry.dtype.is_complex else 1)
         if len(numbers) != count:
-            raise lost(path, key, f"{len(numbers)} numbers are not what {entry.dtype.name}{sizes} takes")
+            raise lost(path, key, f"{len(numbers)} values do not match {entry.dtype.name}{sizes}")
         try:
             flat = np.fromiter(numbers, kind, count) if kind != "object" else _objects(numbers)
         except (OverflowError, ValueError) as error:
@@ -149,7 +150,7 @@ class TableReader(BundleReader):
             self.read_into(name, spec, out)
 
     def require_room(self, name: str, spec: str = "") -> None:
-        self.read(name, spec)  # its numbers are in memory, and must be as many as its shape says
+        self.read(name, spec)  # its values are in memory, and must match its shape
 
     def verify(self) -> None:
         for name in self._names:
@@ -167,7 +168,7 @@ def _entry(tensor: Any, path: str) -> Entry:
     key = tensor.name.encode("utf-8", "surrogateescape")
     shape = tuple(dim.size for dim in tensor.shape.dim)
     if tensor.shape.unknown_rank or any(size < 0 for size in shape):
-        raise lost(path, key, f"it has the impossible shape {list(shape)}")
+        raise lost(path, key, f"it has the invalid shape {list(shape)}")
     slices = tuple(
         Slice(tuple((e.start, e.length if e.HasField("length") else FULL) for e in part.extent))
         for part in tensor.slice
@@ -187,7 +188,7 @@ def _entry(tensor: Any, path: str) -> Entry:
 
 
 def write_table_checkpoint(path: str, tensors: Iterable[Saved]) -> None:
-    """Writes a checkpoint of the first form, a file that comes to exist as a whole."""
+    """Writes a version 1 checkpoint, a file that becomes visible atomically."""
     meta = message_class("SavedTensorSlices")()
     meta.meta.versions.producer = _VERSION
     listed: dict[str, Any] = {}
@@ -227,7 +228,7 @@ def _add_slice(message: Any, part: Slice) -> None:
 
 def _value(name: str, dtype: DType, part: Slice, data: Any) -> bytes:
     if dtype.name not in _FIELDS:
-        raise _refused(f"tensor {name!r}: a checkpoint of the first form cannot hold values of {dtype.name}")
+        raise _refused(f"tensor {name!r}: a version 1 checkpoint cannot hold values of {dtype.name}")
     message = message_class("SavedTensorSlices")()
     message.data.name = name
     _add_slice(message.data.slice, part)

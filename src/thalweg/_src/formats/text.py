@@ -1,4 +1,4 @@
-"""Text and bytes, from one to the other."""
+"""Conversion between str and bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from thalweg._src.export import export
 
 @export("compat.as_bytes")
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Returns bytes unchanged, and text encoded."""
     if isinstance(bytes_or_text, bytearray):
         return bytes(bytes_or_text)
     if isinstance(bytes_or_text, str):
@@ -21,6 +22,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 @export("compat.as_str", "compat.as_text")
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Returns text unchanged, and bytes decoded."""
     if isinstance(bytes_or_text, str):
         return bytes_or_text
     if isinstance(bytes_or_text, bytes):
@@ -33,11 +35,11 @@ as_str = as_text
 
 @export("compat.as_str_any")
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
-    """Returns text as it is, bytes decoded, and anything else as Python shows it."""
+    """Returns str as it is, bytes decoded, and any other object as its str()."""
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)
 
 
 @export("compat.path_to_str")
 def path_to_str(path: Any) -> Any:
-    """Returns the text of a path object; anything else as it is."""
+    """Returns the string of a path object; anything else unchanged."""
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path

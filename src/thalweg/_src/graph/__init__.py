@@ -1,1 +1,1 @@
-"""The graph: operations, tensors, scopes, and the step's private copy of them."""
+"""Graph construction: operations, tensors, scopes, and the private graph of a step."""

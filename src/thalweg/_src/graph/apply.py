@@ -1,30 +1,24 @@
-"""Apply: from an OpDef and what the user passed to an operation in the graph."""
+"""Operation construction: from an OpDef and the caller's arguments to an operation in the graph."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from thalweg._src.dtypes import DType, as_dtype
-from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.op_def import ArgDef, OpDef, mismatch, normalize, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 
-if TYPE_CHECKING:
-    from thalweg._src.graph.op_def import ArgDef, OpDef
-
-
-_MAX_OUTPUTS = 1 << 20  # more would fill the memory with tensors that nobody can use
-
 
 def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
-    """Converts the inputs, infers the attributes that they imply, adds the operation, returns its outputs."""
+    """Converts the inputs, infers the attributes that they imply, adds the operation and returns its outputs."""
     if len(args) == len(definition.inputs) and not attrs:
         values = args
     else:
@@ -46,12 +40,12 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
     else:
         _convert_inputs(definition, values, given, inputs)
     for key in definition.explicit:
-        if key in definition.defaults and attrs.get(key) is None:  # None asks for the default
+        if key in definition.defaults and attrs.get(key) is None:  # None selects the default
             given[key] = definition.defaults[key]
         elif key in attrs:
             given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
         else:
-            raise TypeError(f"{definition.name} misses its attribute {key!r}")
+            raise TypeError(f"{definition.name} is missing its attribute {key!r}")
     operation = graph.add(definition, inputs, given, output_types(definition, given), name)
     if definition.single_output:
         return operation.outputs[0]
@@ -59,14 +53,14 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
 
 
 def _argument_scope(graph: Graph, name: str) -> str:
-    """Returns the scope that constants made for an operation's arguments belong to: the operation's own name."""
+    """Returns the name scope of constants created for an operation's arguments: the operation's own name."""
     return name if name.endswith("/") else graph.unique_name(name, mark_as_used=False) + "/"
 
 
 def _arrange(
     definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None
 ) -> tuple[list[Any], str | None]:
-    """Returns the inputs in order and the name; keywords that are inputs leave `attrs`, surplus positions enter it."""
+    """Returns the inputs in order and the name; takes keyword inputs out of `attrs`, adds surplus arguments to it."""
     count = len(definition.inputs)
     values, surplus = list(args[:count]), list(args[count:])
     if len(surplus) > len(definition.explicit) and name is None and isinstance(surplus[-1], str | None):
@@ -76,7 +70,7 @@ def _arrange(
     attrs.update(zip(definition.explicit, surplus))
     for arg in definition.inputs[len(values) :]:
         if arg.name not in attrs:
-            raise TypeError(f"{definition.name} misses its input {arg.name!r}")
+            raise TypeError(f"{definition.name} is missing its input {arg.name!r}")
         values.append(attrs.pop(arg.name))
     for key in attrs:
         if key not in definition.attrs:
@@ -86,7 +80,7 @@ def _arrange(
 
 
 def _graph_of(values: Sequence[Any]) -> Graph:
-    """Returns the graph of the inputs, which must be one, or the default graph if there are no tensors."""
+    """Returns the one graph of the inputs, or the default graph if there are no tensors."""
     graph: Graph | None = None
     default = get_default_graph()
     if default.captures:
@@ -96,7 +90,7 @@ def _graph_of(values: Sequence[Any]) -> Graph:
             if graph is None:
                 graph = value.op.graph
             elif value.op.graph is not graph:
-                raise ValueError(f"the inputs come from different graphs: {value} is not in that of the others")
+                raise ValueError(f"the inputs belong to different graphs: {value} is not in that of the others")
         elif isinstance(value, list | tuple):
             for element in value:
                 if type(element) is Tensor:
@@ -104,7 +98,7 @@ def _graph_of(values: Sequence[Any]) -> Graph:
                         graph = element.op.graph
                     elif element.op.graph is not graph:
                         raise ValueError(
-                            f"the inputs come from different graphs: {element} is not in that of the others"
+                            f"the inputs belong to different graphs: {element} is not in that of the others"
                         )
     return graph if graph is not None else default
 
@@ -128,7 +122,7 @@ def _convert_input(
     elif expected is not None:
         tensor = _convert_to(definition, arg, value, expected)
     else:
-        tensor = _convert_free(definition, arg, value, values, position)
+        tensor = _convert_untyped(definition, arg, value, values, position)
     if expected is None:
         assert arg.type_attr is not None
         _admit_type(definition, arg, tensor.dtype)
@@ -144,12 +138,12 @@ def _convert_to(definition: OpDef, arg: ArgDef, value: Any, expected: DType) -> 
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"Input {arg.name!r} of {definition.name!r} Op expects {expected.name}, "
-            f"which {value!r} of type {type(value).__name__} cannot become: {error}"
+            f"to which {value!r} of type {type(value).__name__} cannot be converted: {error}"
         ) from None
 
 
-def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[Any], position: int) -> Tensor:
-    """Converts a value whose type is not settled yet: by a tensor given later, by the default, by the value itself."""
+def _convert_untyped(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[Any], position: int) -> Tensor:
+    """Converts a value of undetermined dtype: by a tensor among later inputs, by the default, by the value itself."""
     for other, candidate in zip(definition.inputs[position + 1 :], values[position + 1 :]):
         if other.type_attr == arg.type_attr and not other.is_list and hasattr(candidate, "dtype"):
             try:
@@ -159,7 +153,7 @@ def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[A
     assert arg.type_attr is not None
     attr = definition.attrs[arg.type_attr]
     if isinstance(value, np.ndarray | np.generic) and (attr.allowed is None or as_dtype(value.dtype) in attr.allowed):
-        return convert_to_tensor(value, name=arg.name)  # an array keeps its own type before the default
+        return convert_to_tensor(value, name=arg.name)  # an array's own dtype takes precedence over the default
     preferred = attr.default if isinstance(attr.default, DType) else None
     return convert_to_tensor(value, name=arg.name, preferred_dtype=preferred)
 
@@ -184,7 +178,9 @@ def _convert_list(
         )
     minimum = definition.attrs[number].minimum or 0
     if len(tensors) < minimum:
-        raise ValueError(f"{definition.name}: list {arg.name!r} needs at least {minimum} entries, got {len(tensors)}.")
+        raise ValueError(
+            f"{definition.name}: list {arg.name!r} requires at least {minimum} entries, got {len(tensors)}."
+        )
     attrs[number] = len(tensors)
     return tensors
 
@@ -196,7 +192,7 @@ def _convert_typed_list(definition: OpDef, arg: ArgDef, value: Any, attrs: dict[
         raise TypeError(f"Expected list for {arg.name!r} argument to {definition.name!r} Op, not {value!r}.")
     expected = attrs.get(key)
     if expected is not None and len(expected) != len(value):
-        raise TypeError(f"{definition.name}: {arg.name!r} needs {len(expected)} values, got {len(value)}.")
+        raise TypeError(f"{definition.name}: {arg.name!r} requires {len(expected)} values, got {len(value)}.")
     tensors = [
         convert_to_tensor(item, None if expected is None else expected[i], name=f"{arg.name}_{i}")
         for i, item in enumerate(value)
@@ -212,37 +208,6 @@ def _admit_type(definition: OpDef, arg: ArgDef, dtype: DType) -> None:
         raise TypeError(
             f"input {arg.name!r} of {definition.name!r} has dtype {dtype.name}, expected one of {attr.show_allowed()}"
         )
-
-
-def mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType) -> str:
-    text = f"Input {arg.name!r} of {definition.name!r} Op has type {tensor.dtype.name} that does not match "
-    if arg.type_attr is None:
-        return text + f"expected type of {expected.name}."
-    first = next(other for other in definition.inputs if other.type_attr == arg.type_attr)
-    return text + f"type {expected.name} of argument {first.name!r}; use tf.cast to convert one of them."
-
-
-def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
-    try:
-        return attr.normalize(value)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"attribute {key!r} of {definition.name!r} Op: {error}") from None
-
-
-def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
-    """Returns the dtypes of all outputs, lists unrolled."""
-    types: list[DType] = []
-    for arg in definition.outputs:
-        if arg.type_list_attr is not None:
-            types += attrs[arg.type_list_attr]
-            continue
-        dtype: DType = arg.dtype or attrs[arg.type_attr or ""]
-        count = 1 if arg.number_attr is None else attrs[arg.number_attr]
-        if count > _MAX_OUTPUTS:
-            raise ValueError(f"{definition.name} cannot have {count} outputs; {arg.number_attr} is too large.")
-        types += [dtype] * count
-    return types
 
 
 def _result(definition: OpDef, operation: Operation) -> Any:
@@ -265,3 +230,6 @@ def _result(definition: OpDef, operation: Operation) -> Any:
     if definition.result is None:
         return parts[0]
     return definition.result(*parts)
+
+
+OpDef.apply = apply

@@ -1,4 +1,4 @@
-"""Attributes: the compile-time parameters of an operation, their kinds, defaults and limits."""
+"""Attributes: the static parameters of an operation, with their types, defaults and constraints."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _NORMALIZE: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class AttrDef:
-    """One attribute: a kind ("type", "int", ..., or "list(int)"), a default and what values it admits."""
+    """One attribute: a type ("type", "int", ..., or "list(int)"), a default and the values it accepts."""
 
     kind: str
     default: Any = REQUIRED
@@ -90,7 +90,7 @@ class AttrDef:
         return self.kind[5:-1] if self.is_list else self.kind
 
     def normalize(self, value: Any) -> Any:
-        """Returns the value in the form the graph keeps, or raises TypeError or ValueError."""
+        """Returns the value in canonical form, or raises TypeError or ValueError."""
         convert = _NORMALIZE[self.element]
         if not self.is_list:
             result = convert(value)
@@ -102,7 +102,7 @@ class AttrDef:
             raise TypeError(f"expected a list of {self.element}, got {value!r}")
         items = tuple(convert(item) for item in value)
         if self.minimum is not None and len(items) < self.minimum:
-            raise ValueError(f"needs at least {self.minimum} entries, got {len(items)}")
+            raise ValueError(f"requires at least {self.minimum} entries, got {len(items)}")
         for item in items:
             self._admit(item)
         return items
@@ -157,7 +157,7 @@ def tensor() -> AttrDef:
 
 
 def from_default(value: Any) -> AttrDef:
-    """Returns the attribute that a plain default value stands for: `False` is a bool, `(1, 1)` a list of ints."""
+    """Returns the attribute that a plain default value implies: `False` is a bool, `(1, 1)` a list of ints."""
     if isinstance(value, AttrDef):
         return value
     if isinstance(value, frozenset):
@@ -174,4 +174,4 @@ def from_default(value: Any) -> AttrDef:
         return string(default=value)
     if isinstance(value, tuple):
         return integers(default=value)
-    raise TypeError(f"no attribute kind is known for the default {value!r}")
+    raise TypeError(f"cannot infer an attribute type from the default {value!r}")

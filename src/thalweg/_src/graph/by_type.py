@@ -1,23 +1,20 @@
-"""Operations by the name of their type, from flat inputs and complete attributes, as a GraphDef holds them."""
+"""The attributes of an operation that is given by flat inputs and attributes, as a GraphDef holds it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.apply import mismatch, normalize, output_types
 from thalweg._src.graph.attr import show_value
-from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.op_def import OPS, OpDef
-from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.op_def import OpDef, mismatch, normalize
 from thalweg._src.graph.tensor import Tensor
 
 
-def add_by_type(
-    graph: Graph, op_type: str, inputs: list[Tensor], attrs: dict[str, Any], name: str | None = None
-) -> Operation:
-    """Adds an operation from flat inputs and complete attributes, as a GraphDef holds them."""
-    definition = OPS.lookup(op_type)
+def complete_attrs(
+    definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any], name: str | None
+) -> dict[str, Any]:
+    """Returns the attributes with those that the inputs imply and the defaults; raises an error if one is missing."""
     known = {
         key: normalize(definition, key, definition.attrs[key], value) if key in definition.attrs else value
         for key, value in attrs.items()
@@ -27,11 +24,11 @@ def add_by_type(
     _imply_attrs(definition, inputs, known)
     missing = [key for key in definition.attrs if key not in known]
     if missing:
-        raise ValueError(f"{op_type} {name!r} misses attributes: {', '.join(map(show_value, missing))}")
-    return graph.add(definition, inputs, known, output_types(definition, known), name)
+        raise ValueError(f"{definition.name} {name!r} misses attributes: {', '.join(map(show_value, missing))}")
+    return known
 
 
-def _imply_attrs(definition: OpDef, inputs: list[Tensor], attrs: dict[str, Any]) -> None:
+def _imply_attrs(definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]) -> None:
     position = 0
     for arg in definition.inputs:
         if arg.type_list_attr is not None:
@@ -42,7 +39,7 @@ def _imply_attrs(definition: OpDef, inputs: list[Tensor], attrs: dict[str, Any])
         length = 1 if arg.number_attr is None else attrs.setdefault(arg.number_attr, len(inputs) - fixed)
         if position + length > len(inputs):
             raise ValueError(
-                f"{definition.name} needs more inputs than the {len(inputs)} given: {arg.name!r} is missing"
+                f"{definition.name} requires more inputs than the {len(inputs)} given: {arg.name!r} is missing"
             )
         for tensor in inputs[position : position + length]:
             expected: DType = arg.dtype or attrs.setdefault(arg.type_attr or "", tensor.dtype)

@@ -1,4 +1,4 @@
-"""Conversion: from what users pass (numbers, arrays, variables, their own types) to tensors."""
+"""Tensor conversion: from Python values, arrays, variables and registered types to tensors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from thalweg._src.graph.tensor import Tensor
 
 Conversion = Callable[..., Any]
 
-# In order of priority, then of registration; the first whose types match and that does not decline is used.
+# Sorted by priority, then by registration; the first function whose types match and that does not decline is used.
 _conversions: list[tuple[int, tuple[type, ...], Conversion]] = []
 _by_type: dict[type, list[Conversion]] = {}
 
 
 @export("register_tensor_conversion_function")
 def register_tensor_conversion_function(base_type: Any, conversion_func: Conversion, priority: int = 100) -> None:
-    """Teaches `convert_to_tensor` a type: `conversion_func(value, dtype=None, name=None, as_ref=False)`."""
+    """Registers a function by which `convert_to_tensor` converts a type."""
     base_types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(t, type) for t in base_types):
         raise TypeError(f"base_type: expected a class or a tuple of classes, received {base_type!r}")
@@ -64,9 +64,9 @@ def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor:
         if result is NotImplemented:
             continue
         if not isinstance(result, Tensor):
-            raise RuntimeError(f"the conversion function {conversion} gave {result!r}, which is not a Tensor")
+            raise RuntimeError(f"the conversion function {conversion} returned {result!r}, which is not a Tensor")
         if dtype is not None and not dtype.is_compatible_with(result.dtype):
-            raise RuntimeError(f"the conversion function {conversion} gave {result.dtype.name}, not {dtype.name}")
+            raise RuntimeError(f"the conversion function {conversion} returned {result.dtype.name}, not {dtype.name}")
         return result
     raise TypeError(
         f"Cannot convert {value!r} of type {type(value).__name__} to a Tensor: no conversion is registered."

@@ -1,21 +1,19 @@
-"""Explanations: errors told with the node, its inputs and the user's line."""
+"""Shape error messages: with the node, its inputs and the user's source line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import made_at
-
-if TYPE_CHECKING:
-    from thalweg._src.graph.op_def import OpDef
 
 
 def explain_shape_error(
     error: errors.ShapeError, operation: Any, received: Sequence[tuple[str, str, str]], where: str = ""
 ) -> str:
-    """Returns the text of a shape error with the node, its inputs and the user's line."""
+    """Returns the message of a shape error with the node, its inputs and the user's source line."""
     names = argument_names(operation.definition, len(received))
     parts = [f"{arg} = {name!r} {dtype}{shape}" for arg, (name, dtype, shape) in zip(names, received)]
     return errors.describe(
@@ -28,7 +26,7 @@ def explain_shape_error(
 
 
 def argument_names(definition: OpDef, count: int) -> list[str]:
-    """Returns the names of the inputs in order, numbered where an argument is a list."""
+    """Returns the names of the inputs in order, indexed where an argument is a list."""
     if definition.plain_inputs:
         return [arg.name for arg in definition.inputs]
     lists = [arg for arg in definition.inputs if arg.is_list]

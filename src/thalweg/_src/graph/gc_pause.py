@@ -1,4 +1,4 @@
-"""Garbage collection, paused for bursts of objects that all stay."""
+"""Pauses garbage collection while many long-lived objects are created."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Spares the collector from walking over a growing graph again and again while nothing in it is garbage."""
+    """Disables the collector, which would traverse a growing graph repeatedly while nothing in it is garbage."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Graph: the append-only program that users build, with its scopes, names and collections."""
+"""Graph: the append-only dataflow graph that users build, with its scopes, names and collections."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from thalweg._src import errors
 from thalweg._src.devices import DeviceSpec, canonical_name, merge_devices
+from thalweg._src.dtypes import DType
 from thalweg._src.export import export
-from thalweg._src.graph.default import default_graph_scope, get_default_session
+from thalweg._src.graph.by_type import complete_attrs
+from thalweg._src.graph.default_stacks import default_graph_scope, get_default_session
 from thalweg._src.graph.explain import explain_shape_error
+from thalweg._src.graph.graphdef import to_graph_def
 from thalweg._src.graph.infer import Inference, WithoutValues
+from thalweg._src.graph.op_def import OPS, OpDef, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.source_line import user_stack
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.shapes import show
-
-if TYPE_CHECKING:
-    from thalweg._src.dtypes import DType
-    from thalweg._src.graph.op_def import OpDef
 
 _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -29,7 +29,7 @@ DeviceFunction = Callable[[Operation], Any]
 
 
 class _ControlScope:
-    """One `control_dependencies` block: what it waits for and what was made inside it."""
+    """One `control_dependencies` block: its control inputs and the operations created inside it."""
 
     __slots__ = ("controls", "made")
 
@@ -39,7 +39,7 @@ class _ControlScope:
 
 
 class _Scopes(threading.local):
-    """The stacks of `with` blocks, each thread its own."""
+    """The stacks of `with` blocks, one set per thread."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -52,11 +52,11 @@ class _Scopes(threading.local):
         self.gradient_overrides: dict[str, str] = {}
         self.attributes: dict[str, Any] = {}
         self.context: Context | None = None
-        self.gradients = ""  # the scope of the call of `gradients` that is under way
+        self.gradients = ""  # the name scope of the call of `gradients` in progress
 
 
 class Context(Protocol):
-    """A branch or loop that is being built: it sees each operation before it is added, and brings its inputs in."""
+    """A branch or loop under construction: it sees each operation before it is added, and captures its inputs."""
 
     in_loop: bool
 
@@ -71,7 +71,7 @@ class Context(Protocol):
 class Graph:
     """A dataflow graph: operations that may only be added, never changed."""
 
-    captures = False  # whether operations may take tensors of an outer graph, as those of a function's body do
+    captures = False  # whether operations may consume tensors of an outer graph, as those of a function's body do
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -81,7 +81,7 @@ class Graph:
         self._collections: dict[Any, list[Any]] = {}
         self.scopes = _Scopes()
         self._version = 0
-        self.edits = 0  # changes other than growth, after which compiled steps are stale
+        self.edits = 0  # counts changes other than additions, which make compiled steps stale
         self._finalized = False
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
@@ -100,7 +100,7 @@ class Graph:
         name: str | None = None,
         controls: Sequence[Operation] = (),
     ) -> Operation:
-        """Appends an operation under the scopes in force; shapes are inferred and checked here."""
+        """Appends an operation under the current scopes; shapes are inferred and checked here."""
         stack = user_stack()
         scopes = self.scopes
         with self._lock:
@@ -163,7 +163,7 @@ class Graph:
             raise ValueError(text) from None
 
     def _infer_without_values(self, operation: Operation) -> bool:
-        """Infers shapes again for an operation that may never run; tells whether only values were at odds."""
+        """Infers shapes again for an operation that may never run; returns whether only values were inconsistent."""
         definition, outputs = operation.definition, operation.outputs
         try:
             inferred = definition.infer(WithoutValues(definition, operation.attrs, operation.inputs, len(outputs)))
@@ -174,7 +174,7 @@ class Graph:
         return True
 
     def _controls_for(self, inputs: list[Tensor], given: Sequence[Operation]) -> list[Operation]:
-        """Returns the control inputs of a new operation: scopes whose inside it already depends on add nothing."""
+        """Returns the control inputs of a new operation; a scope adds none if an input was created inside it."""
         controls = list(given)
         for scope in reversed(self.scopes.controls):
             if scope.controls and not any(t.op in scope.made for t in inputs):
@@ -216,16 +216,18 @@ class Graph:
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
-        """Adds an operation by the name of its type; the constructors of `thalweg._src.ops` are the usual way."""
-        from thalweg._src.graph.by_type import add_by_type
-
-        return add_by_type(self, op_type, list(inputs), attrs or {}, name)
+        """Adds an operation by its op type; the constructors in `thalweg._src.ops` are the usual way."""
+        definition = OPS.lookup(op_type)
+        known = complete_attrs(definition, inputs, attrs or {}, name)
+        return self.add(definition, list(inputs), known, output_types(definition, known), name)
 
     def get_operations(self) -> list[Operation]:
+        """Returns all operations, in the order of their creation."""
         return list(self.operations)
 
     @property
     def version(self) -> int:
+        """A number that increases with each change of the graph."""
         return self._version
 
     def _changed(self) -> None:
@@ -234,6 +236,7 @@ class Graph:
 
     @property
     def finalized(self) -> bool:
+        """Whether the graph is read-only."""
         return self._finalized
 
     def finalize(self) -> None:
@@ -250,7 +253,7 @@ class Graph:
     # -- look-up ------------------------------------------------------------------------------------------------------
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """Returns the tensor or operation that an object or a name stands for in this graph."""
+        """Returns the tensor or operation of this graph that an object or a name refers to."""
         wanted = " or ".join(k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on)
         if isinstance(obj, str):
             return self._by_string(obj, allow_tensor, allow_operation)
@@ -267,7 +270,7 @@ class Graph:
         op_name, colon, index = name.rpartition(":")
         if colon and allow_tensor:
             if not index.isdigit() or not op_name:
-                raise ValueError(f"{name!r} is no name of a tensor: expected '<operation>:<output number>'")
+                raise ValueError(f"{name!r} is not a tensor name: expected '<operation>:<output index>'")
             operation = self._by_name.get(op_name)
             if operation is None:
                 raise KeyError(f"no tensor {name!r}: the graph has no operation {op_name!r}")
@@ -277,7 +280,7 @@ class Graph:
                 )
             return operation.outputs[int(index)]
         if colon:
-            raise ValueError(f"{name!r} looks like a tensor name, but an operation was asked for: drop the ':{index}'.")
+            raise ValueError(f"{name!r} looks like a tensor name, but an operation was requested: drop the ':{index}'.")
         if not allow_operation:
             raise ValueError(f"{name!r} names an operation, not a tensor: tensor names have the form '<op_name>:0'.")
         if name not in self._by_name:
@@ -285,11 +288,13 @@ class Graph:
         return self._by_name[name]
 
     def get_operation_by_name(self, name: str) -> Operation:
+        """Returns the operation with a name."""
         if not isinstance(name, str):
             raise TypeError(f"expected the name of an operation, received {type(name).__name__}")
         return self.as_graph_element(name, allow_tensor=False)  # type: ignore[no-any-return]
 
     def get_tensor_by_name(self, name: str) -> Tensor:
+        """Returns the tensor with a name, such as "add:0"."""
         if not isinstance(name, str):
             raise TypeError(f"expected the name of a tensor, received {type(name).__name__}")
         return self.as_graph_element(name, allow_operation=False)  # type: ignore[no-any-return]
@@ -297,7 +302,7 @@ class Graph:
     # -- names --------------------------------------------------------------------------------------------------------
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """Returns the name under the current scope, with a number added if it is taken (case is ignored)."""
+        """Returns the name under the current scope, with a numeric suffix if it is taken (case is ignored)."""
         if not _VALID_NAME.match(name) and not (self.scopes.name and _VALID_SCOPE.match(name)):
             raise ValueError(f"{name!r} is not a valid operation name")
         scope = self.scopes.name
@@ -321,7 +326,7 @@ class Graph:
 
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Prefixes the names of operations made inside; a name that ends in '/' re-enters that very scope."""
+        """Prefixes the names of operations created inside; a name that ends in '/' re-enters that exact scope."""
         scopes = self.scopes
         if name and not (_VALID_SCOPE if scopes.name else _VALID_NAME).match(name):
             raise ValueError(
@@ -340,13 +345,14 @@ class Graph:
             scopes.name = before
 
     def get_name_scope(self) -> str:
+        """Returns the current name scope."""
         return self.scopes.name
 
     # -- scopes -------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Asks for a device for operations made inside: a string, DeviceSpec, function of the operation, or None."""
+        """Requests a device for operations created inside: a string, DeviceSpec, function of the operation, or None."""
         entry = device_name_or_function
         if isinstance(entry, DeviceSpec):
             entry = entry.to_string()
@@ -375,9 +381,9 @@ class Graph:
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Makes operations inside run after all of the given ones; None forgets the enclosing blocks.
+        """Makes operations created inside run after all of the given ones; None clears the enclosing blocks.
 
-        Branches and loops are forgotten as well, so that a variable made in one can be initialized outside.
+        It also leaves branches and loops, so that a variable created in one can be initialized outside.
         """
         if control_inputs is None:
             with self.control_flow(None):
@@ -400,7 +406,7 @@ class Graph:
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Keeps operations made inside on the device of `op`."""
+        """Places operations created inside on the device of `op`."""
         scopes = self.scopes
         before = scopes.colocated, scopes.devices, scopes.device, scopes.device_functions
         operation = None if op is None else getattr(op, "op", op)
@@ -416,7 +422,7 @@ class Graph:
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Names the container that holds the state of stateful operations made inside."""
+        """Sets the resource container of stateful operations created inside."""
         before, self.scopes.container = self.scopes.container, container_name
         try:
             yield container_name
@@ -425,7 +431,7 @@ class Graph:
 
     @contextlib.contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
-        """Makes operations inside use the gradient registered under another name."""
+        """Makes operations created inside use the gradient registered under another name."""
         before = self.scopes.gradient_overrides
         self.scopes.gradient_overrides = {**before, **op_type_map}
         try:
@@ -435,7 +441,7 @@ class Graph:
 
     @contextlib.contextmanager
     def control_flow(self, context: Context | None) -> Iterator[None]:
-        """Makes operations inside belong to a branch or loop, or to none; outer control dependencies stay outside."""
+        """Makes operations created inside belong to a branch, a loop or neither, without outer control dependencies."""
         scopes = self.scopes
         before = scopes.context, scopes.controls
         scopes.context, scopes.controls = context, []
@@ -459,18 +465,21 @@ class Graph:
     # -- collections --------------------------------------------------------------------------------------------------
 
     def add_to_collection(self, name: Any, value: Any) -> None:
+        """Adds a value to a collection."""
         self._require_mutable()
         self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
+        """Adds a value to several collections."""
         for name in dict.fromkeys((names,) if isinstance(names, str) else names):
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
+        """Returns the list of a collection itself, so that changes to it change the collection."""
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Returns a copy of a collection, or of those members whose names match the scope from their start."""
+        """Returns a copy of a collection, or of those members whose names match the scope from the beginning."""
         members = self._collections.get(name, [])
         if scope is None:
             return list(members)
@@ -478,18 +487,21 @@ class Graph:
         return [member for member in members if hasattr(member, "name") and pattern.match(member.name)]
 
     def get_all_collection_keys(self) -> list[str]:
+        """Returns the names of the collections that are not empty."""
         return [key for key, members in self._collections.items() if isinstance(key, str) and members]
 
     @property
     def collections(self) -> list[str]:
+        """The names of all collections."""
         return list(self._collections)
 
     def clear_collection(self, name: Any) -> None:
+        """Removes all values of a collection."""
         self._require_mutable()
         self._collections.pop(name, None)
 
     def kept(self, key: str, make: Callable[[], Any]) -> Any:
-        """Returns an object that belongs to this graph, made on first use: variable store, random seeds, functions."""
+        """Returns an object owned by this graph, created on first use: variable store, random seeds, functions."""
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = make()
@@ -499,6 +511,7 @@ class Graph:
 
     @property
     def seed(self) -> int | None:
+        """The random seed of the graph."""
         return self._seed
 
     @seed.setter
@@ -506,15 +519,19 @@ class Graph:
         self._seed = value
 
     def prevent_feeding(self, tensor: Tensor) -> None:
+        """Marks a tensor as not feedable."""
         self._unfeedable.add(tensor)
 
     def is_feedable(self, tensor: Tensor) -> bool:
+        """Returns whether a tensor can be fed."""
         return tensor not in self._unfeedable and not _is_in_loop(tensor.op)
 
     def prevent_fetching(self, op: Operation) -> None:
+        """Marks an operation as not fetchable."""
         self._unfetchable.add(op)
 
     def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
+        """Returns whether a tensor or operation can be fetched."""
         operation = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return operation not in self._unfetchable and not _is_in_loop(operation)
 
@@ -533,16 +550,14 @@ class Graph:
     # -- default graph ------------------------------------------------------------------------------------------------
 
     def as_default(self) -> contextlib.AbstractContextManager[Graph]:
-        """Makes this the graph that operations without inputs are added to."""
+        """Makes this graph the default, to which operations without inputs are added."""
         return default_graph_scope(self)
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """Returns the graph as a GraphDef message that TensorFlow reads."""
-        from thalweg._src.graph.graphdef import to_graph_def
-
         return to_graph_def(self, add_shapes)
 
 
 def _is_in_loop(operation: Operation) -> bool:
-    """Returns whether an operation has values of its own in each iteration of a loop, none of them the step's."""
+    """Returns whether an operation has one value per iteration of a loop, instead of one per step."""
     return operation.context is not None and operation.context.in_loop

@@ -1,4 +1,4 @@
-"""Graphs as GraphDef messages, which TensorFlow, TensorBoard and `import_graph_def` read."""
+"""Serialization of graphs as GraphDef messages, which TensorFlow, TensorBoard and `import_graph_def` read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from thalweg._src.graph.graph import Graph
     from thalweg._src.graph.operation import Operation
 
-PRODUCER = 134  # the GraphDef version of TensorFlow 1.15, whose meanings the ops have
+PRODUCER = 134  # the GraphDef version of TensorFlow 1.15, whose op semantics apply
 MIN_CONSUMER = 0
 
 
@@ -48,7 +48,7 @@ def message_type(name: str) -> Any:
 
 
 def to_graph_def(graph: Graph, add_shapes: bool = False) -> Any:
-    """Returns a graph as a GraphDef, nodes in the order they were made; defaults are written out."""
+    """Returns a graph as a GraphDef, nodes in order of creation; default attributes are written out."""
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
     message = GraphDef()
@@ -88,7 +88,7 @@ def _write(operation: Operation, message: Any, add_shapes: bool) -> None:
 
 
 def write_attr(message: Any, value: Any, kind: str | None = None) -> None:
-    """Writes an attribute into an AttrValue; a kind is needed only where the value does not tell it."""
+    """Writes an attribute to an AttrValue; a type is needed only where the value does not imply it."""
     if hasattr(value, "DESCRIPTOR"):
         (message if value.DESCRIPTOR.name == "AttrValue" else message.func).CopyFrom(value)
         return
@@ -131,7 +131,7 @@ def _dtype_of(array: np.ndarray[Any, Any]) -> DType:
 
 
 def kind_of(value: Any) -> str:
-    """Returns the kind of an attribute that no definition names, by its value."""
+    """Returns the type of an attribute without a definition, from its value."""
     if isinstance(value, list | tuple):
         return f"list({kind_of(value[0]) if value else 'string'})"
     for types, kind in _KINDS:
@@ -152,7 +152,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 
 @export("io.write_graph", "train.write_graph")
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
-    """Writes a graph into a file, as text or in protobuf's binary form, and returns the path."""
+    """Writes a graph to a file, as text or in protobuf's binary form, and returns the path."""
     from google.protobuf import text_format
 
     message = graph_or_graph_def
@@ -163,7 +163,7 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     content = text_format.MessageToString(message).encode() if as_text else message.SerializeToString()
     with open(path + ".tmp", "wb") as file:
         file.write(content)
-    os.replace(path + ".tmp", path)  # readers never see half a graph
+    os.replace(path + ".tmp", path)  # readers never see a partial graph
     return path
 
 

@@ -1,4 +1,4 @@
-"""Import: adds the nodes of a GraphDef, ours or TensorFlow's, to the default graph."""
+"""GraphDef import: adds the nodes of a GraphDef, ours or TensorFlow's, to the default graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from thalweg._src.dtypes import as_dtype
 from thalweg._src.export import export
-from thalweg._src.graph.by_type import add_by_type
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -22,7 +21,7 @@ from thalweg._src.graph.tensor_proto import MakeNdarray
 from thalweg._src.shapes import as_shape
 
 _GROUP = "loc:@"
-_SCALAR_PLACEHOLDERS = 24  # before this version an empty shape of a Placeholder meant that nothing is known
+_SCALAR_PLACEHOLDERS = 24  # before this version an empty shape of a Placeholder meant an unknown shape
 
 
 @export("import_graph_def", "graph_util.import_graph_def")
@@ -34,9 +33,9 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
-    """Adds the nodes under a name prefix; returns the elements asked for: operations by name, tensors by "name:0".
+    """Adds the nodes under a name prefix; returns the requested elements: operations by name, tensors by "name:0".
 
-    input_map puts tensors of the graph in the place of the GraphDef's own: keys are "name:0", "name" (its first
+    input_map replaces tensors of the GraphDef with tensors of the graph: keys are "name:0", "name" (its first
     output) and "^name" (a control input). op_dict is ignored, as in TensorFlow.
     """
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
@@ -67,7 +66,7 @@ def _checked(return_elements: Any) -> list[str] | None:
 
 
 def _key(key: Any) -> tuple[str, int]:
-    """Returns a name of the input map, or of an element to return, as (node, output); a control input is output -1."""
+    """Parses a key of the input map, or a name to return, as (node, output); output -1 is a control input."""
     if not isinstance(key, str):
         raise TypeError(f"input_map: expected names as keys, received {key!r}")
     if key.startswith("^"):
@@ -96,7 +95,7 @@ def _as_tensors(mapped: dict[tuple[str, int], Any], name: str | None) -> dict[tu
 
 
 class _Import:
-    """One import: the nodes by their names in the message, and the operations made of them."""
+    """One import: the nodes by their names in the message, and the operations created from them."""
 
     def __init__(
         self, graph: Graph, graph_def: Any, prefix: str, mapped: dict[tuple[str, int], Any], producer_ops: Any
@@ -125,7 +124,7 @@ class _Import:
         self._colocate()
 
     def element(self, name: str) -> Any:
-        """Returns an operation or a tensor of the import by the name it has in the message."""
+        """Returns an operation or a tensor of the import by its name in the message."""
         node, output = _key(name)
         if ":" in name and (node, output) in self._mapped:
             return self._mapped[node, output]
@@ -137,7 +136,7 @@ class _Import:
     # -- names and order ----------------------------------------------------------------------------------------------
 
     def _reserve(self, name: str) -> str:
-        """Returns a node's name in the graph: its own under the prefix, with a number added if that is taken."""
+        """Returns a node's name in the graph: its own under the prefix, with a numeric suffix if that is taken."""
         known = self._graph._by_name
         start = f"{self._prefix}/" if self._prefix else ""
         result, number = name, 0
@@ -148,18 +147,18 @@ class _Import:
         return start + result
 
     def _sources(self, node: Any) -> list[tuple[str, int]]:
-        """Returns what a node takes, as (node, output), controls as output -1, all known to exist."""
+        """Returns a node's inputs as (node, output), control inputs as output -1, all known to exist."""
         sources = [_key(text) for text in node.input]
         outputs = [output for _, output in sources]
         if -1 in outputs and max(outputs[outputs.index(-1) :]) >= 0:
-            raise ValueError(f"Node {node.name!r}: a control input stands before a data input")
+            raise ValueError(f"Node {node.name!r}: a control input precedes a data input")
         for source, text in zip(sources, node.input):
             if source not in self._mapped and source[0] not in self._nodes:
                 raise ValueError(f"Node {node.name!r}: Unknown input node {text!r}")
         return sources
 
     def _order(self) -> Iterator[str]:
-        """Gives the nodes so that each follows its inputs; a loop's way back, NextIteration to Merge, is no input."""
+        """Sorts the nodes topologically; the back edge of a loop, NextIteration to Merge, does not count."""
         followers: dict[str, list[str]] = {}
         waits: dict[str, int] = {}
         for name, sources in self._inputs.items():
@@ -217,7 +216,7 @@ class _Import:
         order = self._graph.control_dependencies(controls) if controls else contextlib.nullcontext()
         with device, order:
             try:
-                operation = add_by_type(self._graph, node.op, inputs, attrs, self._names[name] + "/")
+                operation = self._graph.create_op(node.op, inputs, attrs=attrs, name=self._names[name] + "/")
             except (TypeError, ValueError) as error:
                 raise ValueError(f"Node {name!r}: {error}") from None
         self._later += [(operation, position, source) for position, source in later]
@@ -226,7 +225,7 @@ class _Import:
         return operation
 
     def _resolve(self, name: str) -> tuple[list[Tensor], list[Operation], list[tuple[int, tuple[str, int]]]]:
-        """Returns a node's inputs, its control inputs, and the inputs that are not made yet: the ways back of loops."""
+        """Returns a node's inputs, its control inputs, and its back edges, whose producers are not created yet."""
         inputs: list[Tensor] = []
         controls: list[Operation] = []
         later: list[tuple[int, tuple[str, int]]] = []
@@ -239,7 +238,7 @@ class _Import:
                 inputs.append(found)
             elif source not in self._made:
                 later.append((len(inputs), (source, output)))
-                inputs.append(inputs[0])  # stands in until the loop is closed
+                inputs.append(inputs[0])  # a placeholder until the loop is closed
             else:
                 outputs = self._made[source].outputs
                 if output >= len(outputs):
@@ -251,7 +250,7 @@ class _Import:
         return inputs, controls, later
 
     def _may_drop(self, op_type: str, key: str, message: Any) -> bool:
-        """Returns whether an attribute of a newer producer says nothing: it has that producer's default, or is zero."""
+        """Returns whether an attribute of a newer producer can be ignored: it has its default there, or is zero."""
         producer = self._producer_ops.get(op_type)
         if producer is not None:
             return any(a.name == key and a.default_value == message for a in producer.attr)
@@ -267,7 +266,7 @@ class _Import:
         return _GROUP + (mapped.op.name if isinstance(mapped, Tensor) else self._names[member])
 
     def _colocate(self) -> None:
-        """Gives colocated operations the device of the operation they go with."""
+        """Assigns to colocated operations the device of the operation they are colocated with."""
         for name, operation in self._made.items():
             for group in operation.attrs.get("_class", ()):
                 member = group.removeprefix(_GROUP)
@@ -279,7 +278,7 @@ class _Import:
 
 
 def read_attr(message: Any) -> Any:
-    """Returns an attribute in the form that graphs keep."""
+    """Returns an attribute in the graph's representation."""
     kind = message.WhichOneof("value")
     if kind == "list":
         for field, values in message.list.ListFields():

@@ -1,29 +1,27 @@
-"""Inference: what a shape function may ask about the operation whose output shapes it infers.
+"""Shape inference: the static information that shape functions use.
 
-The same functions check shapes twice: when the graph is built, on what is known then, and when a kernel has failed, on
-the shapes that it was given, so that both errors read the same.
+The same functions check shapes twice: during graph construction, with the static shapes, and after a kernel has failed,
+with the actual shapes, so that both errors have the same text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from thalweg._src.dtypes import DType
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.shapes import Shape
-
-if TYPE_CHECKING:
-    from thalweg._src.graph.op_def import OpDef
 
 _DEPTH = 60
 _SIZE = 1 << 12
 
 
 class Inference:
-    """The facts known of one operation's inputs: shapes, dtypes, and values where they follow from the graph."""
+    """The static information about one operation's inputs: shapes, dtypes, and values that follow from the graph."""
 
     __slots__ = ("attrs", "definition", "num_outputs", "shapes", "sources")
 
@@ -43,16 +41,16 @@ class Inference:
         return static_value(self.sources[index])
 
     def value(self, index: int) -> np.ndarray[Any, Any] | None:
-        """Returns the value of an input if all of it is known statically."""
+        """Returns the value of an input if it is fully known statically."""
         return complete(static_value(self.sources[index]))
 
     def shape_value(self, index: int) -> Shape:
-        """Returns the shape that an input's value describes, as far as it is known."""
+        """Returns the (partially known) shape that an input's value describes."""
         return as_static_shape(self.sources[index])
 
 
 class WithoutValues(Inference):
-    """Inference from shapes and dtypes alone: what a branch that is never taken computes need not fit the values."""
+    """Inference from shapes and dtypes alone, since the values in a branch that is never taken may be inconsistent."""
 
     __slots__ = ()
 
@@ -67,7 +65,7 @@ class WithoutValues(Inference):
 
 
 def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | None:
-    """Returns what is known of a tensor's value without running anything; unknown elements are None."""
+    """Returns the statically known value of a tensor (constant folding); unknown elements are None."""
     known = tensor.static_value
     if known is not False:
         return known  # type: ignore[no-any-return]
@@ -81,18 +79,18 @@ def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | Non
         try:
             result = evaluate(context)
         except (TypeError, ValueError, IndexError, ArithmeticError):
-            result = None  # an unknown element took part, or the kernel will report the mistake
+            result = None  # an element is unknown, or the kernel will report the error
     tensor.static_value = result
     return result
 
 
 def _is_small(shape: Shape) -> bool:
-    """Returns whether a value may be worth knowing: shapes and indices are, data is not."""
+    """Returns whether a value is small enough to be a shape or an index rather than data."""
     return shape is None or None in shape or prod(shape) <= _SIZE  # type: ignore[arg-type]
 
 
 def complete(value: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
-    """Returns the array with its own dtype if no element is unknown."""
+    """Returns the array with its natural dtype if no element is unknown."""
     if value is None or value.dtype != object:
         return value
     flat = value.ravel().tolist()
@@ -110,5 +108,5 @@ def as_static_shape(tensor: Any) -> Shape:
 
 
 def _unknown_sizes(shape: Shape) -> Shape:
-    """Returns the shape described by a vector of which only the length may be known."""
+    """Returns the shape described by a vector of which at most the length is known."""
     return (None,) * shape[0] if shape is not None and len(shape) == 1 and shape[0] is not None else None

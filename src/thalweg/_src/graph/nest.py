@@ -1,4 +1,4 @@
-"""Nested structures: lists, tuples, dictionaries, named tuples and attrs classes, in any depth, as trees of leaves."""
+"""Nested structures (pytrees): lists, tuples, dictionaries, named tuples and attrs classes of any depth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rebuild = Callable[[list[Any]], Any]
 
 @export("nest.is_nested", "contrib.framework.nest.is_nested", "contrib.framework.nest.is_sequence")
 def is_nested(seq: Any) -> bool:
-    """Returns whether a value has parts; strings, arrays and tensors have none."""
+    """Returns whether a value is a nested structure; strings, arrays and tensors are not."""
     return _is_sequence(seq) or isinstance(seq, Mapping | MappingView) or hasattr(type(seq), "__attrs_attrs__")
 
 
@@ -31,7 +31,7 @@ def _has_parts(value: Any, expand: bool) -> bool:
 
 
 def parts(value: Any) -> list[Any]:
-    """Returns the parts of a structure, those of a dictionary by sorted keys."""
+    """Returns the children of a structure, those of a dictionary by sorted keys."""
     if isinstance(value, Mapping):
         return [value[key] for key in _sorted_keys(value)]
     if isinstance(value, SparseTensor):
@@ -47,11 +47,11 @@ def _sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(value)
     except TypeError:
-        raise TypeError(f"the keys of a dict in a structure need an order, {list(value)} have none") from None
+        raise TypeError(f"the keys of a dict in a structure must be sortable, {list(value)} are not") from None
 
 
 def _rebuilt(structure: Any, parts: list[Any]) -> Any:
-    """Returns a structure of the same type with other parts."""
+    """Returns a structure of the same type with new children."""
     if isinstance(structure, Mapping):
         by_key = dict(zip(_sorted_keys(structure), parts))
         ordered = [(key, by_key[key]) for key in structure]
@@ -68,7 +68,7 @@ def _rebuilt(structure: Any, parts: list[Any]) -> Any:
 
 @export("nest.flatten", "contrib.framework.nest.flatten")
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
-    """Returns the leaves in order; of a leaf, a list with it alone."""
+    """Returns the leaves in order; for a leaf, a list of it alone."""
     return list(_leaves(structure, expand_composites))
 
 
@@ -82,7 +82,7 @@ def _leaves(structure: Any, expand: bool) -> Iterator[Any]:
 
 @export("nest.pack_sequence_as", "contrib.framework.nest.pack_sequence_as")
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
-    """Returns a structure of the same form with the leaves of the sequence."""
+    """Packs the leaves of the sequence into a structure of the same form."""
     if not is_nested(flat_sequence):
         raise TypeError(f"flat_sequence must be a sequence, got {flat_sequence!r}")
     flat = parts(flat_sequence)
@@ -103,7 +103,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
 
 @export("nest.map_structure", "contrib.framework.nest.map_structure")
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
-    """Returns the structure with func called on the leaves of all structures, which must have the same form."""
+    """Applies func to the leaves of all structures, which must have the same form, and packs the results."""
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
     if not structure:

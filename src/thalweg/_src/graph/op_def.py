@@ -1,18 +1,18 @@
-"""OpDef: the schema of an operation, what may be assumed of it, and the call that adds one to a graph."""
+"""OpDef: the schema of an operation, its properties, and the call that adds one to a graph."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
 from thalweg._src.graph import attr
-from thalweg._src.graph.apply import apply
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.registry import Registry
 from thalweg._src.shapes import Shape
@@ -42,15 +42,69 @@ class ArgDef:
         return self.number_attr is not None or self.type_list_attr is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the compiler and the executors may assume of an op; no pass keeps a list of op names for such a fact.
+
+    stateful: keeps or changes state outside the graph, so that calls are neither merged nor dropped
+    commutative: its two inputs may be exchanged
+    waits: may block until another party acts (Recv, Dequeue)
+    traceable: its kernel is made of torch functions that torch.fx can trace, so that Inductor may fuse it
+    fails: for which inputs its kernel may raise an error: "never", "by shape", or "by value"
+    forwards: the output has the elements of the first input: "same", "reshaped", "cast", or "chosen" among inputs
+    view: the input whose memory the outputs share
+    reads, writes: what it does with the resources that it is given
+    random: draws from a random number generator that it keeps
+    capturable: may be captured in a CUDA graph; by default, if it is not stateful
+    control_flow: a primitive of conditionals and loops
+    instant: does nothing in a step
+    shape_only: looks only at types and shapes
+    """
+
+    stateful: bool = False
+    commutative: bool = False
+    waits: bool = False
+    traceable: bool = False
+    fails: str = "by value"
+    forwards: str = ""
+    view: str = ""
+    reads: bool = False
+    writes: bool = False
+    random: bool = False
+    capturable: bool | None = None
+    control_flow: bool = False
+    instant: bool = False
+    shape_only: bool = False
+
+    def __post_init__(self) -> None:
+        if self.fails not in ("never", "by shape", "by value"):
+            raise ValueError(f'fails: expected "never", "by shape" or "by value", received {self.fails!r}')
+        if self.forwards not in ("", "same", "reshaped", "cast", "chosen"):
+            raise ValueError(f'forwards: expected "same", "reshaped", "cast" or "chosen", received {self.forwards!r}')
+
+    @property
+    def is_capturable(self) -> bool:
+        return not self.stateful if self.capturable is None else self.capturable
+
+    @property
+    def is_alias(self) -> bool:
+        """Whether the output is an input itself, under another name or shape: it takes no time and no memory."""
+        return self.forwards in ("same", "reshaped", "chosen")
+
+
+_FACTS = frozenset(field.name for field in fields(Facts))
+_MAX_OUTPUTS = 1 << 20  # more would fill the memory with tensors that nobody can use
 OPS: Registry[OpDef] = export("OPS")(Registry("operation"))
 
 
 class OpDef:
-    """What an operation takes and gives, and the facts that passes and executors may rely on.
+    """The inputs and outputs of an operation, and the properties that passes and executors rely on.
 
-    Calling it adds an operation to the graph of its inputs. For readers and type checkers the call says what comes
-    back: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
+    Calling it adds an operation to the graph of its inputs. For readers and type checkers the call states what is
+    returned: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
     """
+
+    apply: ClassVar[Callable[..., Any]]  # which thalweg._src.graph.apply installs
 
     def __init__(
         self,
@@ -61,9 +115,7 @@ class OpDef:
         *,
         infer: Infer,
         evaluate: Evaluate | None,
-        stateful: bool,
-        commutative: bool,
-        waits: bool,
+        facts: Facts,
         host: frozenset[str],
         numbers: frozenset[str],
         differentiable: bool,
@@ -76,15 +128,17 @@ class OpDef:
         self.attrs = attrs
         self.infer = infer
         self.evaluate = evaluate
-        self.stateful = stateful
-        self.commutative = commutative
-        self.waits = waits
+        self.facts = facts
+        self.stateful = facts.stateful
+        self.commutative = facts.commutative
+        self.waits = facts.waits
         self.host = host
         self.numbers = numbers
         self.differentiable = differentiable
         self.from_shapes = from_shapes
         self.keeps_places = False  # may be applied to the values of a sparse tensor
         self.doc = doc
+        self.module = _declaring_module()
         self.__name__ = name
         self.__doc__ = doc
         self.defaults = {key: a.default for key, a in attrs.items() if a.default is not attr.REQUIRED}
@@ -98,26 +152,34 @@ class OpDef:
 
     @functools.cached_property
     def result(self) -> Any:
-        """The named tuple of several outputs; making one takes long enough to wait for its first use."""
+        """The named tuple of several outputs; created on first use, since creating one is slow."""
         return namedtuple(self.name.lstrip("_"), [arg.name for arg in self.outputs]) if len(self.outputs) > 1 else None
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Adds the operation and returns its one output."""
-        return apply(self, args, attrs, name)  # type: ignore[no-any-return]
+        return self.apply(args, attrs, name)  # type: ignore[no-any-return]
 
     def many(self, *args: Any, name: str | None = None, **attrs: Any) -> Any:
         """Adds the operation and returns its outputs: a list, or a named tuple."""
-        return apply(self, args, attrs, name)
+        return self.apply(args, attrs, name)
 
     def operation(self, *args: Any, name: str | None = None, **attrs: Any) -> Operation:
         """Adds the operation, which has no outputs, and returns it."""
-        return apply(self, args, attrs, name)  # type: ignore[no-any-return]
+        return self.apply(args, attrs, name)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         def show(args: tuple[ArgDef, ...]) -> str:
             return ", ".join(f"{arg.name}: {show_type(arg)}" for arg in args)
 
         return f"<op {self.name}({show(self.inputs)}) -> ({show(self.outputs)})>"
+
+
+def _declaring_module() -> str:
+    """Returns the name of the module that is being run, which may declare ops through functions of other modules."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"])
 
 
 def show_type(arg: ArgDef) -> str:
@@ -143,6 +205,37 @@ def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
     return ArgDef(name, dtype=dtypes.as_dtype(base), number_attr=number or None)
 
 
+def mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType) -> str:
+    text = f"Input {arg.name!r} of {definition.name!r} Op has type {tensor.dtype.name} that does not match "
+    if arg.type_attr is None:
+        return text + f"expected type of {expected.name}."
+    first = next(other for other in definition.inputs if other.type_attr == arg.type_attr)
+    return text + f"type {expected.name} of argument {first.name!r}; use tf.cast to convert one of them."
+
+
+def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
+    try:
+        return attr.normalize(value)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"attribute {key!r} of {definition.name!r} Op: {error}") from None
+
+
+def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
+    """Returns the dtypes of all outputs, with lists expanded."""
+    types: list[DType] = []
+    for arg in definition.outputs:
+        if arg.type_list_attr is not None:
+            types += attrs[arg.type_list_attr]
+            continue
+        dtype: DType = arg.dtype or attrs[arg.type_attr or ""]
+        count = 1 if arg.number_attr is None else attrs[arg.number_attr]
+        if count > _MAX_OUTPUTS:
+            raise ValueError(f"{definition.name} cannot have {count} outputs; {arg.number_attr} is too large.")
+        types += [dtype] * count
+    return types
+
+
 def unknown_shapes(c: Inference) -> Sequence[Shape]:
     """Infers nothing: every output has unknown rank."""
     return [None] * c.num_outputs
@@ -155,25 +248,16 @@ def op(
     *,
     infer: Infer = unknown_shapes,
     evaluate: Evaluate | None = None,
-    stateful: bool = False,
-    commutative: bool = False,
-    waits: bool = False,
     host: str = "",
     numbers: str = "",
     differentiable: bool = True,
     from_shapes: FromShapes | None = None,
     doc: str = "",
-    **attrs: Any,
+    **attrs_and_facts: Any,
 ) -> OpDef:
-    """Registers an operation and returns the function that adds it to a graph.
-
-    signature: `"a: T, b: T -> product: T"`; every attribute is a further keyword, given by its AttrDef, by its set of
-    types, or by its default value. infer: static shapes of the outputs. evaluate: the value of a small integer output
-    when it follows from static facts. host: names of inputs and outputs that live in host memory on every device.
-    numbers: names of inputs that kernels take as Python numbers too, which loops count with.
-    waits: the kernel may wait for someone else. from_shapes: the outputs' values, when the inputs' shapes decide them.
-    """
-    attr_defs = {key: attr.from_default(value) for key, value in attrs.items()}
+    """Registers an operation and returns the function that adds it to a graph."""
+    facts = Facts(**{key: attrs_and_facts.pop(key) for key in _FACTS & attrs_and_facts.keys()})
+    attr_defs = {key: attr.from_default(value) for key, value in attrs_and_facts.items()}
     for word in signature.replace(",", " ").replace("->", " ").split():
         if word.startswith("list("):
             attr_defs.setdefault(word[5:-1], attr.type_list(0))
@@ -181,7 +265,7 @@ def op(
             attr_defs.setdefault(word.partition("*")[0], attr.integer(1))
     left, arrow, right = signature.partition("->")
     if not arrow:
-        raise ValueError(f"the signature of {name} has no '->': {signature!r}")
+        raise ValueError(f"the signature of {name} is missing '->': {signature!r}")
     definition = OpDef(
         name,
         _parse_args(left, attr_defs),
@@ -189,9 +273,7 @@ def op(
         attr_defs,
         infer=infer,
         evaluate=evaluate,
-        stateful=stateful,
-        commutative=commutative,
-        waits=waits,
+        facts=facts,
         host=frozenset(part.strip() for part in host.split(",") if part.strip()),
         numbers=frozenset(part.strip() for part in numbers.split(",") if part.strip()),
         differentiable=differentiable,

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thalweg._src.devices import canonical_name
 from thalweg._src.export import export
+from thalweg._src.graph.graphdef import node_def
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import Stack, made_at
 from thalweg._src.shapes import TensorShape
 
 if TYPE_CHECKING:
     from thalweg._src.graph.graph import Context, Graph
-    from thalweg._src.graph.op_def import OpDef
     from thalweg._src.graph.tensor import Tensor
 
 
 @export("Operation")
 class Operation:
-    """A node: an op type with its attributes, its inputs, and the tensors it gives."""
+    """A node: an op type with its attributes, inputs and output tensors."""
 
     __slots__ = (
         "__weakref__",
@@ -62,14 +64,17 @@ class Operation:
 
     @property
     def type(self) -> str:
+        """The type of the operation."""
         return self.definition.name
 
     @property
     def op_def(self) -> OpDef:
+        """The OpDef of the operation."""
         return self.definition
 
     @property
     def control_inputs(self) -> list[Operation]:
+        """The operations that run before this one."""
         return list(self._control_inputs)
 
     @property
@@ -79,16 +84,16 @@ class Operation:
 
     @property
     def made_at(self) -> str | None:
+        """The source line that created the operation, as text; None if it is unknown."""
         return made_at(self.stack)
 
     @property
     def node_def(self) -> Any:
-        from thalweg._src.graph.graphdef import node_def
-
+        """The NodeDef of the operation."""
         return node_def(self)
 
     def get_attr(self, name: str) -> Any:
-        """Returns an attribute in the form TensorFlow gives it: strings as bytes, shapes as TensorShape."""
+        """Returns an attribute in TensorFlow's form: strings as bytes, shapes as TensorShape."""
         try:
             value = self.attrs[name]
         except KeyError:
@@ -103,16 +108,17 @@ class Operation:
         return np.array(value) if isinstance(value, np.ndarray) else value
 
     def values(self) -> tuple[Tensor, ...]:
+        """Returns the output tensors."""
         return tuple(self.outputs)
 
     def colocation_groups(self) -> list[bytes]:
-        """Returns the groups this operation shares a device with; by default its own."""
+        """Returns the colocation groups of this operation; by default its own."""
         groups = [name.encode() for name in self.attrs.get("_class", ()) if name.startswith("loc:@")]
         return groups or [f"loc:@{self.name}".encode()]
 
     @property
     def _id(self) -> int:
-        """The position in the graph, under the name that TensorFlow 1 programs sort operations by."""
+        """The creation index, under the name that TensorFlow 1 programs sort operations by."""
         return self.id
 
     def _get_control_flow_context(self) -> Context | None:
@@ -120,7 +126,7 @@ class Operation:
         return self.context
 
     def _replace_input(self, index: int, tensor: Tensor) -> None:
-        """Takes another tensor as an input: what closes a loop is made after what it closes."""
+        """Replaces an input: the back edge of a loop is added after the node it leads to."""
         self.inputs[index]._consumers.remove(self)
         self.inputs[index] = tensor
         tensor._consumers.append(self)
@@ -130,8 +136,6 @@ class Operation:
         self.graph.session_for(session, self.name).run(self, feed_dict)
 
     def _set_device(self, device: Any) -> None:
-        from thalweg._src.devices import canonical_name
-
         self.graph._require_mutable()
         self.device = canonical_name(device if isinstance(device, str) else device.to_string()) if device else ""
         self.graph._changed()
@@ -143,7 +147,7 @@ class Operation:
         self.graph._require_mutable()
         for operation in operations:
             if operation.graph is not self.graph:
-                raise ValueError(f"{operation.name!r} is from another graph than {self.name!r}")
+                raise ValueError(f"{operation.name!r} belongs to another graph than {self.name!r}")
             if operation not in self._control_inputs:
                 self._control_inputs.append(operation)
                 operation._control_outputs.append(self)

@@ -1,15 +1,14 @@
-"""After: an order of operations that a user wants, for memory's sake or any other, though neither needs the other."""
+"""Order hints: `after` says in which order operations run that do not depend on each other, to bound memory."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from thalweg._src import errors
-from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 
-_WISH = "_after"
+ORDER_HINTS = "_after"
 
 
 def after(first: Any, then: Any) -> None:
@@ -22,8 +21,8 @@ def after(first: Any, then: Any) -> None:
         for before in earlier:
             _check(before, operation)
     for operation in later:
-        wishes = dict.fromkeys((*operation.attrs.get(_WISH, ()), *(before.name for before in earlier)))
-        operation.attrs = {**operation.attrs, _WISH: tuple(wishes)}
+        hints = dict.fromkeys((*operation.attrs.get(ORDER_HINTS, ()), *(before.name for before in earlier)))
+        operation.attrs = {**operation.attrs, ORDER_HINTS: tuple(hints)}
         operation.graph._changed()
 
 
@@ -82,24 +81,5 @@ def _path(source: Operation, destination: Operation) -> list[Operation]:
 def _predecessors(operation: Operation) -> list[Operation]:
     inputs = [tensor.op for tensor in operation.inputs if isinstance(tensor, Tensor)]
     known = operation.graph._by_name
-    wishes = [known[name] for name in operation.attrs.get(_WISH, ()) if name in known]
-    return [*inputs, *operation._control_inputs, *wishes]
-
-
-def obey(step: StepGraph) -> None:
-    """Makes controls of the wishes in a step, as far as both sides are in it."""
-    wishing = [node for node in step.nodes if _WISH in node.attrs]
-    if wishing and not step.is_free:
-        by_name = {node.name: node for node in step.nodes}
-        for node in wishing:
-            earlier = [by_name[name] for name in node.attrs[_WISH] if name in by_name]
-            node.controls = list(dict.fromkeys([*node.controls, *earlier]))
-        step.settle()
-    for region in step.regions():
-        for part in region.parts():
-            obey(part)
-
-
-def is_wished(node: Any, control: Any) -> bool:
-    """Returns whether a user wants a node to come after another."""
-    return control.name in node.attrs.get(_WISH, ())
+    hints = [known[name] for name in operation.attrs.get(ORDER_HINTS, ()) if name in known]
+    return [*inputs, *operation._control_inputs, *hints]

@@ -1,13 +1,15 @@
-"""Reference variables of older graphs, rewritten as resources: the one kind of variable that runs here.
+"""Reference variables of older graphs, rewritten as resource variables, the only kind that is executed.
 
-A reference is an output that can be written to. A variable of this kind becomes a handle, operations that write to it
-become those that write by a handle, and everything else reads its value when it would have run itself.
+A reference is an output that can be written to. The variable becomes a handle, the ops that write to it become their
+resource counterparts, and every other consumer gets a read of its own, which runs just before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from typing import Any
+
+from thalweg._src.graph.op_def import OPS
 
 _VARIABLES = ("Variable", "VariableV2")
 _WRITERS = {
@@ -21,7 +23,7 @@ _WRITERS = {
 _PREFIXES = ("Apply", "SparseApply", "Scatter")
 _NOT_WRITERS = ("ScatterNd", "ScatterNdNonAliasingAdd")
 _PASSES = ("RefSwitch", "RefMerge", "RefEnter", "RefExit", "RefNextIteration")
-_RESOURCE = 20  # the number of that type
+_RESOURCE = 20  # DT_RESOURCE
 _WITH_OUTPUT = ("CountUpTo", "IsVariableInitialized")
 
 
@@ -30,9 +32,9 @@ def has_ref_variables(graph_def: Any) -> bool:
 
 
 def with_resources(graph_def: Any, replaced: Collection[str] = ()) -> Any:
-    """Returns a GraphDef in which variables are resources; the names of all nodes stay.
+    """Returns a GraphDef in which variables are resources; the names of all nodes are kept.
 
-    Variables whose outputs are replaced by plain tensors are no references to those who take them.
+    Variables in `replaced`, whose outputs are mapped to plain tensors, are not references for their consumers.
     """
     result = type(graph_def)()
     result.CopyFrom(graph_def)
@@ -41,12 +43,12 @@ def with_resources(graph_def: Any, replaced: Collection[str] = ()) -> Any:
 
 
 class _Rewriting:
-    """One rewriting: which outputs are references, and the nodes that are added."""
+    """One rewrite: which outputs are references, and the nodes that are added."""
 
     def __init__(self, graph_def: Any) -> None:
         self._graph_def = graph_def
         self._nodes = {node.name: node for node in graph_def.node}
-        self._refs: dict[str, tuple[str, str]] = {}  # an output that is a reference, to its variable and handle
+        self._refs: dict[str, tuple[str, str]] = {}  # maps an output that is a reference to its variable and handle
         self._reads: set[str] = set()
 
     def run(self, replaced: Collection[str]) -> None:
@@ -66,7 +68,7 @@ class _Rewriting:
             self._rewrite(node)
 
     def _in_order(self, nodes: list[Any]) -> Iterable[Any]:
-        """Yields what may give a reference, so that whoever takes it comes after."""
+        """Yields the nodes that may return a reference, producers before consumers."""
         waiting = [node for node in nodes if _writer(node.op) or node.op in _PASSES]
         while waiting:
             rest, names = [], {node.name for node in waiting}
@@ -98,7 +100,7 @@ class _Rewriting:
             variable, handle = ref
             if position < handles:
                 inputs[position] = handle
-                if _node_of(text) != _node_of(handle):  # what a write gives is read after it
+                if _node_of(text) != _node_of(handle):  # the result of a write is read after it
                     controls.append(f"^{_node_of(text)}")
             else:
                 inputs[position] = self._read(node, text, variable, handle, controls)
@@ -106,7 +108,7 @@ class _Rewriting:
         node.input.extend([*inputs, *dict.fromkeys(controls)])
 
     def _count_of_handles(self, node: Any, inputs: list[str]) -> int:
-        """Makes a node one that works on a handle, if it takes a reference, and returns how many handles it takes."""
+        """Converts a node that takes a reference to its resource op, and returns the number of handles it takes."""
         writer = _writer(node.op)
         is_ref = bool(inputs) and self._ref(inputs[0]) is not None
         if node.op in _PASSES:
@@ -127,7 +129,7 @@ class _Rewriting:
         return _handles_of(writer)
 
     def _read(self, consumer: Any, text: str, variable: str, handle: str, controls: list[str]) -> str:
-        """Adds a read for one consumer, which sees what its own control inputs let it see."""
+        """Adds a read for one consumer, ordered by the consumer's own control inputs."""
         name = f"{consumer.name}/value_of_{variable.rsplit('/', 1)[-1]}"
         while name in self._nodes or name in self._reads:
             name += "_"
@@ -145,15 +147,13 @@ def _node_of(text: str) -> str:
 
 
 def _writer(op_type: str) -> str | None:
-    """Returns the operation on a handle that does what one on a reference does."""
+    """Returns the resource op that corresponds to an op on references."""
     if op_type in _WRITERS:
         return _WRITERS[op_type]
     return f"Resource{op_type}" if op_type.startswith(_PREFIXES) and op_type not in _NOT_WRITERS else None
 
 
 def _handles_of(writer: str) -> int:
-    from thalweg._src.graph.op_def import OPS
-
     definition = OPS.lookup(writer)
     return sum(arg.dtype is not None and arg.dtype.name == "resource" for arg in definition.inputs)
 
@@ -175,9 +175,7 @@ def _keep_type(node: Any, key: str) -> None:
 
 
 def _keep_attrs(node: Any, writer: str) -> None:
-    """Leaves the attributes that the operation on a handle has, the type under its name there."""
-    from thalweg._src.graph.op_def import OPS
-
+    """Keeps the attributes that the resource op has, with the type under its name there."""
     known = OPS.lookup(writer).attrs
     if "T" in node.attr and "T" not in known and "dtype" in known:
         node.attr["dtype"].type = node.attr["T"].type

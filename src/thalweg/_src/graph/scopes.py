@@ -1,4 +1,4 @@
-"""Scopes: the `with` blocks of the default graph, under their public names."""
+"""Graph scopes: the `with` blocks of the default graph, under their public names."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class name_scope:
 
     @property
     def name(self) -> str | None:
+        """The name of the scope."""
         return self._name
 
     def __enter__(self) -> str:
@@ -44,13 +45,13 @@ class name_scope:
 @export("op_scope")
 @contextlib.contextmanager
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
-    """Is the older form of `name_scope`, with the values first."""
+    """Deprecated form of `name_scope`, with the values first."""
     with name_scope(name, default_name, values) as scope:
         yield scope
 
 
 def graph_of(values: Any) -> Graph | None:
-    """Returns the graph of the first tensor among the values; a function's body stays in its own."""
+    """Returns the graph of the first tensor among the values; within a function's body, the function's own."""
     default = get_default_graph()
     if default.captures:
         return default
@@ -69,49 +70,57 @@ def graph_of(values: Any) -> Graph | None:
 
 @export("device")
 def device(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
+    """Returns a context manager that places operations on a device."""
     return get_default_graph().device(device_name_or_function)
 
 
 @export("control_dependencies")
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
+    """Returns a context manager whose operations run only after the given ones."""
     return get_default_graph().control_dependencies(control_inputs)
 
 
 @export("container")
 def container(container_name: str) -> contextlib.AbstractContextManager[str]:
+    """Returns a context manager that assigns stateful operations to a named resource container."""
     return get_default_graph().container(container_name)
 
 
 @export("colocate_with")
 def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
+    """Returns a context manager that places operations on the device of another one."""
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
 @export("init_scope", "contrib.framework.init_scope")
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """Lifts operations out of control dependencies, so that they can run before everything else."""
+    """Lifts operations out of control dependencies and control flow, so that they can run first."""
     with get_default_graph().control_dependencies(None):
         yield
 
 
 @export("add_to_collection")
 def add_to_collection(name: Any, value: Any) -> None:
+    """Adds a value to a collection of the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
 @export("add_to_collections")
 def add_to_collections(names: Any, value: Any) -> None:
+    """Adds a value to several collections of the default graph."""
     get_default_graph().add_to_collections(names, value)
 
 
 @export("get_collection")
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """Returns a list of the values of a collection of the default graph, filtered by name scope."""
     return get_default_graph().get_collection(key, scope)
 
 
 @export("get_collection_ref")
 def get_collection_ref(key: Any) -> list[Any]:
+    """Returns the list of a collection itself, so that changes to it change the collection."""
     return get_default_graph().get_collection_ref(key)
 
 

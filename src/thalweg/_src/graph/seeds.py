@@ -1,4 +1,4 @@
-"""Seeds: of a graph, and of each random operation in it."""
+"""Random seeds: of a graph, and of each random operation in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MODULUS = 2**31 - 1
 
 @export("set_random_seed", "random.set_random_seed")
 def set_random_seed(seed: int | None) -> None:
-    """Sets the default graph's seed; random operations made afterwards follow from it and from their place."""
+    """Sets the default graph's seed, which with the creation index determines the seeds of later random operations."""
     get_default_graph().seed = seed
 
 
@@ -24,4 +24,4 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     first = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
     second = graph._version if op_seed is None else op_seed
     pair = first % _MODULUS, second % _MODULUS
-    return pair if pair != (0, 0) else (0, _MODULUS)  # a kernel reads two zeros as no seed
+    return pair if pair != (0, 0) else (0, _MODULUS)  # kernels interpret two zeros as no seed

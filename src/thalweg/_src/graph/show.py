@@ -1,4 +1,4 @@
-"""Show: graphs as text for people, a line a node."""
+"""Graphs as text, one line per node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg._src.shapes import show
 
 
 def show_graph(graph: Graph, names: Iterable[str] | None = None) -> str:
-    """Returns the operations of a graph, or those named, with inputs and what they give."""
+    """Returns the operations of a graph, or the named ones, with their inputs and outputs."""
     chosen = graph.get_operations() if names is None else [graph.get_operation_by_name(name) for name in names]
     return "\n".join(
         _line(
@@ -23,17 +23,22 @@ def show_graph(graph: Graph, names: Iterable[str] | None = None) -> str:
     )
 
 
-def show_step(step: StepGraph) -> str:
-    """Returns the nodes of a step graph in the order they run."""
-    return "\n".join(
-        _line(
-            node.name,
-            node.type,
-            [f"{p.name}:{i}" if i else p.name for p, i in node.inputs] + [f"^{c.name}" for c in node.controls],
-            [f"{dtype.name}{show(shape)}" for dtype, shape in zip(node.dtypes, node.shapes)],
+def show_step(step: StepGraph, indent: str = "") -> str:
+    """Returns the nodes of a step graph in execution order, one per line; loops with their condition and body."""
+    lines = []
+    for node in step.nodes:
+        inputs = [f"{p.name}:{i}" if i else p.name for p, i in node.inputs] + [f"^{c.name}" for c in node.controls]
+        outputs = [f"{dtype.name}{show(shape)}" for dtype, shape in zip(node.dtypes, node.shapes)]
+        guards = [f"{'' if side else 'not '}{predicate.name}" for (predicate, _), side in node.guard]
+        lines.append(
+            indent + _line(node.name, node.type, inputs, outputs) + (f" if {' and '.join(guards)}" if guards else "")
         )
-        for node in step.nodes
-    )
+        if node.type == "_While":
+            region = node.attrs["region"]
+            for name, part in (("condition", region.condition), ("body", region.body)):
+                given = ", ".join(f"{p.name}:{i}" if i else p.name for p, i in part.fetches)
+                lines += [f"{indent}    {name}:", show_step(part, indent + "    "), f"{indent}      return {given}"]
+    return "\n".join(lines)
 
 
 def _line(name: str, kind: str, inputs: list[str], outputs: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The user's own lines: where in the program an operation was made."""
+"""Source locations: the user's line that created an operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Stack = tuple[tuple[CodeType, int], ...]
 
 
 def user_stack() -> Stack:
-    """Returns the innermost few frames outside this package, innermost first; they are formatted when read."""
+    """Returns the innermost few frames outside this package, innermost first; they are formatted on access."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""SparseTensor: a tensor given by the places and the values of its elements that are not the default."""
+"""SparseTensor: a tensor in coordinate (COO) format, as the indices and values of its explicit elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thalweg._src.shapes import Shape, TensorShape
 
 @export("SparseTensorValue")
 class SparseTensorValue(NamedTuple):
-    """The value of a SparseTensor: what a session fetches, and what feeds one."""
+    """The value of a SparseTensor, as fetched from a session or fed to it."""
 
     indices: Any
     values: Any
@@ -28,9 +28,9 @@ class SparseTensorValue(NamedTuple):
 
 @export("SparseTensor", "sparse.SparseTensor")
 class SparseTensor:
-    """Values `values[i]` that belong at `indices[i]` in a tensor of shape `dense_shape`."""
+    """Values `values[i]` at `indices[i]` in a tensor of shape `dense_shape`."""
 
-    # NumPy's operators give way to ours.
+    # makes NumPy's operators defer to ours
     __array_priority__ = 100
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
@@ -50,72 +50,83 @@ class SparseTensor:
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """Returns a SparseTensor of a SparseTensorValue's parts."""
+        """Returns a SparseTensor with the components of a SparseTensorValue."""
         if not is_sparse(sparse_tensor_value):
             raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
         return cls(*parts_of(sparse_tensor_value))
 
     @property
     def indices(self) -> Tensor:
+        """The indices of the elements, [count, rank]."""
         return self._indices
 
     @property
     def values(self) -> Tensor:
+        """The elements, a vector."""
         return self._values
 
     @property
     def dense_shape(self) -> Tensor:
+        """The shape, a vector."""
         return self._dense_shape
 
     def with_values(self, new_values: Any) -> SparseTensor:
-        """Returns a SparseTensor with other values at the same places."""
+        """Returns a SparseTensor with other values at the same indices."""
         result = SparseTensor(self._indices, new_values, self._dense_shape)
         result.dims = self.dims
         return result
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape."""
         return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
+        """Returns the static shape."""
         return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
-        """Merges what the caller knows of the shape into what was inferred."""
+        """Merges a shape that the caller knows into the static shape."""
         self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._values.dtype
 
     @property
     def op(self) -> Operation:
+        """The operation of the values."""
         return self._values.op
 
     @property
     def name(self) -> str:
+        """The name of the values."""
         return self._values.name
 
     @property
     def device(self) -> str:
+        """The device of the values."""
         return self._values.device
 
     @property
     def graph(self) -> Graph:
+        """The graph of the values."""
         return self._indices.graph
 
     def consumers(self) -> list[Operation]:
+        """Returns the operations that use the values."""
         parts = (self._values, self._indices, self._dense_shape)
         return list(dict.fromkeys(consumer for part in parts for consumer in part._consumers))
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Runs the tensor in the given or the default session and returns its SparseTensorValue."""
+        """Evaluates the tensor in the given or the default session and returns its SparseTensorValue."""
         return self.graph.session_for(session, self._values.name).run(self, feed_dict)
 
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
 
-    if TYPE_CHECKING:  # what thalweg._src.ops.sparse_math installs
+    if TYPE_CHECKING:  # installed by thalweg._src.ops.sparse_math
 
         def __mul__(self, other: Any) -> SparseTensor: ...
         def __rmul__(self, other: Any) -> SparseTensor: ...
@@ -123,7 +134,7 @@ class SparseTensor:
 
 
 def _require_parts_that_fit(indices: Shape, values: Shape, dense_shape: Shape) -> None:
-    """Raises ValueError unless a SparseTensor can have parts of these static shapes."""
+    """Raises ValueError unless a SparseTensor can have components of these static shapes."""
     for part, shape, rank in (("indices", indices, 2), ("values", values, 1), ("dense_shape", dense_shape, 1)):
         if shape is not None and len(shape) != rank:
             raise ValueError(f"{part} of a SparseTensor must have rank {rank}, got shape {shapes.show(shape)}")
@@ -149,7 +160,7 @@ def parts_of(value: Any) -> tuple[Any, Any, Any]:
 
 @export("convert_to_tensor_or_sparse_tensor")
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """Returns a value as a SparseTensor if it is a sparse one, else as a Tensor."""
+    """Returns a value as a SparseTensor if it is sparse, else as a Tensor."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, SparseTensorValue):
         value = SparseTensor.from_value(value)
@@ -162,7 +173,7 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
 
 @export("convert_to_tensor_or_indexed_slices")
 def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """Returns IndexedSlices and sparse tensors as they are, everything else as a Tensor."""
+    """Returns IndexedSlices and sparse tensors unchanged, everything else as a Tensor."""
     if isinstance(value, Tensor | IndexedSlices | SparseTensor):
         if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
             raise ValueError(

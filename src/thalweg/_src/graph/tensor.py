@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Tensor:
     """A symbolic handle to one output of an operation; it has a value only while a step runs."""
 
-    # A dictionary comes into being only for the tensors on which some library hangs attributes of its own.
+    # A dictionary is created only for tensors on which a library sets attributes of its own.
     __slots__ = ("__dict__", "__weakref__", "_consumers", "dims", "dtype", "op", "static_value", "value_index")
 
-    # NumPy's operators give way to ours, so that `array + tensor` calls Tensor.__radd__ once.
+    # NumPy's operators defer to ours, so that `array + tensor` calls Tensor.__radd__ once.
     __array_priority__ = 100
 
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
@@ -32,30 +32,35 @@ class Tensor:
         self.value_index = value_index
         self.dtype = dtype
         self.dims: Shape = shape
-        self.static_value: Any = False  # not looked for yet
+        self.static_value: Any = False  # not computed yet
         self._consumers: list[Operation] = []
 
     @property
     def name(self) -> str:
+        """The name, that of the operation with the output index."""
         return f"{self.op.name}:{self.value_index}"
 
     @property
     def graph(self) -> Graph:
+        """The graph of the tensor."""
         return self.op.graph
 
     @property
     def device(self) -> str:
+        """The device of the operation."""
         return self.op.device
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape."""
         return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
+        """Returns the static shape."""
         return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
-        """Merges what the caller knows of the shape into what was inferred."""
+        """Merges a shape that the caller knows into the static shape."""
         try:
             self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
         except ValueError as error:
@@ -64,10 +69,11 @@ class Tensor:
             self.static_value = False
 
     def consumers(self) -> list[Operation]:
+        """Returns the operations that use this tensor."""
         return list(self._consumers)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Runs the tensor in the given or the default session and returns its value."""
+        """Evaluates the tensor in the given or the default session and returns its value."""
         return self.op.graph.session_for(session, self.name).run(self, feed_dict)
 
     def __repr__(self) -> str:
@@ -94,12 +100,10 @@ class Tensor:
         )
 
     def __len__(self) -> NoReturn:
-        raise TypeError(f"{self.name!r} is a tensor of the graph and has no len; use `x.shape` or `tf.shape(x)`")
+        raise TypeError(f"{self.name!r} is a symbolic tensor and has no len; use `x.shape` or `tf.shape(x)`")
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(
-            f"{self.name!r} is a tensor of the graph and no NumPy array: run it in a session, `sess.run(...)`"
-        )
+        raise TypeError(f"{self.name!r} is a symbolic tensor, not a NumPy array: run it in a session, `sess.run(...)`")
 
     def __int__(self) -> NoReturn:
         self._no_number("int")
@@ -113,7 +117,7 @@ class Tensor:
     def _no_number(self, kind: str) -> NoReturn:
         raise TypeError(f"a symbolic Tensor ({self.name}) has no Python {kind} value: run it in a session")
 
-    if TYPE_CHECKING:  # what thalweg._src.ops.operators and thalweg._src.ops.slicing install
+    if TYPE_CHECKING:  # installed by thalweg._src.ops.operators and thalweg._src.ops.slicing
 
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...
@@ -148,7 +152,7 @@ class Tensor:
 
     @classmethod
     def _override_operator(cls, operator: str, function: Callable[..., Any]) -> None:
-        """Gives tensors an operator; the vocabulary lives in higher layers and installs its own."""
+        """Installs an operator on Tensor; the ops that implement operators live in higher layers."""
         cls.OVERLOADABLE_OPERATORS.add(operator)
         setattr(cls, operator, function)
 

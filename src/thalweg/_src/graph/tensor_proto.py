@@ -1,4 +1,4 @@
-"""Arrays as TensorProto messages, and back."""
+"""Conversion between NumPy arrays and TensorProto messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIELDS: dict[DType, str] = {
     **dict.fromkeys((dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint16, dtypes.uint8), "int_val"),
     **dict.fromkeys(dtypes.QUANTIZED, "int_val"),
 }
-# What the elements are while they are in the message: bits for the short floats, parts for complex numbers.
+# The representation of elements in the message: bits for the short floats, real and imaginary parts for complex types.
 _STORED: dict[DType, Any] = {
     dtypes.float16: np.uint16,
     dtypes.bfloat16: np.uint16,
@@ -52,7 +52,7 @@ def shape_proto(shape: Shape) -> Any:
 
 
 def array_proto(array: Array, dtype: DType) -> Any:
-    """Returns an array as a TensorProto: one typed value, which stands for all if they are equal, or raw bytes."""
+    """Returns an array as a TensorProto: one typed value if all elements are equal, else raw bytes."""
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
     dtype = dtype.base_dtype
@@ -67,7 +67,9 @@ def array_proto(array: Array, dtype: DType) -> Any:
         stored = stored.view(_STORED[dtype])
     parts = 2 if dtype.is_complex else 1
     content = stored.astype(stored.dtype.newbyteorder("<"), copy=False).tobytes()
-    if content == content[: parts * stored.itemsize] * array.size:  # bits, not numbers: NaN is itself, -0.0 is not 0.0
+    if (
+        content == content[: parts * stored.itemsize] * array.size
+    ):  # compares bits: NaN equals itself, -0.0 differs from 0.0
         getattr(proto, _FIELDS[dtype]).extend(stored[:parts].tolist())
     else:
         proto.tensor_content = content
@@ -75,7 +77,7 @@ def array_proto(array: Array, dtype: DType) -> Any:
 
 
 def content_proto(array: Array, dtype: DType) -> Any:
-    """Returns an array as a TensorProto of raw bytes: of strings, the lengths of all before the first."""
+    """Returns an array as a TensorProto of raw bytes; for strings, all lengths precede the bytes."""
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
     proto = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape_proto(array.shape))
@@ -89,7 +91,7 @@ def content_proto(array: Array, dtype: DType) -> Any:
 
 
 def _variable_length(number: int) -> bytes:
-    """Returns a number as seven bits a byte, the last of them below 128."""
+    """Encodes an integer as a varint: seven bits per byte, the last byte below 128."""
     result = bytearray()
     while number > 0x7F:
         result.append(number & 0x7F | 0x80)
@@ -99,13 +101,13 @@ def _variable_length(number: int) -> bytes:
 
 @export("make_ndarray", "contrib.util.make_ndarray")
 def MakeNdarray(tensor: Any) -> Array:
-    """Returns the array that a TensorProto holds; fewer values than elements repeat the last one."""
+    """Returns the array that a TensorProto holds; if there are fewer values than elements, the last one is repeated."""
     dtype = dtypes.as_dtype(tensor.dtype).base_dtype
     if dtype not in _FIELDS:
         raise TypeError(f"Unsupported tensor type: {dtype.name}")
     shape = tuple(dim.size for dim in tensor.tensor_shape.dim)
     if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape):
-        raise ValueError(f"a TensorProto needs a known shape, got {list(shape)}")
+        raise ValueError(f"a TensorProto requires a known shape, got {list(shape)}")
     count = int(np.prod(shape, dtype=np.int64))
     if dtype is dtypes.string:
         content = tensor.tensor_content
@@ -123,7 +125,7 @@ def MakeNdarray(tensor: Any) -> Array:
 
 
 def _split(content: bytes, count: int) -> list[bytes]:
-    """Returns strings that lie one after another, behind their lengths as variable-length integers."""
+    """Splits concatenated strings that are preceded by their lengths as varints."""
     lengths: list[int] = []
     position = 0
     while len(lengths) < count and position < len(content):

@@ -1,4 +1,4 @@
-"""What public functions accept: values that become tensors, shapes and element types."""
+"""Types that public functions accept: values convertible to tensors, shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg._src.shapes import Dimension, TensorShape
 
 
 class GraphElement(Protocol):
-    """An object that stands for a tensor, such as a variable."""
+    """An object that represents a tensor, such as a variable."""
 
     def _as_graph_element(self) -> Any: ...
 

@@ -46,10 +46,12 @@ class ConditionalAccumulatorBase:
 
     @property
     def name(self) -> str:
+        """The name of the accumulator."""
         return self._name
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Tensor:

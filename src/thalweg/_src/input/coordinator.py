@@ -17,9 +17,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds between two checks of threa
 
 @export("train.Coordinator")
 class Coordinator:
-    """Threads ask it whether to stop; one that fails or finishes requests all to stop; `join` waits and raises.
+    """Coordinates the end of threads: a thread that fails or finishes requests a stop, and `join` waits for all.
 
-    Errors of the clean types, by default the end of the input, stop the threads without being raised.
+    `join` re-raises the first error, except for those of `clean_stop_exception_types`, by default the end of the input.
     """
 
     def __init__(self, clean_stop_exception_types: Sequence[type[BaseException]] | None = None) -> None:
@@ -58,6 +58,7 @@ class Coordinator:
             self._stop.clear()
 
     def should_stop(self) -> bool:
+        """Returns whether a stop was requested."""
         return self._stop.is_set()
 
     @contextlib.contextmanager
@@ -110,6 +111,7 @@ class Coordinator:
 
     @property
     def joined(self) -> bool:
+        """Whether `join` has returned."""
         return self._joined
 
     def raise_requested_exception(self) -> None:

@@ -17,14 +17,11 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import constant
-from thalweg._src.ops.parsing import (
-    parse_example_op,
-    parse_sequence_example_op,
-    parse_single_example_op,
-    parse_single_sequence_example_op,
-)
+from thalweg._src.ops.parsing import parse_example_op, parse_single_example_op
 from thalweg._src.ops.reshape import expand_dims, reshape, squeeze
+from thalweg._src.ops.sequence_parsing import parse_sequence_example_op, parse_single_sequence_example_op
 from thalweg._src.ops.slicing import slice as slice_
+from thalweg._src.ops.sparse_shaping import sparse_merge
 from thalweg._src.shapes import Shape, as_shape
 
 
@@ -45,7 +42,7 @@ class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size 
 
 @export("FixedLenFeature", "io.FixedLenFeature")
 class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")):
-    """A feature with as many values as its shape has; the default replaces a missing one."""
+    """A feature with a fixed number of values, given by its shape; a default replaces a missing one."""
 
     def __new__(cls, shape: Any, dtype: Any, default_value: Any = None) -> Any:
         return super().__new__(cls, shape, dtype, default_value)
@@ -152,8 +149,6 @@ def _plain(key: str) -> str:
 
 def _named(wanted: _Wanted, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
     """Returns outputs by key, with composite features assembled and their components removed."""
-    from thalweg._src.ops.sparse import sparse_merge
-
     sparse = [SparseTensor(*parts) for parts in zip(indices, values, shapes)]
     result: dict[str, Any] = {**dict(zip(wanted.sparse, sparse)), **dict(zip(wanted.dense, dense))}
     for key, feature in wanted.composite.items():

@@ -36,7 +36,7 @@ def add_fraction_summary(name: str, amount: Tensor, of: int) -> None:
 
 @export("train.limit_epochs")
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
-    """Returns a tensor a limited number of times, then raises OutOfRangeError; a local variable counts."""
+    """Returns the tensor `num_epochs` times, then raises OutOfRangeError; a local variable counts."""
     if num_epochs is None:
         return convert_to_tensor(tensor)
     if num_epochs <= 0:

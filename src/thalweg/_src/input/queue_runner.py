@@ -12,7 +12,8 @@ from thalweg._src.checkpoint.meta_graph import register_proto_function
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.graph_messages import message_class
-from thalweg._src.graph.default import get_default_graph, get_default_session
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
 from thalweg._src.input.coordinator import Coordinator
@@ -36,10 +37,10 @@ class QueueRunnerDef(Message):
 
 @export("train.QueueRunner", "train.queue_runner.QueueRunner")
 class QueueRunner:
-    """Operations that fill a queue, each run repeatedly in a thread of its own.
+    """Runs the enqueue operations of a queue in threads.
 
-    When the input of all of them has ended the queue is closed; when the coordinator stops, or one of them fails, it is
-    closed and pending enqueues are cancelled.
+    The queue is closed when all inputs have ended; when the coordinator stops or an operation fails, pending enqueue
+    operations are cancelled as well.
     """
 
     def __init__(
@@ -88,22 +89,27 @@ class QueueRunner:
 
     @property
     def queue(self) -> Any:
+        """The queue."""
         return self._queue
 
     @property
     def enqueue_ops(self) -> list[Operation]:
+        """The enqueue operations."""
         return self._enqueue_ops
 
     @property
     def close_op(self) -> Operation:
+        """The operation that closes the queue."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Operation:
+        """The operation that closes the queue and cancels pending enqueue operations."""
         return self._cancel_op
 
     @property
     def queue_closed_exception_types(self) -> tuple[type[errors.OpError], ...]:
+        """The exceptions that mean that the queue was closed."""
         return self._closed_types
 
     @property
@@ -113,6 +119,7 @@ class QueueRunner:
 
     @property
     def name(self) -> str:
+        """The name of the queue."""
         return str(self._queue.name)
 
     def _run(self, sess: Any, enqueue_op: Operation, coord: Coordinator | None) -> None:
@@ -208,6 +215,7 @@ class QueueRunner:
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """Returns the QueueRunner of a QueueRunnerDef."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 

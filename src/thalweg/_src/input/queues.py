@@ -59,10 +59,9 @@ def _as_names(names: Any, count: int) -> list[str] | None:
 
 @export("QueueBase", "io.QueueBase", "queue.QueueBase")
 class QueueBase:
-    """Base class of queues: elements are enqueued and dequeued, one or many at a time, blocking when full or empty.
+    """The base class of queues: enqueue and dequeue operations block while the queue is full or empty.
 
-    An element has one or more components. Steps that enqueue into a full queue wait for room, those that dequeue from
-    an empty one wait for elements.
+    An element has one or more components, each a tensor.
     """
 
     def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
@@ -96,6 +95,7 @@ class QueueBase:
 
     @property
     def name(self) -> str:
+        """The name of the queue."""
         return self._queue_ref.op.name
 
     @property
@@ -201,6 +201,7 @@ class QueueBase:
         )
 
     def is_closed(self, name: str | None = None) -> Tensor:
+        """Returns a boolean tensor: whether the queue is closed."""
         return ops.queue_is_closed_op(self._queue_ref, name=name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Tensor:

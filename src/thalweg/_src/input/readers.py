@@ -14,7 +14,7 @@ from thalweg._src.ops import readers as ops
 
 @export("ReaderBase")
 class ReaderBase:
-    """Base class of readers: take file names from a queue, and return records with a key each."""
+    """The base class of readers: takes file names from a queue and returns (key, record) pairs."""
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
         self._reader_ref = reader_ref
@@ -42,9 +42,11 @@ class ReaderBase:
         return keys, values
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
+        """Returns the number of records read so far."""
         return ops.reader_num_records_produced_op(self._reader_ref, name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        """Returns the number of files read completely."""
         return ops.reader_num_work_units_completed_op(self._reader_ref, name=name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:
@@ -66,7 +68,7 @@ def _container() -> str:
 
 @export("WholeFileReader")
 class WholeFileReader(ReaderBase):
-    """Returns each file as one record, with its name as key."""
+    """Reads each file as one record, with its name as the key."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(ops.whole_file_reader_op(container=_container(), name=name), supports_serialize=True)
@@ -74,7 +76,7 @@ class WholeFileReader(ReaderBase):
 
 @export("TextLineReader")
 class TextLineReader(ReaderBase):
-    """Returns the lines of text files."""
+    """Reads the lines of text files."""
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
         super().__init__(
@@ -84,7 +86,7 @@ class TextLineReader(ReaderBase):
 
 @export("FixedLengthRecordReader")
 class FixedLengthRecordReader(ReaderBase):
-    """Returns records of fixed length, hop_bytes apart, between a header and a footer."""
+    """Reads records of fixed length between a header and a footer, one every `hop_bytes`."""
 
     def __init__(
         self,
@@ -110,7 +112,7 @@ class FixedLengthRecordReader(ReaderBase):
 
 @export("TFRecordReader")
 class TFRecordReader(ReaderBase):
-    """Returns the records of TFRecord files."""
+    """Reads the records of TFRecord files."""
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         compression = TFRecordOptions.get_compression_type_string(options)
@@ -119,7 +121,7 @@ class TFRecordReader(ReaderBase):
 
 @export("IdentityReader")
 class IdentityReader(ReaderBase):
-    """Returns the strings of the queue themselves, as keys and as values."""
+    """Returns the queued strings themselves, as keys and as values."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(ops.identity_reader_op(container=_container(), name=name), supports_serialize=True)

@@ -1,1 +1,1 @@
-"""Kernels: op and device type to torch, in modules that the registry imports when a step is first compiled."""
+"""Kernels: torch implementations of ops per device type, in modules that the registry imports on first compilation."""

@@ -1,4 +1,4 @@
-"""Kernels of accumulators of gradients."""
+"""Kernels of gradient accumulators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thalweg._src.resources.step import Step
 from thalweg._src.shapes import compatible, show
 
 Function = Callable[..., Any]
-# Those that torch adds and divides.
+# dtypes that torch adds and divides
 _TYPES = frozenset(TORCH) - dtypes.QUANTIZED - {dtypes.bool, dtypes.uint16, dtypes.uint32, dtypes.uint64}
 _DENSE, _SPARSE = ("CPU", "GPU"), ("CPU",)
 
@@ -54,7 +54,7 @@ def _require(handle: Any, kind: type[Accumulator], dtype: DType | None = None) -
     if type(handle) is not kind and not (kind is Accumulator and isinstance(handle, Accumulator) and dtype is None):
         raise invalid(f"the handle is not that of a {kind.__name__}: {handle!r}")
     if dtype is not None and handle.dtype is not dtype:
-        raise invalid(f"{handle} sums {handle.dtype.name}, it is used with {dtype.name}")
+        raise invalid(f"{handle} accumulates {handle.dtype.name}, but is used with {dtype.name}")
     return handle
 
 
@@ -84,7 +84,7 @@ def bind_sparse_apply(node: Node, device: Device) -> Function:
         if indices.ndim != 1 or not values.ndim or len(indices) != len(values):
             raise invalid(
                 f"gradient_indices has shape {show(tuple(indices.shape))}, gradient_values "
-                f"{show(tuple(values.shape))}, expected a row of values for each index"
+                f"{show(tuple(values.shape))}, expected one row of values per index"
             )
         if len(indices) and int(indices.min()) < 0:
             raise invalid(f"an index of the gradient is negative: {int(indices.min())}")

@@ -1,4 +1,4 @@
-"""Kernels of WAV files."""
+"""Kernels of WAV audio encoding and decoding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _invalid(data: bytes, why: str) -> errors.InvalidArgumentError:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yields kind, start and size of the chunks of a RIFF file."""
+    """Yields id, start and size of the chunks of a RIFF file."""
     position = 12
     while position + 8 <= len(data):
         kind, size = struct.unpack_from("<4sI", data, position)
@@ -30,21 +30,21 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _parse(data: bytes) -> tuple[np.ndarray[Any, Any], int]:
-    """Returns the samples, a row for each moment, and how many there are in a second."""
+    """Returns the samples, one row per frame, and the sample rate."""
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        raise _invalid(data, "it does not start as a WAV file")
+        raise _invalid(data, "it does not start like a WAV file")
     channels = rate = 0
     for kind, start, size in _chunks(data):
         if start + size > len(data):
-            raise _invalid(data, f"its chunk {kind!r} of {size} bytes is cut off")
+            raise _invalid(data, f"its chunk {kind!r} of {size} bytes is truncated")
         if kind == b"fmt ":
             if size < 16:
-                raise _invalid(data, "its format is cut off")
+                raise _invalid(data, "its format is truncated")
             form, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", data, start)
             if form != 1 or bits != 16:
-                raise _invalid(data, f"its format is {form} with {bits} bits a sample, not PCM with 16")
+                raise _invalid(data, f"its format is {form} with {bits} bits per sample, not PCM with 16")
             if not channels or not 0 < rate < 2**31:
-                raise _invalid(data, f"it has {channels} channels and {rate} samples a second")
+                raise _invalid(data, f"it has {channels} channels and {rate} samples per second")
         elif kind == b"data":
             if not channels:
                 raise _invalid(data, "its samples precede their format")
@@ -80,12 +80,12 @@ def bind_encode_wav(node: Node, device: Device) -> Callable[..., Any]:
         require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")
         rate, channels = int(sample_rate), audio.shape[1]
         require(rate > 0, f"sample_rate is {rate}", expected="a positive number")
-        require(0 < channels < 2**15, f"audio has {channels} channels", expected="a channel at least")
+        require(0 < channels < 2**15, f"audio has {channels} channels", expected="at least one channel")
         samples = torch.nan_to_num(audio * 2**15)
         rounded = torch.where(samples < 0, torch.ceil(samples - 0.5), torch.floor(samples + 0.5))
         body = rounded.clamp_(-(2**15), 2**15 - 1).to(torch.int16).numpy().astype("<i2").tobytes()
         step = 2 * channels
-        require(len(body) < 2**32 - 36 and rate * step < 2**32, "the sound is too long for a WAV file")
+        require(len(body) < 2**32 - 36 and rate * step < 2**32, "the audio is too long for a WAV file")
         header = struct.pack("<4sI4s4sI", b"RIFF", 36 + len(body), b"WAVE", b"fmt ", 16)
         header += struct.pack("<HHIIHH4sI", 1, channels, rate, rate * step, step, 16, b"data", len(body))
         result = np.empty((), dtype=object)

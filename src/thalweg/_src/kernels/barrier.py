@@ -29,7 +29,7 @@ def bind_barrier(node: Node, device: Device) -> Known:
         if not is_fully_defined(shape) or 0 in shape:
             raise invalid(f"component {index} has shape {show(shape)}, expected a fully defined one that is not empty")
     if capacity != -1:
-        raise invalid(f"capacity is {capacity}: a barrier has none, which is -1")
+        raise invalid(f"capacity is {capacity}: a barrier is unbounded, expected -1")
     found = shared(node, device, "barrier", lambda name: Barrier(name, types, tuple(shapes), capacity))
     require_same(
         found, {"component types": types, "shapes": shapes}, {"component types": found.dtypes, "shapes": found.shapes}
@@ -39,7 +39,7 @@ def bind_barrier(node: Node, device: Device) -> Known:
 
 def _require(handle: Any) -> Barrier:
     if not isinstance(handle, Barrier):
-        raise invalid(f"the handle is no barrier's: {handle!r}")
+        raise invalid(f"the handle is not a barrier: {handle!r}")
     return handle
 
 
@@ -55,7 +55,8 @@ def bind_insert(node: Node, device: Device) -> Function:
             raise invalid(f"component {component} of {barrier} is {barrier.dtypes[component].name}, not {dtype.name}")
         if keys.ndim != 1 or not values.ndim or len(keys) != len(values):
             raise invalid(
-                f"keys has shape {show(tuple(keys.shape))}, values {show(tuple(values.shape))}: expected a value a key"
+                f"keys has shape {show(tuple(keys.shape))}, values {show(tuple(values.shape))}: "
+                "expected one value per key"
             )
         if barrier.shapes and not compatible(barrier.shapes[component], tuple(values.shape[1:])):
             raise invalid(
@@ -71,16 +72,14 @@ def bind_insert(node: Node, device: Device) -> Function:
 def bind_take(node: Node, device: Device) -> Function:
     types, allow_small, fail = node.attrs["component_types"], node.attrs["allow_small_batch"], failure(node, device)
     if node.attrs["timeout_ms"] != -1:
-        raise invalid(
-            f"timeout_ms is {node.attrs['timeout_ms']}: only -1 is supported; a step has a timeout of its own"
-        )
+        raise invalid(f"timeout_ms is {node.attrs['timeout_ms']}: only -1 is supported; use the timeout of the step")
 
     def take(step: Step, finish: Function, handle: Any, num_elements: Any) -> None:
         barrier = _require(handle)
         if barrier.dtypes != types:
-            raise invalid(f"{barrier} has components of {barrier.dtypes}, it is used with {types}")
+            raise invalid(f"{barrier} has components of {barrier.dtypes}, but is used with {types}")
         if num_elements.ndim or int(num_elements) < 0:
-            raise invalid(f"num_elements is {num_elements.tolist()}, expected a number of at least 0")
+            raise invalid(f"num_elements is {num_elements.tolist()}, expected a non-negative integer")
 
         def join(elements: list[Any]) -> None:
             shapes = barrier.shapes or ((),) * len(types)

@@ -1,4 +1,4 @@
-"""Kernels of Bessel functions, integrals without a closed form, and quasi-random numbers."""
+"""Kernels of Bessel functions, special integrals (Dawson, Fresnel, Spence), and quasi-random numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _POLE |= dict.fromkeys(("BesselK0", "BesselK1", "BesselK0e", "BesselK1e"), math.
 
 @kernel(*_BESSEL)
 def bind_bessel(node: Node, device: Device) -> Function | Call:
-    """Widens half precision; functions of the second kind have a pole at 0, which stands for all that is below."""
+    """Widens half precision; functions of the second kind return their pole at 0 for all x below."""
     function, dtype = _BESSEL[node.type], node.attrs["T"]
     if dtype is dtypes.float64:
         function = _PRECISE.get(node.type, function)
@@ -52,7 +52,7 @@ def bind_bessel(node: Node, device: Device) -> Function | Call:
 
 
 def _by_power_series(x: Tensor, order: int) -> tuple[Tensor, Tensor]:
-    """Returns J and Y of order 0 or 1 for x up to 5; torch's own are good for single precision only."""
+    """Returns J and Y of order 0 or 1 for x up to 5; torch's are accurate to single precision only."""
     quarter, term = -x * x / 4, (x / 2) ** order
     j, y, harmonic = torch.zeros_like(x), torch.zeros_like(x), -2 * np.euler_gamma + order
     for n in range(30):
@@ -64,7 +64,7 @@ def _by_power_series(x: Tensor, order: int) -> tuple[Tensor, Tensor]:
 
 
 def _by_recurrence(x: Tensor, order: int) -> tuple[Tensor, Tensor]:
-    """Returns J and Y for x between 5 and 25 from J of all orders, found from above (Miller) up to a factor."""
+    """Returns J and Y for x between 5 and 25 from J of all orders, by Miller's downward recurrence."""
     found = [torch.zeros_like(x), torch.full_like(x, 1e-200)]
     for n in range(80, 0, -1):
         found.append(2 * n / x * found[-1] - found[-2])
@@ -79,7 +79,7 @@ def _by_recurrence(x: Tensor, order: int) -> tuple[Tensor, Tensor]:
 
 
 def _by_asymptotic_series(x: Tensor, order: int) -> tuple[Tensor, Tensor]:
-    """Returns J and Y for x from 25 on (Hankel)."""
+    """Returns J and Y for x from 25 on, by Hankel's asymptotic expansion."""
     p, q, term = torch.zeros_like(x), torch.zeros_like(x), torch.ones_like(x)
     for n in range(0, 24, 2):
         sign = 1.0 if n % 4 == 0 else -1.0
@@ -108,9 +108,9 @@ _PRECISE = {f"Bessel{'JY'[kind]}{order}": _precise(order, kind) for kind in (0, 
 
 
 def _dawsn(x: Tensor) -> Tensor:
-    """Sums Gaussians at odd multiples of a step (Rybicki): the error falls as exp(-(pi / 2 step)^2).
+    """Sums Gaussians at odd multiples of a step (Rybicki): the error decreases as exp(-(pi / 2 step)^2).
 
-    A series near 0, where the sum would cancel, and one in 1 / x far out.
+    Uses a power series near 0, where the sum would cancel, and a series in 1 / x for large x.
     """
     step, terms = 0.25, 15
     near = torch.where(x.abs() < 50, x, 1.0)
@@ -130,7 +130,7 @@ def _dawsn(x: Tensor) -> Tensor:
 
 
 def _expint(x: Tensor) -> Tensor:
-    """Sums the power series, whose terms are all positive, and the series in 1 / x from 40 on."""
+    """Sums the power series, whose terms are all positive, and the asymptotic series in 1 / x from 40 on."""
     near, far = torch.clamp(x, 0, 40), torch.clamp(x, min=40)
     term, total = torch.ones_like(x), torch.zeros_like(x)
     for n in range(1, 161):
@@ -147,13 +147,13 @@ def _expint(x: Tensor) -> Tensor:
 
 @cache
 def _legendre() -> tuple[list[float], list[float]]:
-    """Returns the places and weights of Gauss's quadrature over [0, 1]."""
-    places, weights = np.polynomial.legendre.leggauss(48)
-    return ((places + 1) / 2).tolist(), (weights / 2).tolist()
+    """Returns the nodes and weights of Gauss-Legendre quadrature over [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(48)
+    return ((nodes + 1) / 2).tolist(), (weights / 2).tolist()
 
 
 def _fresnel(x: Tensor, wave: Function, shifted: Function, sign: int) -> Tensor:
-    """Integrates over few waves by quadrature; beyond them expands around the limit 1/2."""
+    """Integrates over a few periods by quadrature; beyond them expands around the limit 1/2."""
     near = torch.clamp(x, -4.5, 4.5)
     total = torch.zeros_like(x)
     for place, weight in zip(*_legendre()):
@@ -161,7 +161,7 @@ def _fresnel(x: Tensor, wave: Function, shifted: Function, sign: int) -> Tensor:
     size = torch.clamp(x.abs(), min=4.5)
     phase, t = math.pi / 2 * size**2, 1 / (math.pi * size**2)
     f, g, term = torch.zeros_like(x), torch.zeros_like(x), torch.ones_like(x)
-    for n in range(12):  # (4n - 1)!! and (4n + 1)!!, signs alternating
+    for n in range(12):  # (4n - 1)!! and (4n + 1)!!, with alternating signs
         f = f + term
         g = g + term * (4 * n + 1) * t
         term = -term * (4 * n + 1) * (4 * n + 3) * t * t

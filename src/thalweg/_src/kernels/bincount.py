@@ -1,4 +1,4 @@
-"""Kernels of counting."""
+"""Kernels of bincount and histograms."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ def bind_histogram(node: Node, device: Device) -> Function:
         check(node, values.shape, value_range.shape, nbins.shape, values={2: nbins.numpy()})
         (low, high), bins = value_range.tolist(), int(nbins)
         if not low < high:
-            raise InvalidArgumentError(None, None, f"value_range is [{low}, {high}], expected a first below the second")
+            raise InvalidArgumentError(
+                None, None, f"value_range is [{low}, {high}], expected the first to be less than the second"
+            )
         step = float(value_range[1] - value_range[0]) / bins
-        places = (torch.clamp(values.reshape(-1), min=low) - low).double() / step
-        index = torch.nan_to_num(places.clamp(max=bins - 1)).to(torch.int64).clamp_(0, bins - 1)
+        positions = (torch.clamp(values.reshape(-1), min=low) - low).double() / step
+        index = torch.nan_to_num(positions.clamp(max=bins - 1)).to(torch.int64).clamp_(0, bins - 1)
         result = torch.zeros(bins, dtype=dtype, device=values.device)
         return result.index_add_(0, index, torch.ones((), dtype=dtype, device=values.device).expand(index.shape))
 
@@ -41,15 +43,15 @@ def bind_bincount(node: Node, device: Device) -> Function:
         if values.device.type == "cpu" and values.numel() and int(values.min()) < 0:
             raise InvalidArgumentError(None, None, f"the integers to count must not be negative, got {values.min()}")
         rows = values.shape[0] if values.ndim == 2 and node.type == "DenseBincount" else 1
-        places = values.to(torch.int64).reshape(rows, values.numel() // rows if rows else 0)
-        # One column more takes what is not counted.
-        places = torch.where((places < 0) | (places >= limit), limit, places)
+        positions = values.to(torch.int64).reshape(rows, values.numel() // rows if rows else 0)
+        # An extra column collects values that are not counted.
+        positions = torch.where((positions < 0) | (positions >= limit), limit, positions)
         result = torch.zeros((rows, limit + 1), dtype=dtype, device=values.device)
         if binary:
-            result.scatter_(1, places, 1)
+            result.scatter_(1, positions, 1)
         else:
-            source = weights.reshape(places.shape) if weights.numel() else torch.ones_like(places, dtype=dtype)
-            result.scatter_add_(1, places, source)
+            source = weights.reshape(positions.shape) if weights.numel() else torch.ones_like(positions, dtype=dtype)
+            result.scatter_add_(1, positions, source)
         result = result[:, :limit]
         return result if values.ndim == 2 and node.type == "DenseBincount" else result[0]
 

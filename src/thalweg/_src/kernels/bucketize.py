@@ -1,4 +1,4 @@
-"""The kernel of buckets."""
+"""Kernel of bucketization."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg._src.resources.devices import Device
 
 @kernel("Bucketize")
 def bind_bucketize(node: Node, device: Device) -> Call:
-    # Boundaries are single floats, which integers are compared with as such.
+    # Boundaries are float32, so integers are converted before the comparison.
     boundaries = torch.tensor(list(node.attrs["boundaries"]), dtype=torch.float32, device=device.torch)
     wide = node.attrs["T"] is dtypes.float64
     value = Input(0) if node.attrs["T"].is_floating else Call(torch.Tensor.to, (Input(0), torch.float32))

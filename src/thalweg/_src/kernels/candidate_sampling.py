@@ -1,4 +1,4 @@
-"""Kernels of candidate samplers, on the host: a sample is small, and each draw depends on those before it."""
+"""Kernels of candidate samplers, on the host: a sample is small, and each draw depends on the previous ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_WEIGHT = 2**31 - 1
 
 
 class Chances(Protocol):
-    """How classes of [0, limit) are drawn."""
+    """A sampling distribution over the classes [0, limit)."""
 
     limit: int
 
@@ -32,7 +32,7 @@ class Chances(Protocol):
 
 
 class Uniform:
-    """Equal chances."""
+    """The uniform distribution."""
 
     def __init__(self, node: Node) -> None:
         self.limit: int = node.attrs["range_max"]
@@ -45,7 +45,7 @@ class Uniform:
 
 
 class LogUniform(Uniform):
-    """Chances that fall as 1 / k."""
+    """The log-uniform (Zipfian) distribution."""
 
     def draw(self, count: int, random: np.random.Generator) -> Array:
         return (np.exp(random.random(count) * math.log1p(self.limit)).astype(np.int64) - 1) % self.limit
@@ -55,25 +55,26 @@ class LogUniform(Uniform):
 
 
 class Learned(Uniform):
-    """Chances by how often classes were seen, each once to begin with; rows of a table are summed, to draw quickly."""
+    """A distribution learned from class counts, which start at 1; row sums of a table make sampling fast."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
-        require(self.limit <= _MOST_WEIGHT, f"range_max is {self.limit}", expected=f"{_MOST_WEIGHT} at most")
+        require(self.limit <= _MOST_WEIGHT, f"range_max is {self.limit}", expected=f"at most {_MOST_WEIGHT}")
         self._columns = math.isqrt(self.limit - 1) + 1
         rows = -(-self.limit // self._columns)
-        self._seen = np.zeros((rows, self._columns), np.int32)  # beyond the first time
+        self._seen = np.zeros((rows, self._columns), np.int32)  # counts beyond the initial 1
         self._totals = np.full(rows, self._columns, np.int64)
         self._totals[-1] = self.limit - (rows - 1) * self._columns
         self._total = self.limit
 
     def draw(self, count: int, random: np.random.Generator) -> Array:
         sums = np.cumsum(self._totals)
-        places = random.integers(0, self._total, count)
-        rows = np.searchsorted(sums, places, side="right")
-        places -= (sums - self._totals)[rows]
+        positions = random.integers(0, self._total, count)
+        rows = np.searchsorted(sums, positions, side="right")
+        positions -= (sums - self._totals)[rows]
         columns = [
-            np.searchsorted(np.cumsum(self._seen[row] + 1), place, side="right") for row, place in zip(rows, places)
+            np.searchsorted(np.cumsum(self._seen[row] + 1), position, side="right")
+            for row, position in zip(rows, positions)
         ]
         return rows * self._columns + np.array(columns, np.int64)
 
@@ -89,7 +90,7 @@ class Learned(Uniform):
 
 
 class Fixed(Uniform):
-    """Chances by given weights."""
+    """A distribution with given weights."""
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
@@ -99,7 +100,7 @@ class Fixed(Uniform):
         )
         self._sums = np.cumsum(weights, dtype=np.float64)
         valid = bool(np.all(weights >= 0)) and 0 < self._sums[-1] < math.inf
-        require(valid, "the weights cannot be chances", expected="numbers of at least 0, not all of them 0")
+        require(valid, "the weights are not a distribution", expected="non-negative numbers, not all of them 0")
         drawn = np.count_nonzero(weights)
         if node.attrs["unique"] and drawn < node.attrs["num_sampled"]:
             raise InvalidArgumentError(
@@ -108,19 +109,19 @@ class Fixed(Uniform):
         self._probabilities = (weights / np.float32(self._sums[-1])).astype(np.float32)
 
     def draw(self, count: int, random: np.random.Generator) -> Array:
-        places = np.minimum(random.random(count) * self._sums[-1], np.nextafter(self._sums[-1], 0))
-        return np.asarray(np.searchsorted(self._sums, places, side="right"))
+        positions = np.minimum(random.random(count) * self._sums[-1], np.nextafter(self._sums[-1], 0))
+        return np.asarray(np.searchsorted(self._sums, positions, side="right"))
 
     def probability(self, classes: Array) -> Array:
         return self._probabilities[classes]
 
 
 def _weights(node: Node) -> Array:
-    """Returns the weights of a shard's classes, those of reserved ones 0."""
+    """Returns the weights of a shard's classes, 0 for reserved ones."""
     path, listed, reserved = node.attrs["vocab_file"], node.attrs["unigrams"], node.attrs["num_reserved_ids"]
-    require(not path or not listed, "both vocab_file and unigrams are given", expected="one of them")
-    require(bool(path or listed), "neither vocab_file nor unigrams is given", expected="one of them")
-    require(0 <= reserved <= _MOST_WEIGHT, f"num_reserved_ids is {reserved}", expected="0 at least")
+    require(not path or not listed, "vocab_file and unigrams are mutually exclusive", expected="one of the two")
+    require(bool(path or listed), "neither vocab_file nor unigrams is given", expected="one of the two")
+    require(0 <= reserved <= _MOST_WEIGHT, f"num_reserved_ids is {reserved}", expected="at least 0")
     given = np.array(_read(path) if path else listed, np.float32)
     with np.errstate(all="ignore"):
         given = np.power(given, np.float32(node.attrs["distortion"]))
@@ -141,7 +142,7 @@ def _read(path: str) -> list[float]:
 
 
 def _distinct(chances: Chances, count: int, random: np.random.Generator) -> tuple[Array, int]:
-    """Draws until there are enough different classes; returns them, and how many draws that took."""
+    """Draws until there are enough distinct classes; returns them, and the number of draws."""
     drawn = chances.draw(count, random)
     while True:
         first = np.sort(np.unique(drawn, return_index=True)[1])
@@ -151,7 +152,7 @@ def _distinct(chances: Chances, count: int, random: np.random.Generator) -> tupl
 
 
 def _expected(probability: Array, count: int, tries: int) -> Array:
-    """Returns how often classes are expected in a sample, or, without repetition, how surely they are in it."""
+    """Returns the expected counts of classes in a sample, or without replacement, their inclusion probabilities."""
     if tries == count:
         return probability * np.float32(count)
     return np.asarray(-np.expm1(np.float32(tries) * np.log1p(-probability)))
@@ -225,7 +226,7 @@ def bind_hits(node: Node, device: Device) -> Callable[..., Any]:
         require(sampled.ndim == 1, f"sampled_candidates has rank {sampled.ndim}", expected="a vector")
         ordered, order = torch.sort(sampled, stable=True)
         wanted = true_classes.reshape(-1).contiguous()  # a fed column may be strided
-        last = torch.searchsorted(ordered, wanted, right=True) - 1  # of equal candidates, the last one counts
+        last = torch.searchsorted(ordered, wanted, right=True) - 1  # among equal candidates, the last one counts
         (hits,) = torch.nonzero((last >= 0) & (ordered[last] == wanted), as_tuple=True) if len(ordered) else (last[:0],)
         weights = torch.full(hits.shape, torch.finfo(torch.float32).min, device=hits.device)
         return (hits // num_true).to(torch.int32), order[last[hits]], weights

@@ -62,7 +62,7 @@ def bind_save(node: Node, device: Device) -> Callable[..., None]:
 
 
 def _variables(node: Node, device: Device) -> dict[int, VariableResource]:
-    """Returns the variables of this device that are read for the checkpoint, by position."""
+    """Returns the variables of this device that are saved, by position."""
     found = {}
     for index, (producer, _) in enumerate(node.inputs[3:]):
         if producer.type == "ReadVariableOp" and producer.inputs[0][0].type == "VarHandleOp":
@@ -71,7 +71,7 @@ def _variables(node: Node, device: Device) -> dict[int, VariableResource]:
 
 
 def _one_moment(variables: dict[int, VariableResource], values: list[Any]) -> list[Any]:
-    """Returns the values of one moment: a variable that a step elsewhere has changed since is read again with all."""
+    """Returns a consistent snapshot: if another step has changed a variable meanwhile, all are read again."""
     if variables:
         with locked(list(variables.values())):
             for index, variable in variables.items():
@@ -83,7 +83,7 @@ _Plan = list[tuple[str, DType, tuple[int, ...], Any]]
 
 
 def _planned(names: list[str], specs: list[str], types: tuple[DType, ...], values: list[Any]) -> _Plan:
-    """Returns name, type, shape of the whole and slice, all that can be refused before anything is written."""
+    """Returns name, type, full shape and slice, after all checks that are possible before anything is written."""
     plan: _Plan = []
     for name, spec, dtype, value in zip(names, specs, types, values, strict=True):
         shape, part = tuple(value.shape), None
@@ -104,7 +104,7 @@ def _planned(names: list[str], specs: list[str], types: tuple[DType, ...], value
 def _write(path: str, plan: _Plan, values: list[Any], rest: Callable[[], None] | None = None) -> None:
     with BundleWriter(path, rest) as writer:
         for index, (name, dtype, shape, part) in enumerate(plan):
-            value, values[index] = values[index], None  # what is written is held no longer
+            value, values[index] = values[index], None  # releases each value once it is written
             data = value.ravel().tolist() if dtype is dtypes.string else _bytes(value)
             if part is None:
                 writer.add(name, dtype, shape, data)
@@ -114,7 +114,7 @@ def _write(path: str, plan: _Plan, values: list[Any], rest: Callable[[], None] |
 
 
 def _bytes(value: torch.Tensor) -> Array:
-    """Returns a tensor's elements in order, without a copy where they already lie so on the host."""
+    """Returns a tensor's elements in row-major order, without a copy where they are so on the host."""
     value = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
     return value.reshape(-1).view(torch.uint8).numpy()
 
@@ -169,7 +169,7 @@ def bind_restore_one(node: Node, device: Device) -> Callable[..., Any]:
 
 
 def _require_present(reader: BundleReader, wanted: list[tuple[str, str, DType]]) -> None:
-    """Requires all tensors, in their types, before any is read; one error tells of all that are missing."""
+    """Checks names and types of all tensors before any is read; one error lists all that are missing."""
     missing = [name for name, _, _ in wanted if name not in reader]
     if missing:
         keys = ", ".join(missing)
@@ -180,7 +180,7 @@ def _require_present(reader: BundleReader, wanted: list[tuple[str, str, DType]])
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"tensor {name!r} is {found.name} in the checkpoint {reader.prefix}, {dtype.name} was asked for",
+                f"tensor {name!r} is {found.name} in the checkpoint {reader.prefix}, {dtype.name} was requested",
             )
         reader.require_room(name, spec)
 
@@ -212,7 +212,7 @@ def bind_merge(node: Node, device: Device) -> Callable[..., None]:
             merge_bundles(there, target)
             if delete_folders:
                 for folder in {os.path.dirname(path) for path in paths}:
-                    with contextlib.suppress(OSError):  # it may hold something else
+                    with contextlib.suppress(OSError):  # the file may hold something else
                         os.rmdir(folder)
 
         writer = writer_for(target)

@@ -1,4 +1,4 @@
-"""Kernels of comparisons, tests of numbers, logic and bits."""
+"""Kernels of comparisons, floating-point predicates, logical and bitwise operations."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def bind_string_equality(node: Node, device: Device) -> Function:
 
 
 def _answered(function: Function, node: Node, device: Device) -> Function:
-    """Makes tensors whose shapes do not broadcast unequal, instead of an error."""
+    """Returns "unequal" instead of an error for tensors whose shapes do not broadcast."""
     answer = torch.tensor(node.type == "NotEqual", device=device.torch)
 
     def compare(x: Any, y: Any) -> torch.Tensor:
@@ -98,7 +98,7 @@ _SHIFT: dict[str, Function] = {"LeftShift": torch.bitwise_left_shift, "RightShif
 
 @kernel(*_SHIFT, T=dtypes.INTEGERS - set(UNSIGNED))
 def bind_shift(node: Node, device: Device) -> Function | Call:
-    """Keeps the distance within the number's bits, as TensorFlow does; beyond them torch would give 0."""
+    """Clamps the shift distance to the type's bits, as TensorFlow does; torch would return 0 beyond them."""
     shift = _SHIFT[node.type]
     last = node.attrs["T"].size * 8 - 1
     distance = node.constant(1)

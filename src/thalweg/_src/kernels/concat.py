@@ -1,4 +1,4 @@
-"""Kernels that join and split."""
+"""Kernels of concatenation, stacking and splitting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thalweg._src.resources.devices import Device
 def bind_concat(node: Node, device: Device) -> Function | Call:
     count = node.attrs["N"]
     axis = node.constant(count)
-    # torch skips empty vectors of any rank, which TensorFlow refuses; with known ranks that was checked before.
+    # torch skips empty vectors of any rank, which TensorFlow rejects; known ranks have been checked before.
     known = all(node.input_shape(i) is not None for i in range(count))
     if axis is not None and known:
         return Call(torch.cat, ([Input(i) for i in range(count)], int(axis)))
@@ -67,7 +67,7 @@ def bind_pack_strings(node: Node, device: Device) -> Function:
 
 
 def one_or_all(parts: Any) -> Any:
-    """Returns the outputs of a node as a program takes them: one by itself, several as a sequence."""
+    """Returns the outputs of a node as a program expects them: a single value, or a sequence of several."""
     return parts[0] if len(parts) == 1 else parts
 
 
@@ -112,7 +112,7 @@ def bind_split(node: Node, device: Device) -> Function | Call:
         axis = normalize_axis(int(split_dim), value.ndim)
         size = value.shape[axis]
         if size % count:
-            raise ShapeError(f"dimension {axis} of size {size} does not divide into {count} equal parts")
+            raise ShapeError(f"dimension {axis} of size {size} is not divisible into {count} equal parts")
         return one_or_all(torch.split(value, [size // count] * count, axis))
 
     return split

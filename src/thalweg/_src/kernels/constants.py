@@ -21,15 +21,15 @@ def bind_constant(node: Node, device: Device) -> Known:
     return Known(from_numpy(node.attrs["value"], node.dtypes[0], device.torch))
 
 
-@kernel("NoOp", "ControlTrigger")
+@kernel("NoOp")
 def bind_no_op(node: Node, device: Device) -> Known:
-    """Does nothing: the order that its control inputs ask for is that of the lines around it."""
+    """Does nothing: the generated program already orders the nodes as its control inputs require."""
     return Known()
 
 
 @kernel("_Arg")
 def bind_arg(node: Node, device: Device) -> NoReturn:
-    raise errors.InternalError(None, None, "a fed value has no kernel: the step brings it")
+    raise errors.InternalError(None, None, "a fed value has no kernel: the step provides it")
 
 
 @kernel("Placeholder")
@@ -48,7 +48,7 @@ def bind_placeholder(node: Node, device: Device) -> Callable[[], NoReturn]:
 def bind_placeholder_with_default(node: Node, device: Device) -> Callable[[Any], Any]:
     shape = node.attrs["shape"]
     if node.input_dtype(0) is dtypes.resource:
-        return lambda handle: handle  # a scalar, whatever it stands for
+        return lambda handle: handle  # a handle is a scalar, whatever the shape of its variable
 
     def default(value: Any) -> Any:
         if not compatible(shape, tuple(value.shape)):

@@ -1,4 +1,4 @@
-"""Kernels of contractions."""
+"""Kernels of contractions (einsum, dot products)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def bind_einsum(node: Node, device: Device) -> Function | Call:
         return Call(torch.einsum, (text, *(Input(i) for i in range(len(node.inputs)))))
 
     def contract(*values: torch.Tensor) -> torch.Tensor:
-        # torch broadcasts dimensions of size 1, whatever they are called.
+        # torch broadcasts dimensions of size 1, whatever their labels.
         result = equation.result([tuple(value.shape) for value in values])
         value = torch.einsum(text, *values)
         return _diagonal(value, equation, result) if repeated else value
@@ -92,7 +92,7 @@ def bind_einsum(node: Node, device: Device) -> Function | Call:
 
 
 def _written(equation: Equation) -> str:
-    """Returns the equation with letters for labels, each once in the output, as torch wants it."""
+    """Returns the equation with single-letter labels, each once in the output, as torch requires."""
     letters: dict[str, str] = {}
 
     def written(part: str) -> str:
@@ -109,7 +109,7 @@ def _written(equation: Equation) -> str:
 
 
 def _diagonal(value: torch.Tensor, equation: Equation, shape: Any) -> torch.Tensor:
-    """Puts a value on the diagonal of the dimensions that have the same label."""
+    """Puts a value on the diagonal of the dimensions that share a label."""
     result = value.new_zeros(shape)
     output = equation.output
     dots = result.ndim - len(output.labels)
@@ -119,7 +119,7 @@ def _diagonal(value: torch.Tensor, equation: Equation, shape: Any) -> torch.Tens
         while left.count(label) > 1:
             first = left.index(label)
             second = left.index(label, first + 1)
-            view = view.diagonal(0, first, second)  # the common dimension comes last
+            view = view.diagonal(0, first, second)  # the diagonal dimension comes last
             left = [name for i, name in enumerate(left) if i not in (first, second)] + [label]
     wanted = list(dict.fromkeys(names))
     view.permute([left.index(name) for name in wanted]).copy_(value)

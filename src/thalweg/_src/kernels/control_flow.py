@@ -1,4 +1,4 @@
-"""Kernels of control flow: the engines pass values on themselves; what is bound here is for a look at one node."""
+"""Kernels of control flow, for inspection of single nodes only: the execution engines route the values themselves."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ def _same(value: Any) -> Any:
 
 @kernel("Enter", "Exit", "NextIteration", "LoopCond", "Switch", "Merge", "_Choose", "_Alive", "_While", "_Cluster")
 def bind_by_engine(node: Node, device: Device) -> Callable[..., Any]:
-    """Is never called: deciding which values exist is what the engines do."""
+    """Never called: the engines decide which values are live."""
     return _same
+
+
+@kernel("ControlTrigger")
+def bind_control_trigger(node: Node, device: Device) -> Known:
+    return Known()
 
 
 @kernel("_AsNumber")

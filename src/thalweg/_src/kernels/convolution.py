@@ -1,7 +1,8 @@
 """Kernels of convolutions.
 
-An NHWC tensor seen as NCHW by a permutation is what torch calls channels-last, its fastest layout, and what comes back
-is so too: activations are never copied for their layout.
+An NHWC tensor viewed as NCHW by a permutation has torch's channels-last memory format, its fastest layout, and so has
+the result: activations are never copied for their layout. torch pads symmetrically only: SAME padding with different
+sides is an explicit pad before the convolution.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _FORMATS = {2: torch.channels_last, 3: torch.channels_last_3d}
 
 
 class Layout:
-    """The permutations between a layout of TensorFlow's and torch's NC..., for values, calls and filters."""
+    """The permutations between one of TensorFlow's layouts and torch's NC..., for values, calls and filters."""
 
     def __init__(self, window: Window) -> None:
         rank = window.rank
@@ -57,7 +58,7 @@ class Layout:
 
 
 def _filter(w: Tensor, layout: Layout, depthwise: bool) -> Tensor:
-    """Returns a filter as [out, in, ...]; a depthwise one has one channel in and its pairs in a row."""
+    """Returns a filter as [out, in, ...]; a depthwise one has one input channel and its multipliers in sequence."""
     if depthwise:
         w = w.flatten(-2).unsqueeze(-2)
     return w.permute(layout.filter_to_torch)
@@ -67,15 +68,15 @@ def _is_depthwise(node: Node) -> bool:
     return node.type.startswith("Depthwise")
 
 
-def _settled(pads: Pads) -> tuple[list[int], list[int] | None]:
-    """Returns the padding that torch does itself, and the one to do before it where the two sides differ."""
+def _split_padding(pads: Pads) -> tuple[list[int], list[int] | None]:
+    """Returns torch's own padding if it is symmetric, else none and the explicit pad to apply before."""
     if all(before == after for before, after in pads):
         return [before for before, _ in pads], None
     return [0] * len(pads), [size for pair in reversed(pads) for size in pair]
 
 
-class _Seen:
-    """An input as it came, in the form that shape functions ask for."""
+class _RuntimeInput:
+    """A runtime input in the form that shape functions expect."""
 
     __slots__ = ("dims", "static_value")
 
@@ -84,13 +85,13 @@ class _Seen:
 
 
 def check(node: Node, *shapes: Any, values: dict[int, Any] | None = None) -> None:
-    """Runs the op's shape function on what came, for conditions that torch does not refuse."""
-    sources = [_Seen(shape, None if values is None else values.get(i)) for i, shape in enumerate(shapes)]
+    """Runs the op's shape function on the actual shapes, for conditions that torch does not reject."""
+    sources = [_RuntimeInput(shape, None if values is None else values.get(i)) for i, shape in enumerate(shapes)]
     node.definition.infer(Inference(node.definition, node.attrs, sources, len(node.dtypes)))
 
 
-class _Facts:
-    """What the graph knows of a convolution when it is bound."""
+class _StaticConvolution:
+    """The static properties of a convolution at binding time."""
 
     def __init__(self, node: Node, image: Any, filter: Any) -> None:
         self.window = window_of(node.attrs)
@@ -108,15 +109,15 @@ class _Facts:
         self.sizes = sizes
         self.kernel = filter[:-2]
         self.groups = channels if self.depthwise else channels // filter[-2]
-        self.padding, self.before = _settled(pads)
+        self.padding, self.before = _split_padding(pads)
 
 
 @kernel("Conv2D", "Conv3D", "DepthwiseConv2dNative")
 def bind_convolution(node: Node, device: Device) -> Function | Call:
-    facts = _Facts(node, node.input_shape(0), node.input_shape(1))
-    if facts.known:
-        return facts.layout.leaving(_convolution_call(facts, None))
-    window, layout, depthwise = facts.window, facts.layout, facts.depthwise
+    conv = _StaticConvolution(node, node.input_shape(0), node.input_shape(1))
+    if conv.known:
+        return conv.layout.leaving(_convolution_call(conv, None))
+    window, layout, depthwise = conv.window, conv.layout, conv.depthwise
 
     def convolve(x: Tensor, w: Tensor) -> Tensor:
         check(node, x.shape, w.shape)
@@ -125,24 +126,24 @@ def bind_convolution(node: Node, device: Device) -> Function | Call:
     return convolve
 
 
-def _convolution_call(facts: _Facts, bias: Any) -> Call:
-    x = facts.layout.entering(Input(0))
-    if facts.before is not None:
-        x = Call(torch.constant_pad_nd, (x, facts.before))
-    w = facts.layout.filter(Input(1), facts.depthwise)
-    strides, dilations = list(facts.window.strides), list(facts.window.dilations)
-    nothing = [0] * len(strides)
-    return Call(torch.convolution, (x, w, bias, strides, facts.padding, dilations, False, nothing, facts.groups))
+def _convolution_call(conv: _StaticConvolution, bias: Any) -> Call:
+    x = conv.layout.entering(Input(0))
+    if conv.before is not None:
+        x = Call(torch.constant_pad_nd, (x, conv.before))
+    w = conv.layout.filter(Input(1), conv.depthwise)
+    strides, dilations = list(conv.window.strides), list(conv.window.dilations)
+    zeros = [0] * len(strides)
+    return Call(torch.convolution, (x, w, bias, strides, conv.padding, dilations, False, zeros, conv.groups))
 
 
 def _convolve(x: Tensor, w: Tensor, bias: Tensor | None, window: Window) -> Tensor:
-    """Convolves tensors in torch's order whose sizes were not known before."""
+    """Convolves tensors in torch's layout whose sizes were not statically known."""
     sizes, kernel = tuple(x.shape[2:]), tuple(w.shape[2:])
     if x.numel() == 0:
         return x.new_zeros((x.shape[0], w.shape[0], *window.output(sizes, kernel)))  # type: ignore[arg-type]
     pads = window.pads(sizes, kernel)
     assert pads is not None
-    padding, before = _settled(pads)
+    padding, before = _split_padding(pads)
     if before is not None:
         x = torch.constant_pad_nd(x, before)
     groups = x.shape[1] // w.shape[1]
@@ -153,14 +154,14 @@ def _convolve(x: Tensor, w: Tensor, bias: Tensor | None, window: Window) -> Tens
 @kernel("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
 def bind_backprop_input(node: Node, device: Device) -> Function | Call:
     shape, filter = node.shapes[0], node.input_shape(1)
-    facts = _Facts(node, shape, filter)
+    conv = _StaticConvolution(node, shape, filter)
     grad = node.input_shape(2)
     sure = node.inputs[0][0].type == "Shape" or (shape and grad and shape[0] is not None and shape[0] == grad[0])
-    if facts.known and facts.before is None and grad is not None and sure and node.attrs["T"].is_floating:
-        extra = _output_padding(facts)
+    if conv.known and conv.before is None and grad is not None and sure and node.attrs["T"].is_floating:
+        extra = _output_padding(conv)
         if extra is not None:
-            return facts.layout.leaving(_transposed_call(facts, extra))
-    window, layout, depthwise = facts.window, facts.layout, facts.depthwise
+            return conv.layout.leaving(_transposed_call(conv, extra))
+    window, layout, depthwise = conv.window, conv.layout, conv.depthwise
 
     def to_input(sizes: Tensor, w: Tensor, grad: Tensor) -> Tensor:
         dims = sizes.tolist()
@@ -171,35 +172,35 @@ def bind_backprop_input(node: Node, device: Device) -> Function | Call:
     return to_input
 
 
-def _output_padding(facts: _Facts) -> list[int] | None:
-    """Returns what a transposed convolution adds at the end to reach the size wanted, if torch allows it."""
-    window = facts.window
-    positions = window.output(facts.sizes, facts.kernel)
+def _output_padding(conv: _StaticConvolution) -> list[int] | None:
+    """Returns the output padding of a transposed convolution that reaches the requested size, if torch allows it."""
+    window = conv.window
+    positions = window.output(conv.sizes, conv.kernel)
     extra = [
         size - ((count - 1) * stride - 2 * pad + dilation * (extent - 1) + 1)
         for size, count, stride, pad, dilation, extent in zip(
-            facts.sizes, positions, window.strides, facts.padding, window.dilations, facts.kernel
+            conv.sizes, positions, window.strides, conv.padding, window.dilations, conv.kernel
         )
     ]
     fits = all(0 <= e < max(s, d) for e, s, d in zip(extra, window.strides, window.dilations))
     return extra if fits else None
 
 
-def _transposed_call(facts: _Facts, extra: list[int]) -> Call:
-    """Transposes the convolution: as fast as torch's backward call, and needs no image to take a shape from."""
-    grad, w = facts.layout.entering(Input(2)), facts.layout.filter(Input(1), facts.depthwise)
-    strides, dilations = list(facts.window.strides), list(facts.window.dilations)
-    return Call(torch.convolution, (grad, w, None, strides, facts.padding, dilations, True, extra, facts.groups))
+def _transposed_call(conv: _StaticConvolution, extra: list[int]) -> Call:
+    """Uses the transposed convolution: as fast as torch's backward call, and it needs no input to take a shape from."""
+    grad, w = conv.layout.entering(Input(2)), conv.layout.filter(Input(1), conv.depthwise)
+    strides, dilations = list(conv.window.strides), list(conv.window.dilations)
+    return Call(torch.convolution, (grad, w, None, strides, conv.padding, dilations, True, extra, conv.groups))
 
 
 def _to_input(dims: list[int], w: Tensor, grad: Tensor, window: Window) -> Tensor:
     if grad.numel() == 0 or 0 in dims:
         return grad.new_zeros(dims)
-    if not grad.is_floating_point():  # torch transposes no convolution of integers
+    if not grad.is_floating_point():  # torch has no transposed convolution of integers
         return _to_input(dims, w.double(), grad.double(), window).to(grad.dtype)
     pads = window.pads(tuple(dims[2:]), tuple(w.shape[2:]))
     assert pads is not None
-    padding, before = _settled(pads)
+    padding, before = _split_padding(pads)
     padded = dims if before is None else dims[:2] + [size + sum(pad) for size, pad in zip(dims[2:], pads)]
     image = grad.new_empty(padded).to(memory_format=_FORMATS[window.rank])
     zeros, groups = [0] * window.rank, dims[1] // w.shape[1]
@@ -216,12 +217,12 @@ def _to_input(dims: list[int], w: Tensor, grad: Tensor, window: Window) -> Tenso
 @kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter")
 def bind_backprop_filter(node: Node, device: Device) -> Function | Call:
     filter = node.shapes[0]
-    facts = _Facts(node, node.input_shape(0), filter)
+    conv = _StaticConvolution(node, node.input_shape(0), filter)
     grad = node.input_shape(2)
     sure = node.inputs[1][0].type in ("Shape", "Const")
-    if facts.known and sure and grad is not None and None not in facts.window.spatial(grad):
-        return _filter_call(facts, filter, device.type == "CPU")
-    window, layout, depthwise = facts.window, facts.layout, facts.depthwise
+    if conv.known and sure and grad is not None and None not in conv.window.spatial(grad):
+        return _filter_call(conv, filter, device.type == "CPU")
+    window, layout, depthwise = conv.window, conv.layout, conv.depthwise
 
     def to_filter(x: Tensor, sizes: Tensor, grad: Tensor) -> Tensor:
         check(node, x.shape, sizes.shape, grad.shape, values={1: sizes.numpy()})
@@ -230,25 +231,25 @@ def bind_backprop_filter(node: Node, device: Device) -> Function | Call:
     return to_filter
 
 
-def _filter_call(facts: _Facts, filter: Any, in_order: bool) -> Call:
-    """Returns the gradient's call; in_order: as filters lie in memory on the host, where updates read it so."""
+def _filter_call(conv: _StaticConvolution, filter: Any, in_order: bool) -> Call:
+    """Returns the filter gradient's call; in_order: in the memory layout of host filters, in which updates read it."""
     *kernel, taken, given = filter
-    inner = [taken * given, 1, *kernel] if facts.depthwise else [given, taken, *kernel]
-    x = facts.layout.entering(Input(0))
-    if facts.before is not None:
-        x = Call(torch.constant_pad_nd, (x, facts.before))
-    grad = facts.layout.entering(Input(2))
-    like = Call(torch.Tensor.new_empty, (Input(2), inner))  # only its sizes count
-    strides, dilations = list(facts.window.strides), list(facts.window.dilations)
+    inner = [taken * given, 1, *kernel] if conv.depthwise else [given, taken, *kernel]
+    x = conv.layout.entering(Input(0))
+    if conv.before is not None:
+        x = Call(torch.constant_pad_nd, (x, conv.before))
+    grad = conv.layout.entering(Input(2))
+    like = Call(torch.Tensor.new_empty, (Input(2), inner))  # only its sizes matter
+    strides, dilations = list(conv.window.strides), list(conv.window.dilations)
     zeros = [0] * len(strides)
     result = Call(
         _backward,
-        (grad, x, like, None, strides, facts.padding, dilations, False, zeros, facts.groups, list(_OF_FILTER)),
+        (grad, x, like, None, strides, conv.padding, dilations, False, zeros, conv.groups, list(_OF_FILTER)),
     )
-    ordered = Call(torch.permute, (Call(operator.getitem, (result, 1)), facts.layout.filter_from_torch))
+    ordered = Call(torch.permute, (Call(operator.getitem, (result, 1)), conv.layout.filter_from_torch))
     if in_order:
         ordered = Call(torch.Tensor.contiguous, (ordered,))
-    return Call(torch.reshape, (ordered, list(filter))) if facts.depthwise else ordered
+    return Call(torch.reshape, (ordered, list(filter))) if conv.depthwise else ordered
 
 
 def _to_filter(x: Tensor, sizes: list[int], grad: Tensor, window: Window, layout: Layout, depthwise: bool) -> Tensor:
@@ -257,7 +258,7 @@ def _to_filter(x: Tensor, sizes: list[int], grad: Tensor, window: Window, layout
     *kernel, taken, given = sizes
     pads = window.pads(tuple(x.shape[2:]), tuple(kernel))
     assert pads is not None
-    padding, before = _settled(pads)
+    padding, before = _split_padding(pads)
     if before is not None:
         x = torch.constant_pad_nd(x, before)
     like = x.new_empty([taken * given, 1, *kernel] if depthwise else [given, taken, *kernel])
@@ -277,12 +278,12 @@ if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
 def bind_fused_convolution(node: Node, device: Device) -> Function | Call:
     fused = list(node.attrs["fused_ops"])
     if not fused or fused[0] != "BiasAdd":
-        raise errors.UnimplementedError(None, None, f"_FusedConv2D cannot fuse {fused}: it starts with a BiasAdd")
+        raise errors.UnimplementedError(None, None, f"_FusedConv2D cannot fuse {fused}: the first op must be BiasAdd")
     if len(node.inputs) != 3 or node.input_dtype(2) is not node.attrs["T"]:
-        raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias of the type of the filter")
-    facts = _Facts(node, node.input_shape(0), node.input_shape(1))
-    if not facts.known:
-        window, layout = facts.window, facts.layout
+        raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias of the filter's type")
+    conv = _StaticConvolution(node, node.input_shape(0), node.input_shape(1))
+    if not conv.known:
+        window, layout = conv.window, conv.layout
         ending = _interpreted(activate(Call(torch.positive, (Input(0),)), fused[1:], node))
 
         def convolve(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
@@ -290,12 +291,12 @@ def bind_fused_convolution(node: Node, device: Device) -> Function | Call:
             return layout.leave(ending(_convolve(layout.enter(x), _filter(w, layout, False), bias, window)))
 
         return convolve
-    call = _convolution_call(facts, Input(2))
+    call = _convolution_call(conv, Input(2))
     if node.attrs["T"] is dtypes.float32 and device.type == "CPU" and _pointwise is not None and not device.compiling:
-        # oneDNN could clip at zero on the way, but its relu takes NaN for 0 and would hide it.
+        # oneDNN could fuse the relu, but its relu maps NaN to 0, which would hide it.
         x, w, bias, strides, padding, dilations, _, _, groups = call.args
         call = Call(_pointwise, (x, w, bias, padding, strides, dilations, groups, "none", [], ""))
-    return facts.layout.leaving(activate(call, fused[1:], node))
+    return conv.layout.leaving(activate(call, fused[1:], node))
 
 
 def _interpreted(call: Call) -> Function:

@@ -1,4 +1,4 @@
-"""Kernel of records of CSV."""
+"""Kernel of CSV record parsing."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Array = np.ndarray[Any, Any]
 
 
 class _Reader:
-    """Cuts records into fields: RFC 4180, a record a string."""
+    """Splits records into fields as in RFC 4180, one record per string."""
 
     def __init__(self, delimiter: bytes, quotes: bool, columns: tuple[int, ...]) -> None:
         self._delimiter = delimiter
         self._quotes = quotes
         self._columns = columns
         self._forbidden = re.compile(b'["\r\n]' if quotes else b"[\r\n]")
-        # A quoted field ends with a quote before a delimiter or the end; a quote within is doubled.
+        # A quoted field ends with a quote before a delimiter or the end; a quote inside is doubled.
         self._quoted = re.compile(b'"((?:[^"]|"")*)"(?:' + re.escape(delimiter) + b"|$)".replace(b"$", rb"\Z"))
 
     def fields(self, record: bytes) -> list[bytes]:
@@ -46,7 +46,7 @@ class _Reader:
         last = self._columns[-1] + 1 if self._columns else -1
         while len(fields) != last:
             while record[position : position + 1] in (b"\n", b"\r"):
-                position += 1  # before a field, line ends mean nothing
+                position += 1  # line breaks before a field are ignored
             if position >= len(record):
                 if record.endswith(self._delimiter):
                     fields.append(b"")
@@ -55,7 +55,7 @@ class _Reader:
                 match = self._quoted.match(record, position)
                 if match is None:
                     raise invalid(
-                        "a quoted field does not close: expected a quote before the delimiter or the end, "
+                        "a quoted field is not closed: expected a quote before the delimiter or the end, "
                         "and each quote inside doubled"
                     )
                 fields.append(match[1].replace(b'""', b'"'))
@@ -65,7 +65,7 @@ class _Reader:
             end = len(record) if end < 0 else end
             field = record[position:end]
             if self._forbidden.search(field):
-                raise invalid("a field without quotes holds a quote or a line break; hint: put it between quotes")
+                raise invalid("an unquoted field contains a quote or a line break; hint: quote the field")
             fields.append(field)
             position = end + 1
         return fields
@@ -95,7 +95,7 @@ def bind_decode_csv(node: Node, device: Device) -> Call:
 def _default(field: int, default: Any) -> list[Any]:
     values = default.ravel().tolist()
     if default.ndim > 1 or len(values) > 1:
-        raise invalid(f"expected one default for field {field} at most, received {len(values)}")
+        raise invalid(f"expected at most one default for field {field}, received {len(values)}")
     return values  # type: ignore[no-any-return]
 
 

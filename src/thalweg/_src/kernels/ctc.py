@@ -1,4 +1,4 @@
-"""Kernels of connectionist temporal classification: labels are prepared on the host, sums made on the device."""
+"""Kernels of the CTC loss: labels are prepared on the host, sums are computed on the device."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from thalweg._src.kernels.sparse import require_inside, require_order
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
-_IMPOSSIBLE = 707.0  # what TensorFlow's loss of rows makes of a probability of 0, so that training goes on
+_IMPOSSIBLE = 707.0  # what TensorFlow's loss substitutes for a probability of 0, so that training continues
 
 
 class Labels(NamedTuple):
-    """Labels as rows, all on the host, with the lengths of the rows."""
+    """Labels as rows on the host, with the lengths of the rows."""
 
     rows: torch.Tensor
     lengths: torch.Tensor
@@ -31,17 +31,19 @@ def require_inputs(inputs: torch.Tensor, lengths: torch.Tensor, name: str) -> No
     require(fits, f"{name} has shape {list(lengths.shape)}", expected=f"[{inputs.shape[1]}], one for each example")
 
 
-def require_moments(lengths: torch.Tensor, time: int, kind: Any = InvalidArgumentError) -> None:
-    """Requires lengths that the inputs have."""
+def require_time_steps(lengths: torch.Tensor, time: int, kind: Any = InvalidArgumentError) -> None:
+    """Checks that the sequence lengths are within the inputs."""
     if int(lengths.max()) > time:
         example = int(lengths.argmax())
-        raise kind(None, None, f"sequence_length({example}) is {int(lengths[example])}, but there are {time} moments")
+        raise kind(
+            None, None, f"sequence_length({example}) is {int(lengths[example])}, but there are {time} time steps"
+        )
 
 
 def forward_backward(
     inputs: torch.Tensor, labels: Labels, lengths: list[int], blank: int, merge: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns losses and their gradients by the inputs: probabilities now, less those given the labels."""
+    """Returns losses and their gradients: class probabilities minus their posteriors given the labels."""
     scores = torch.log_softmax(inputs, 2)
     if merge:
         rows, sizes = labels.rows.to(inputs.device), labels.lengths.tolist()
@@ -61,9 +63,9 @@ def forward_backward(
 def _once_each(
     scores: torch.Tensor, labels: Labels, lengths: list[int], blank: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns losses, and the probabilities of classes given the labels, where a label takes one moment exactly.
+    """Returns losses, and posteriors of classes given the labels, where each label takes exactly one time step.
 
-    A state is the number of labels so far: each moment is a blank or the next label.
+    A state is the number of labels emitted so far: each time step emits a blank or the next label.
     """
     time, batch, _ = scores.shape
     rows, sizes = labels.rows.to(scores.device), labels.lengths.to(scores.device)
@@ -92,7 +94,7 @@ def _once_each(
 def _from_sparse(
     indices: torch.Tensor, values: torch.Tensor, batch: int, classes: int, last: bool, collapse: bool
 ) -> tuple[Labels, torch.Tensor]:
-    """Returns checked labels as rows, and how many were given for each example."""
+    """Returns validated labels as rows, and the number given for each example."""
     shape = [batch, 1 + int(indices[:, 1].max()) if len(indices) else 0]
     require_inside(indices, shape)
     require_order(indices, indices[:, 0] * max(shape[1], 1) + indices[:, 1])
@@ -104,7 +106,7 @@ def _from_sparse(
     if collapse:
         kept[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
     values, owners = values[kept].long(), owners[kept]
-    # A label that is no class ends a row if the blank is the last class.
+    # A label that is not a class ends a row if the blank is the last class.
     null = values >= classes - 1 if last else torch.zeros_like(values, dtype=torch.bool)
     late = null[:-1] & ~null[1:] & (owners[1:] == owners[:-1])
     if bool(late.any()):
@@ -134,9 +136,11 @@ def bind_loss(node: Node, device: Device) -> Callable[..., Any]:
         require_inputs(inputs, lengths, "sequence_length")
         time, batch, classes = inputs.shape
         fits = indices.ndim == 2 and indices.shape[1] == 2 and values.shape == indices.shape[:1]
-        require(fits, f"labels_indices has shape {list(indices.shape)}", expected="a row of two for each value")
-        require_moments(lengths, time)
-        require(int(lengths.min()) >= 0, "a sequence_length is negative", expected="0 at least")
+        require(
+            fits, f"labels_indices has shape {list(indices.shape)}", expected="one [example, position] row per value"
+        )
+        require_time_steps(lengths, time)
+        require(int(lengths.min()) >= 0, "a sequence_length is negative", expected="at least 0")
         labels, given = _from_sparse(indices, values, batch, classes, last, collapse)
         too_long = given > lengths
         if not ignore and bool(too_long.any()):
@@ -145,7 +149,7 @@ def bind_loss(node: Node, device: Device) -> Callable[..., Any]:
                 None,
                 None,
                 f"example {example} has more labels than time steps: {int(given[example])} labels, "
-                f"{int(lengths[example])} steps; hint: ignore_longer_outputs_than_inputs leaves it out",
+                f"{int(lengths[example])} steps; hint: ignore_longer_outputs_than_inputs skips it",
             )
         losses, gradient = forward_backward(inputs, labels, lengths.tolist(), classes - 1 if last else 0, merge)
         if ignore:
@@ -164,7 +168,7 @@ def bind_dense_loss(node: Node, device: Device) -> Callable[..., Any]:
         require_inputs(inputs, lengths, "logit_length")
         time, batch, classes = inputs.shape
         fits = rows.ndim == 2 and rows.shape[:1] == sizes.shape == (batch,)
-        require(fits, f"labels has shape {list(rows.shape)}", expected="a row and a length for each example")
+        require(fits, f"labels has shape {list(rows.shape)}", expected="one row and one length per example")
         require(
             -classes <= blank_index < classes, f"blank_index is {blank_index}", expected=f"one of {classes} classes"
         )
@@ -172,7 +176,7 @@ def bind_dense_loss(node: Node, device: Device) -> Callable[..., Any]:
         require(bounds, f"label_length has {sizes.tolist()[:8]}", expected=f"lengths in [0, {rows.shape[1]}]")
         rows = torch.where(torch.arange(rows.shape[1]) < sizes[:, None], rows, 0)
         outside = (rows < 0) | (rows >= classes)
-        require(not bool(outside.any()), "a label is no class", expected=f"labels in [0, {classes})")
+        require(not bool(outside.any()), "a label is not a class", expected=f"labels in [0, {classes})")
         moments = lengths.clamp(0, time).tolist()
         losses, gradient = forward_backward(inputs, Labels(rows, sizes), moments, blank_index % classes, True)
         impossible = torch.isinf(losses)

@@ -1,4 +1,4 @@
-"""Kernels of the decoders of connectionist temporal classification, for all examples at once."""
+"""Kernels of CTC decoders (greedy and beam search), batched over all examples."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import torch
 
 from thalweg._src.errors import FailedPreconditionError, InvalidArgumentError
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.ctc import require_inputs, require_moments
+from thalweg._src.kernels.ctc import require_inputs, require_time_steps
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
-_NOTHING = -1  # in place of a label: a blank, or more of the label before
-_FACTOR = 6364136223846793005  # odd, so that numbers of prefixes stay apart
+_NOTHING = -1  # instead of a label: a blank, or a repetition of the previous label
+_FACTOR = 6364136223846793005  # odd, so that the hashes of different prefixes stay distinct
 
 
 def _as_sparse(labels: torch.Tensor, kept: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Returns indices, values and shape of the labels kept in each row, without gaps."""
+    """Returns indices, values and shape of a sparse tensor of the labels kept in each row, without gaps."""
     rows, columns = torch.nonzero(kept, as_tuple=True)
-    places = kept.cumsum(1)
-    width = int(places[:, -1].max()) if kept.numel() else 0
-    indices = torch.stack([rows, places[rows, columns] - 1], 1)
+    positions = kept.cumsum(1)
+    width = int(positions[:, -1].max()) if kept.numel() else 0
+    indices = torch.stack([rows, positions[rows, columns] - 1], 1)
     return indices, labels[rows, columns], torch.tensor([len(kept), width], dtype=torch.int64)
 
 
@@ -34,7 +34,7 @@ def bind_greedy(node: Node, device: Device) -> Callable[..., Any]:
     def decode(inputs: torch.Tensor, lengths: torch.Tensor) -> Any:
         require_inputs(inputs, lengths, "sequence_length")
         time, _, classes = inputs.shape
-        require_moments(lengths, time, FailedPreconditionError)
+        require_time_steps(lengths, time, FailedPreconditionError)
         inside = -classes <= blank_index < classes
         require(inside, f"blank_index is {blank_index}", expected=f"a class in [{-classes}, {classes})")
         best, labels = inputs.max(2)
@@ -49,9 +49,9 @@ def bind_greedy(node: Node, device: Device) -> Callable[..., Any]:
 
 
 class Beam:
-    """The prefixes in view of each example: log probabilities that they end with a blank, or with their last label.
+    """The beam of each example: log probabilities of its prefixes that end with a blank, or with their last label.
 
-    Prefixes are told apart by numbers that follow from their labels, since one that was lost may come back.
+    Prefixes are identified by hashes of their labels, since one that was dropped may reappear.
     """
 
     def __init__(self, batch: int, like: torch.Tensor) -> None:
@@ -63,13 +63,13 @@ class Beam:
         self.parent = torch.zeros_like(self.last)
 
     def step(self, scores: torch.Tensor, active: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Takes one moment's log probabilities, the blank's last; returns where each prefix came from, and its label.
+        """Advances one time step, given log probabilities with the blank last; returns each prefix's origin and label.
 
-        Examples that are not active any more stay as they are.
+        Examples that are no longer active stay unchanged.
         """
         batch, size = self.total.shape
         classes = scores.shape[1] - 1
-        # A prefix may be reached by itself, or by one more label than its parent, where that is in view.
+        # A prefix may be reached from itself, or by extending its parent by one label, if the parent is in the beam.
         is_child = (self.parent[:, :, None] == self.number[:, None, :]) & (self.total > -torch.inf)[:, None, :]
         has_parent, parent = is_child.any(2), is_child.int().argmax(2)
         repeated = self.last == self.last.gather(1, parent)
@@ -79,7 +79,7 @@ class Beam:
         label = torch.where(self.last < 0, -torch.inf, torch.logaddexp(self.label, grown) + score)
         blank = self.total + scores[:, classes:]
         total = torch.logaddexp(blank, label)
-        # And every prefix may grow by a label, unless the longer one is in view already.
+        # Every prefix may also grow by a label, unless the longer prefix is in the beam already.
         same = torch.arange(classes, device=scores.device) == self.last[:, :, None]
         children = torch.where(same, self.blank[:, :, None], self.total[:, :, None]) + scores[:, None, :classes]
         known = torch.zeros((batch, size, classes + 1), dtype=torch.bool, device=scores.device).reshape(batch, -1)
@@ -96,7 +96,7 @@ class Beam:
     def _follow(
         self, label: torch.Tensor, blank: torch.Tensor, candidates: torch.Tensor, chosen: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keeps the chosen candidates: prefixes that stay, then those that are one label longer."""
+        """Keeps the selected candidates: prefixes that stay, then those extended by one label."""
         size = label.shape[1]
         classes = max(candidates.shape[1] // size - 1, 1)
         stays = chosen < size
@@ -106,7 +106,7 @@ class Beam:
         self.blank = torch.where(stays, blank.gather(1, source), -torch.inf)
         self.label = torch.where(stays, label.gather(1, source), self.total)
         number, parent = self.number.gather(1, source), self.parent.gather(1, source)
-        is_prefix = self.total != -torch.inf  # else a place without one
+        is_prefix = self.total != -torch.inf  # otherwise an empty slot
         self.last = torch.where(is_prefix, torch.where(stays, self.last.gather(1, source), added), _NOTHING)
         self.parent = torch.where(is_prefix, torch.where(stays, parent, number), 0)
         self.number = torch.where(is_prefix, torch.where(stays, number, number * _FACTOR + added + 1), 0)
@@ -121,10 +121,10 @@ def _best(
     last: torch.Tensor,
     width: int,
 ) -> torch.Tensor:
-    """Returns the best candidates as TensorFlow finds them, one prefix after another.
+    """Returns the best candidates as TensorFlow finds them, processing one prefix after another.
 
-    There a prefix that is pushed out of the beam before its parent's turn is forgotten when its parent comes to it,
-    and has no children. Whether that happens to one depends on those before it alone, so repetition finds them all.
+    There a prefix that is evicted from the beam before its parent is processed is dropped by the parent, and has no
+    children. Whether that happens depends only on the prefixes before it, so a fixed-point iteration finds them all.
     """
     size, classes = children.shape[1:]
     count = min(width, size * (1 + classes))
@@ -156,7 +156,7 @@ def bind_beam_search(node: Node, device: Device) -> Callable[..., Any]:
 
     def decode(inputs: torch.Tensor, lengths: torch.Tensor) -> Any:
         require_inputs(inputs, lengths, "sequence_length")
-        require_moments(lengths, inputs.shape[0], FailedPreconditionError)
+        require_time_steps(lengths, inputs.shape[0], FailedPreconditionError)
         require(paths <= width, f"top_paths is {paths}", expected=f"at most the beam width {width}")
         steps = max(int(lengths.max()), 0)
         moments = lengths.to(inputs.device)[:, None]
@@ -175,7 +175,7 @@ def bind_beam_search(node: Node, device: Device) -> Callable[..., Any]:
 def _sequences(
     history: list[tuple[torch.Tensor, torch.Tensor]], batch: int, paths: int, merge: bool, device: torch.device
 ) -> list[torch.Tensor]:
-    """Returns the labels of the best prefixes, a row for each example, by the way back from the last moment."""
+    """Returns the labels of the best prefixes, one row per example, by backtracking from the last time step."""
     slots = torch.arange(paths, device=device).expand(batch, paths)
     following = torch.full_like(slots, _NOTHING)
     found = []

@@ -1,4 +1,4 @@
-"""Kernels of input pipelines: datasets are made of their inputs, iterators hand out elements while steps wait."""
+"""Kernels of input pipelines: datasets are built from their inputs, iterators return elements to waiting steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _definition(node: Node) -> Definition:
     token = node.attrs["token"]
     found = definition_of(token)
     if found is None:
-        raise invalid(f"the dataset {token!r} is not known: it lives in the process and graph that made it")
+        raise invalid(f"the dataset {token!r} is unknown: it exists only in the process and graph that created it")
     return found
 
 
@@ -64,7 +64,7 @@ def bind_one_shot_iterator(node: Node, device: Device) -> Known:
 
 def _require_iterator(handle: Any) -> IteratorResource:
     if not isinstance(handle, IteratorResource):
-        raise invalid(f"the handle is no iterator's: {handle!r}")
+        raise invalid(f"the handle is not an iterator: {handle!r}")
     return handle
 
 
@@ -73,7 +73,7 @@ def bind_make_iterator(node: Node, device: Device) -> Function:
     def make(dataset: Any, handle: Any) -> None:
         iterator = _require_iterator(handle)
         if not hasattr(dataset, "iterate"):
-            raise invalid(f"the variant is no dataset: {dataset!r}")
+            raise invalid(f"the variant is not a dataset: {dataset!r}")
         iterator.make(dataset)
 
     return make
@@ -95,7 +95,7 @@ def bind_from_string_handle(node: Node, device: Device) -> Function:
         require(handle.ndim == 0, f"string_handle has shape {show(handle.shape)}", expected="a scalar")
         text = handle.item()
         if not text.startswith(b"iterator/"):
-            raise invalid(f"{text!r} is no handle of an iterator")
+            raise invalid(f"{text!r} is not the handle of an iterator")
         iterator = IteratorResource.kept.get(text.decode("utf-8", "surrogateescape"))
         if iterator is None:
             raise errors.NotFoundError(None, None, f"no iterator has the handle {text!r}: its session may be closed")
@@ -109,12 +109,12 @@ def bind_from_string_handle(node: Node, device: Device) -> Function:
 def _require_outputs(iterator: IteratorResource, types: Any, shapes: Any) -> None:
     if iterator.types != tuple(types):
         own, asked = (", ".join(dtype.name for dtype in side) for side in (iterator.types, types))
-        raise invalid(f"the iterator {iterator.name!r} has elements of ({own}), it is used with ({asked})")
+        raise invalid(f"the iterator {iterator.name!r} has elements of ({own}), but is used with ({asked})")
     for index, (own_shape, shape) in enumerate(zip(iterator.shapes, shapes)):
         if not compatible(own_shape, shape):
             raise invalid(
                 f"component {index} of the iterator {iterator.name!r} has shape {show(own_shape)}, "
-                f"it is used with {show(shape)}"
+                f"but is used with {show(shape)}"
             )
 
 
@@ -160,10 +160,10 @@ def bind_single_element(node: Node, device: Device) -> Function:
 
     def take(step: Step, finish: Function, dataset: Any) -> None:
         if not hasattr(dataset, "iterate"):
-            raise invalid(f"the variant is no dataset: {dataset!r}")
+            raise invalid(f"the variant is not a dataset: {dataset!r}")
         if tuple(dataset.types) != types:
             own, asked = (", ".join(dtype.name for dtype in side) for side in (dataset.types, types))
-            raise invalid(f"the dataset has elements of ({own}), one of ({asked}) is asked for")
+            raise invalid(f"the dataset has elements of ({own}), but ({asked}) is requested")
         single_element(dataset, step, finish, fail)
 
     return take
@@ -173,7 +173,7 @@ def bind_single_element(node: Node, device: Device) -> Function:
 def bind_cardinality(node: Node, device: Device) -> Function:
     def count(dataset: Any) -> Any:
         if not hasattr(dataset, "cardinality"):
-            raise invalid(f"the variant is no dataset: {dataset!r}")
+            raise invalid(f"the variant is not a dataset: {dataset!r}")
         return number(dataset.cardinality())
 
     return count

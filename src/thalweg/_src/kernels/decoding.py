@@ -1,4 +1,4 @@
-"""Kernels of decoding and encoding: text, raw bytes, base64, compression."""
+"""Kernels of decoding and encoding: numbers as text, raw bytes, base64, compression."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FILLS = ("", " ", "+", "-", "0", "#")
 
 
 def parse_number(text: bytes, dtype: DType) -> Any:
-    """Returns the number that a text writes out; None if it is none of the type."""
+    """Parses a number; returns None if the text is not one of the type."""
     if dtype in _LIMITS:
         low, high = _LIMITS[dtype]
         if _INTEGER.fullmatch(text) is None or len(text) > 1000 or (low == 0 and b"-" in text):
@@ -59,7 +59,7 @@ def parse_number(text: bytes, dtype: DType) -> Any:
 
 
 def number_tensor(numbers: list[Any], dtype: DType, shape: Any) -> torch.Tensor:
-    """Returns numbers as a tensor; what is too large for a float32 becomes infinite."""
+    """Returns numbers as a tensor; values too large for a float32 become infinite."""
     with np.errstate(over="ignore"):
         array = np.array(numbers, np.float64 if dtype.is_floating else dtype.as_numpy_dtype)
         return torch.from_numpy(array.astype(dtype.as_numpy_dtype).reshape(shape))
@@ -73,7 +73,7 @@ def bind_to_number(node: Node, device: Device) -> Function:
         flat = strings.ravel().tolist()
         numbers = [parse_number(s, dtype) for s in flat]
         if None in numbers:
-            raise invalid(f"{_shown(flat[numbers.index(None)])} is no number of type {dtype.name}")
+            raise invalid(f"{_shown(flat[numbers.index(None)])} is not a number of type {dtype.name}")
         return number_tensor(numbers, dtype, strings.shape)
 
     return to_number
@@ -90,7 +90,7 @@ def bind_as_string(node: Node, device: Device) -> Function:
     if dtype.is_bool:
         return lambda value: string_array([b"true" if v else b"false" for v in value.ravel().tolist()], value.shape)
     kind = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
-    # A C format; `%u` knows no signs.
+    # A C format; `%u` does not accept signs.
     fill = "" if dtype.is_integer and dtype.is_unsigned and attrs["fill"] in ("+", " ") else attrs["fill"]
     width = str(attrs["width"]) if attrs["width"] > -1 else ""
     precision = f".{attrs['precision']}" if attrs["precision"] > -1 else ""
@@ -100,7 +100,7 @@ def bind_as_string(node: Node, device: Device) -> Function:
     if dtype.is_integer:
         return _writer(f"%{fill}{width}d".encode())
     number = f"%{fill}{width}{precision}{kind}"
-    # C pads what is no number with spaces, whatever the fill.
+    # C pads NaN and infinity with spaces, whatever the fill.
     special = f"%{fill.replace('0', '')}{width}s"
     if dtype.is_complex:
         return _complex_writer(number, special)
@@ -117,14 +117,14 @@ def bind_as_string(node: Node, device: Device) -> Function:
 
 def _check_format(dtype: DType, attrs: dict[str, Any]) -> None:
     if attrs["fill"] not in _FILLS:
-        raise invalid(f"fill is {attrs['fill']!r}, expected one character of ' +-0#' or nothing")
+        raise invalid(f"fill is {attrs['fill']!r}, expected one of the characters ' +-0#' or an empty string")
     if attrs["scientific"] and attrs["shortest"]:
-        raise invalid("scientific and shortest exclude each other")
+        raise invalid("scientific and shortest are mutually exclusive")
     numeric = dtype.is_floating or dtype.is_complex
     if (attrs["scientific"] or attrs["shortest"]) and not numeric and dtype is not dtypes.string:
-        raise invalid(f"scientific and shortest are for floating and complex numbers, received {dtype.name}")
+        raise invalid(f"scientific and shortest require floating or complex numbers, received {dtype.name}")
     if attrs["precision"] > -1 and not numeric and dtype is not dtypes.string:
-        raise invalid(f"precision is for floating and complex numbers, received {dtype.name}")
+        raise invalid(f"precision requires floating or complex numbers, received {dtype.name}")
 
 
 def _writer(form: bytes) -> Function:
@@ -178,7 +178,7 @@ def _decode_base64(string: bytes) -> bytes:
 
 
 def _element(dtype: DType, little_endian: bool) -> np.dtype[Any]:
-    """Returns the NumPy type of one number in raw bytes; of complex ones and bfloat16, of their parts and bits."""
+    """Returns the NumPy type of a number in raw bytes; for complex types of the parts, for bfloat16 of the bits."""
     if dtype.is_complex:
         plain = np.dtype(f"f{dtype.size // 2}")
     elif dtype is dtypes.bfloat16:
@@ -211,7 +211,7 @@ def bind_decode_raw(node: Node, device: Device) -> Function:
                 f"the strings differ in length: element {index} has {len(string)} bytes, the first has {size}"
             )
         if size % dtype.size:
-            raise invalid(f"{size} bytes are no whole number of elements: {dtype.name} takes {dtype.size}")
+            raise invalid(f"{size} bytes are not a multiple of the element size: {dtype.name} takes {dtype.size}")
         return _read(flat, dtype, element, (*strings.shape, size // dtype.size))
 
     return decode
@@ -225,7 +225,7 @@ def bind_decode_padded_raw(node: Node, device: Device) -> Function:
     def decode(strings: Array, fixed_length: torch.Tensor) -> torch.Tensor:
         size = int(fixed_length)
         if size <= 0 or size % dtype.size:
-            raise errors.ShapeError(f"fixed_length is {size}", expected=f"a multiple of {dtype.size} above 0")
+            raise errors.ShapeError(f"fixed_length is {size}", expected=f"a positive multiple of {dtype.size}")
         parts = [s[:size].ljust(size, b"\0") for s in strings.ravel().tolist()]
         return _read(parts, dtype, element, (*strings.shape, size // dtype.size))
 
@@ -244,7 +244,7 @@ def bind_decode_compressed(node: Node, device: Device) -> Function:
 
 
 def _decompress(data: bytes, window: int) -> bytes:
-    """Decompresses, of GZIP all the streams that follow each other; of one that was cut off, what there is."""
+    """Decompresses all concatenated streams of GZIP; of a truncated stream, the available data."""
     parts = []
     while data:
         stream = zlib.decompressobj(window)

@@ -1,4 +1,4 @@
-"""Kernels of decompositions."""
+"""Kernels of matrix decompositions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NARROW = (torch.float16, torch.bfloat16)
 
 
 def widened(function: Function, dtype: DType) -> Function:
-    """Computes in float32 what torch does not compute in shorter types."""
+    """Computes in float32 what torch does not support for shorter types."""
     narrow = TORCH[dtype]
     if narrow not in _NARROW:
         return function
@@ -36,16 +36,16 @@ def widened(function: Function, dtype: DType) -> Function:
 
 
 def require_success(info: torch.Tensor, text: str, matrices: torch.Tensor | None = None) -> None:
-    """Raises an error if the routine reports one for some matrix; where they are given, for one of finite numbers."""
+    """Raises if the routine reports an error for some matrix; if matrices are given, for one of finite numbers."""
     if info.any() and (matrices is None or matrices[info != 0].isfinite().all(-1).all(-1).any()):
         raise errors.InvalidArgumentError(None, None, text)
 
 
 def require_square(x: torch.Tensor) -> None:
-    """Requires square matrices of functions that torch has for others as well, or has not."""
+    """Checks that matrices are square, where torch supports others as well."""
     require(
         x.ndim >= 2 and x.shape[-2] == x.shape[-1],
-        f"{show(tuple(x.shape))} is no shape of square matrices",
+        f"{show(tuple(x.shape))} is not a shape of square matrices",
         expected="square matrices",
     )
 
@@ -97,7 +97,7 @@ def bind_svd(node: Node, device: Device) -> Function:
 
 
 def _or_nan(function: Function, x: torch.Tensor) -> Any:
-    """Decomposes matrices; without an answer for infinite numbers the results are no numbers."""
+    """Decomposes matrices; where infinite values have no result, returns NaN."""
     try:
         return function(x)
     except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
@@ -139,9 +139,9 @@ def bind_eig(node: Node, device: Device) -> Function:
 
 
 def _require_finite(x: torch.Tensor, what: str) -> None:
-    """Refuses infinite numbers, with which some libraries never come to an end."""
+    """Rejects infinite values, with which some libraries never terminate."""
     if not x.isfinite().all():
-        raise errors.InvalidArgumentError(None, None, f"{what} failed: the input holds infinities or NaN")
+        raise errors.InvalidArgumentError(None, None, f"{what} failed: the input contains infinities or NaN")
 
 
 @kernel("Lu")

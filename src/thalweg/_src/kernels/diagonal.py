@@ -1,4 +1,4 @@
-"""Kernels of diagonals and bands."""
+"""Kernels of diagonals and band matrices."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ def bind_matrix_diag_part(node: Node, device: Device) -> Call:
 def bind_matrix_set_diag(node: Node, device: Device) -> Function:
     def replace(value: torch.Tensor, diagonal: torch.Tensor) -> torch.Tensor:
         result = value.clone()
-        place = result.diagonal(0, -2, -1)
+        target = result.diagonal(0, -2, -1)
         require(
-            place.shape == diagonal.shape, f"diagonal has shape {show(tuple(diagonal.shape))}", show(tuple(place.shape))
+            target.shape == diagonal.shape,
+            f"diagonal has shape {show(tuple(diagonal.shape))}",
+            show(tuple(target.shape)),
         )
-        place.copy_(diagonal)
+        target.copy_(diagonal)
         return result
 
     return replace
@@ -61,7 +63,7 @@ def bind_diag_part(node: Node, device: Device) -> Function:
 def bind_matrix_band_part(node: Node, device: Device) -> Function:
     def band(value: torch.Tensor, num_lower: torch.Tensor, num_upper: torch.Tensor) -> torch.Tensor:
         lower, upper = int(num_lower), int(num_upper)
-        require(value.ndim >= 2, f"input has rank {value.ndim}", expected="rank 2 at least")
+        require(value.ndim >= 2, f"input has rank {value.ndim}", expected="rank at least 2")
         rows, columns = value.shape[-2:]
         require(lower <= rows and upper <= columns, f"the band {lower}, {upper} is wider than the matrix")
         result = signed(value)
@@ -78,7 +80,7 @@ def bind_matrix_band_part(node: Node, device: Device) -> Function:
 
 
 class _Band:
-    """The diagonals from `lower` to `upper` in rows of one length, highest first, shorter ones to one side."""
+    """The diagonals from `lower` to `upper` as rows of equal length, highest first, shorter ones aligned to a side."""
 
     def __init__(self, lower: int, upper: int, longest: int, align: str) -> None:
         self.lower, self.upper, self.longest = lower, upper, longest
@@ -92,7 +94,7 @@ class _Band:
         return self.upper - self.lower + 1
 
     def pairs(self, matrix: torch.Tensor, rows: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yields each diagonal of a matrix with the part of its row that stands for it."""
+        """Yields each diagonal of a matrix with the part of its row that represents it."""
         rows = rows.unsqueeze(-2) if self.lower == self.upper else rows
         for index, k in enumerate(range(self.upper, self.lower - 1, -1)):
             diagonal = matrix.diagonal(k, -2, -1)
@@ -102,7 +104,7 @@ class _Band:
 
 
 def _band_of(matrix: torch.Tensor, k: torch.Tensor, align: str) -> _Band:
-    require(matrix.ndim >= 2, f"input has rank {matrix.ndim}", expected="rank 2 at least")
+    require(matrix.ndim >= 2, f"input has rank {matrix.ndim}", expected="rank at least 2")
     lower, upper = band_limits(k)
     return _Band(lower, upper, longest_diagonal(matrix.shape[-2], matrix.shape[-1], lower, upper), align)
 
@@ -113,15 +115,15 @@ def bind_matrix_diag_band(node: Node, device: Device) -> Function:
 
     def build(rows: torch.Tensor, k: Any, num_rows: Any, num_cols: Any, padding: torch.Tensor) -> torch.Tensor:
         lower, upper = band_limits(k)
-        require(rows.ndim > (lower != upper), f"diagonal has rank {rows.ndim}", expected="a row for each diagonal")
+        require(rows.ndim > (lower != upper), f"diagonal has rank {rows.ndim}", expected="one row per diagonal")
         require(not padding.ndim, f"padding_value has rank {padding.ndim}", expected="a scalar")
         band = _Band(lower, upper, rows.shape[-1], align)
-        require(lower == upper or rows.shape[-2] == band.count, "diagonal has not a row for each of k")
+        require(lower == upper or rows.shape[-2] == band.count, "the rows of diagonal do not match k")
         size = matrix_sizes(int(num_rows), int(num_cols), lower, upper, band.longest)
         batch = rows.shape[:-1] if lower == upper else rows.shape[:-2]
         result = padding.expand((*batch, *size)).clone(memory_format=torch.contiguous_format)
-        for place, values in band.pairs(result, rows):
-            place.copy_(values)
+        for target, values in band.pairs(result, rows):
+            target.copy_(values)
         return result
 
     return build
@@ -135,8 +137,8 @@ def bind_matrix_diag_part_band(node: Node, device: Device) -> Function:
         band = _band_of(matrix, k, align)
         require(not padding.ndim, f"padding_value has rank {padding.ndim}", expected="a scalar")
         result = padding.expand(band.shape(matrix.shape[:-2])).clone(memory_format=torch.contiguous_format)
-        for values, place in band.pairs(matrix, result):
-            place.copy_(values)
+        for values, target in band.pairs(matrix, result):
+            target.copy_(values)
         return result
 
     return part
@@ -151,8 +153,8 @@ def bind_matrix_set_diag_band(node: Node, device: Device) -> Function:
         wanted = band.shape(matrix.shape[:-2])
         require(rows.shape == wanted, f"diagonal has shape {show(tuple(rows.shape))}", expected=show(wanted))
         result = matrix.clone()
-        for place, values in band.pairs(result, rows):
-            place.copy_(values)
+        for target, values in band.pairs(result, rows):
+            target.copy_(values)
         return result
 
     return replace

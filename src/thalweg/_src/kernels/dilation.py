@@ -1,4 +1,4 @@
-"""Kernels of morphology: one pass over the image for each cell of the filter."""
+"""Kernels of morphological dilation: one pass over the image per filter element."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = tuple[slice, slice]
 
 
 def _reach(position: int, size: int, stride: int, count: int) -> tuple[slice, slice] | None:
-    """Returns which outputs a cell of the filter reaches inside the image, and what it sees for them."""
+    """Returns the outputs that a filter element reaches inside the image, and the pixels it reads for them."""
     first = max(-(position // stride), 0)
     last = min((size - 1 - position) // stride, count - 1)
     if first > last:
@@ -30,7 +30,7 @@ def _reach(position: int, size: int, stride: int, count: int) -> tuple[slice, sl
 
 
 def _cells(window: Window, image: Tensor, filter: Tensor) -> Iterator[tuple[int, int, Place, Place]]:
-    """Yields each cell of the filter with the outputs it takes part in and the pixels it meets there."""
+    """Yields each filter element with the outputs it contributes to and the pixels it reads for them."""
     sizes, extents = tuple(image.shape[1:3]), tuple(filter.shape[:2])
     counts, pads = window.output(sizes, extents), window.pads(sizes, extents)
     assert pads is not None
@@ -43,12 +43,12 @@ def _cells(window: Window, image: Tensor, filter: Tensor) -> Iterator[tuple[int,
 
 
 def _computable(x: Tensor) -> Tensor:
-    """Returns unsigned numbers that torch cannot add in a type that it can."""
+    """Converts unsigned integers that torch cannot add to a type that it can."""
     return x.to(torch.int64) if x.dtype in (torch.uint16, torch.uint32, torch.uint64) else x
 
 
 def _largest(window: Window, image: Tensor, filter: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the largest sums, and the number of the filter's cell that each came from, -1 for none."""
+    """Returns the largest sums, and the index of the filter element that each came from, -1 for none."""
     shape: list[Any] = [
         image.shape[0],
         *window.output(tuple(image.shape[1:3]), tuple(filter.shape[:2])),

@@ -1,4 +1,4 @@
-"""The kernel of edit distances, on the host."""
+"""Kernel of the edit distance, on the host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
-from thalweg._src.kernels.sparse import number, require_fit, require_inside, require_shape
+from thalweg._src.kernels.sparse import ravel, require_fit, require_inside, require_shape
 from thalweg._src.kernels.types import to_read
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -19,10 +19,10 @@ Array = np.ndarray[Any, Any]
 
 
 def distance(hypothesis: Array, truth: Array) -> int:
-    """Returns the Levenshtein distance, a row of the table at a time.
+    """Returns the Levenshtein distance, computing one row of the table at a time.
 
-    An insertion depends on the element before it in the same row: a running minimum, once the cost of the way is
-    taken off.
+    An insertion depends on the previous element of the same row: a running minimum, once the cost of the position is
+    subtracted.
     """
     steps = np.arange(len(truth) + 1)
     row = steps
@@ -33,9 +33,9 @@ def distance(hypothesis: Array, truth: Array) -> int:
 
 
 def _sequences(indices: torch.Tensor, codes: Array, shape: torch.Tensor, groups: list[int]) -> dict[int, Array]:
-    """Returns the sequences by the number of their group, in a shape that may be larger than their own."""
+    """Returns the sequences by group index, in a shape that may be larger than their own."""
     require_inside(indices, shape.tolist())
-    owners = number(indices[:, :-1], groups).numpy()
+    owners = ravel(indices[:, :-1], groups).numpy()
     order = np.argsort(owners, kind="stable")
     found, starts = np.unique(owners[order], return_index=True)
     return dict(zip(found.tolist(), np.split(codes[order], starts[1:])))
@@ -51,10 +51,10 @@ def bind_edit_distance(node: Node, device: Device) -> Function:
         require_fit(*b)
         rank = a[2].numel()
         require(rank == b[2].numel(), f"ranks {rank} and {b[2].numel()} differ", expected="one rank")
-        require(rank >= 2, f"the sequences have rank {rank}", expected="rank 2 at least")
+        require(rank >= 2, f"the sequences have rank {rank}", expected="rank at least 2")
         groups = torch.maximum(a[2], b[2])[:-1].tolist()
         result = torch.zeros(require_shape(groups), dtype=torch.float32)
-        # Equal elements get equal numbers, whatever their type.
+        # Equal elements get equal ids, whatever their type.
         count = a[0].shape[0]
         both = np.concatenate([np.atleast_1d(to_read(a[1])), np.atleast_1d(to_read(b[1]))])
         codes = np.unique(both, return_inverse=True, equal_nan=False)[1]

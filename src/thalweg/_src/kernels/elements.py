@@ -1,4 +1,4 @@
-"""Elements of pipelines as values: stacked to batches, padded, taken apart, dense and sparse."""
+"""Elements of input pipelines: batching, padding and slicing of dense and sparse values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def number(value: int) -> torch.Tensor:
 
 
 def numbers(start: int, step: int, count: int) -> list[torch.Tensor]:
-    """Returns int64 scalars at equal distances."""
+    """Returns evenly spaced int64 scalars."""
     return list((torch.arange(count) * step + start).unbind(0))
 
 
@@ -34,7 +34,7 @@ def text(value: bytes) -> Any:
 
 
 def from_python(value: Any, dtype: DType) -> Any:
-    """Returns what a user's function gave as a value of a type, with memory of its own."""
+    """Converts the result of a user's function to a value of a type, with its own memory."""
     array = value if isinstance(value, np.ndarray) else as_array(value, dtype)[0]
     if dtypes.as_dtype(array.dtype) is not dtype:
         array = as_array(array, dtype)[0] if dtype is dtypes.string else array.astype(dtype.as_numpy_dtype)
@@ -53,7 +53,7 @@ def _mismatch(what: str, index: int, parts: Sequence[Any]) -> errors.InvalidArgu
 
 
 def stack(parts: Sequence[Any], index: int = 0) -> Any:
-    """Returns values of one shape as one value; index: which component of an element they are."""
+    """Stacks values of one shape; index: the component of an element that they are."""
     if isinstance(parts[0], torch.Tensor):
         try:
             return torch.stack(parts)  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ def stack(parts: Sequence[Any], index: int = 0) -> Any:
 
 
 def stack_padded(parts: Sequence[Any], sizes: Sequence[int | None] | None, padding: Any, index: int) -> Any:
-    """Returns values of one rank as one, each padded to the given sizes, or to the largest where None is given."""
+    """Stacks values of one rank, each padded to the given sizes, or to the largest where None is given."""
     rank = parts[0].ndim if sizes is None else len(sizes)
     if any(part.ndim != rank for part in parts):
         wrong = next(part.ndim for part in parts if part.ndim != rank)
@@ -97,7 +97,7 @@ def stack_padded(parts: Sequence[Any], sizes: Sequence[int | None] | None, paddi
                 None,
                 None,
                 f"Attempted to pad to a smaller size than the input element: "
-                f"dimension {i} of component {index} has size {largest[i]}, padded_shapes asks for {size}",
+                f"dimension {i} of component {index} has size {largest[i]}, padded_shapes requires {size}",
             )
         largest[i] = size
     shape = (len(parts), *largest)
@@ -113,7 +113,7 @@ def stack_padded(parts: Sequence[Any], sizes: Sequence[int | None] | None, paddi
 
 
 def slices(value: Any, start: int, stop: int) -> Sequence[Any]:
-    """Returns elements along the first dimension."""
+    """Returns the elements along the first dimension."""
     if isinstance(value, torch.Tensor):
         return value[start:stop].unbind(0)
     part = value[start:stop]
@@ -123,13 +123,13 @@ def slices(value: Any, start: int, stop: int) -> Sequence[Any]:
 
 
 def places(value: Any, chosen: list[int]) -> Any:
-    """Returns the elements at some places of the first dimension, side by side."""
-    places = np.array(chosen)
-    return value.index_select(0, torch.from_numpy(places)) if isinstance(value, torch.Tensor) else value[places]
+    """Returns the elements at some indices of the first dimension, concatenated."""
+    indices = np.array(chosen)
+    return value.index_select(0, torch.from_numpy(indices)) if isinstance(value, torch.Tensor) else value[indices]
 
 
 def decoded_rows(rows: np.ndarray[Any, Any], chosen: list[int], dtype: DType) -> torch.Tensor:
-    """Returns some rows of bytes as rows of numbers; a type of which they are no whole number is an error."""
+    """Decodes rows of bytes to rows of numbers; raises if a row is not a multiple of the type's size."""
     return torch.from_numpy(rows.take(chosen, 0).view(dtype.as_numpy_dtype))
 
 
@@ -141,14 +141,14 @@ def _take(values: Any, chosen: torch.Tensor) -> Any:
 
 
 def stack_sparse(parts: Sequence[Sparse], index: int = 0) -> Sparse:
-    """Returns sparse values of one rank as one whose first dimension counts them."""
+    """Stacks sparse values of one rank along a new first dimension."""
     if any(part[2].shape != parts[0][2].shape for part in parts):
         raise errors.InvalidArgumentError(
             None, None, f"sparse elements of different rank cannot be batched in component {index}"
         )
     indices = []
-    for row, (places, _, _) in enumerate(parts):
-        indices.append(torch.cat([torch.full((places.shape[0], 1), row, dtype=torch.int64), places], 1))
+    for row, (own, _, _) in enumerate(parts):
+        indices.append(torch.cat([torch.full((own.shape[0], 1), row, dtype=torch.int64), own], 1))
     values = [part[1] for part in parts]
     joined = torch.cat(values) if isinstance(values[0], torch.Tensor) else np.concatenate(values)
     largest = torch.stack([part[2] for part in parts]).amax(0)
@@ -156,14 +156,14 @@ def stack_sparse(parts: Sequence[Sparse], index: int = 0) -> Sparse:
 
 
 def slice_sparse(sparse: Sparse, row: int) -> Sparse:
-    """Returns what a sparse value has at one place of its first dimension."""
+    """Returns the sparse value at one index of the first dimension."""
     indices, values, shape = sparse
     chosen = torch.nonzero(indices[:, 0] == row).reshape(-1)
     return indices[chosen, 1:], _take(values, chosen), shape[1:]
 
 
 def sparse_row(value: Any, shape: Sequence[int]) -> Sparse:
-    """Returns a dense value as a sparse one of a larger shape, which has all of its elements."""
+    """Returns a dense value as a sparse one of a larger shape, with all of its elements."""
     if value.ndim != len(shape) or any(size > most for size, most in zip(value.shape, shape)):
         raise errors.DataLossError(
             None, None, f"an element of shape {list(value.shape)} does not fit into row_shape {list(shape)}"

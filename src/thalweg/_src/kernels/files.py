@@ -1,4 +1,4 @@
-"""Kernels of files, and of the time."""
+"""Kernels of files and timestamps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAGIC = re.compile(rb"[*?\[\\]")
 
 
 def file_error(error: OSError, path: bytes) -> errors.OpError:
-    """Returns the typed error for what the system says to a file."""
+    """Returns the typed error of an OSError about a file."""
     kinds: list[tuple[type[OSError], Any]] = [
         (FileNotFoundError, errors.NotFoundError),
         (PermissionError, errors.PermissionDeniedError),
@@ -43,14 +43,14 @@ def _shown(path: bytes) -> str:
 
 
 def local_path(path: bytes) -> bytes:
-    """Returns a file's name for the system; `file://` in front of it means nothing."""
+    """Returns a file's local path, without a `file://` prefix."""
     if b"\0" in path:
         raise errors.InvalidArgumentError(None, None, f"a file name cannot have a zero byte: {path!r}")
     return path.removeprefix(b"file://")
 
 
 def read_whole(path: bytes) -> bytes:
-    """Returns what a file holds, or raises the typed error."""
+    """Returns the contents of a file, or raises a typed error."""
     try:
         with open(local_path(path), "rb") as file:
             return file.read()
@@ -68,9 +68,9 @@ def bind_read_file(node: Node, device: Device) -> Call:
 
 
 def _require_step(step: Step) -> None:
-    """Refuses to run outside a step: a file's contents, unlike other pure values, must not be folded into it."""
+    """Refuses to run outside a step: a file's contents must not be constant-folded."""
     if step is None:
-        raise errors.FailedPreconditionError(None, None, "files are read in steps alone")
+        raise errors.FailedPreconditionError(None, None, "files can only be read in a step")
 
 
 @kernel("WriteFile", devices=("CPU",))
@@ -100,7 +100,7 @@ def bind_matching_files(node: Node, device: Device) -> Call:
 
 
 def _matching(pattern: bytes) -> Iterator[bytes]:
-    """Yields the names that a pattern matches, a folder at a time; files that begin with a dot are matched too."""
+    """Yields the names that a pattern matches, directory by directory, including hidden ones."""
     folder, name = os.path.split(pattern)
     folders = [folder] if not _MAGIC.search(folder) else [f for f in _matching(folder) if os.path.isdir(f)]
     if not _MAGIC.search(name):
@@ -116,7 +116,7 @@ def _matching(pattern: bytes) -> Iterator[bytes]:
 
 
 def _translated(name: bytes) -> bytes:
-    """Returns a file pattern as a regular expression; a backslash takes the meaning from what follows."""
+    """Translates a file pattern to a regular expression; a backslash escapes the next character."""
     parts = re.split(rb"\\(.)", name, flags=re.DOTALL)
     escaped = [re.escape(part) if i % 2 else _plain(part) for i, part in enumerate(parts)]
     return rb"(?s:" + b"".join(escaped) + rb")\Z"

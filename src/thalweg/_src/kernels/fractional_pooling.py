@@ -1,4 +1,4 @@
-"""Kernels of fractional pooling: the cells of all windows, padded to the largest of them, are taken at once."""
+"""Kernels of fractional pooling: gathers the cells of all windows, padded to the largest, at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Tensor = torch.Tensor
 
 
 def _sequence(length: int, count: int, generator: Philox, pseudo_random: bool) -> Tensor:
-    """Returns where `count` windows begin and the last one ends, in TensorFlow's order of drawing."""
+    """Returns the window boundaries of `count` windows, drawn in TensorFlow's order."""
     steps = (
         _pseudo_random_steps(length, count, generator) if pseudo_random else _shuffled_steps(length, count, generator)
     )
@@ -29,7 +29,7 @@ def _sequence(length: int, count: int, generator: Philox, pseudo_random: bool) -
 
 
 def _pseudo_random_steps(length: int, count: int, generator: Philox) -> list[int]:
-    """Rounds up multiples of the ratio, all shifted by one random number that keeps both ends in step."""
+    """Rounds up multiples of the ratio, shifted by one random offset that keeps both ends in place."""
     ratio, least = length / count, length // count
     shift = min((least + 2) / ratio - 1, (length + 1 - least) / ratio - (count - 1))
     high, low, *_ = generator.reserve(2)
@@ -48,19 +48,21 @@ def _shuffled_steps(length: int, count: int, generator: Philox) -> list[int]:
 
 
 class _Windows:
-    """The cells of an image under each window: places along rows and columns, and which of them count."""
+    """The cells of an image under each window: row and column indices, and which of them are valid."""
 
-    def __init__(self, sequences: Sequence[Tensor], sizes: Sequence[int], overlapping: bool, device: torch.device) -> None:
+    def __init__(
+        self, sequences: Sequence[Tensor], sizes: Sequence[int], overlapping: bool, device: torch.device
+    ) -> None:
         self.sizes = sizes
-        self.places, self.counted = [], []
+        self.indices, self.counted = [], []
         for sequence, size in zip(sequences, sizes):
             self._require_cover(sequence, size)
             starts, ends = sequence[:-1], sequence[1:] + int(overlapping)
             ends = ends.clamp(max=size)
             offsets = torch.arange(int((ends - starts).max()))
-            places = starts.unsqueeze(1) + offsets
-            self.places.append(places.clamp(max=size - 1).to(device))
-            self.counted.append((places < ends.unsqueeze(1)).to(device))
+            indices = starts.unsqueeze(1) + offsets
+            self.indices.append(indices.clamp(max=size - 1).to(device))
+            self.counted.append((indices < ends.unsqueeze(1)).to(device))
 
     @staticmethod
     def _require_cover(sequence: Tensor, size: int) -> None:
@@ -70,18 +72,18 @@ class _Windows:
 
     @property
     def mask(self) -> Tensor:
-        """Tells which cells of [rows, columns, cells of a window] count."""
+        """Returns which cells of [rows, columns, window cells] are valid."""
         rows, columns = self.counted
         return (rows[:, None, :, None] & columns[None, :, None, :]).flatten(2)
 
     @property
     def flat(self) -> Tensor:
-        """Returns the cells' places in an image laid out in one dimension."""
-        rows, columns = self.places
+        """Returns the cells' flat indices in an image."""
+        rows, columns = self.indices
         return (rows[:, None, :, None] * self.sizes[1] + columns[None, :, None, :]).flatten(2)
 
     def cells(self, image: Tensor) -> Tensor:
-        """Returns [batch, rows, columns, cells of a window, channels]."""
+        """Returns [batch, rows, columns, window cells, channels]."""
         flat = self.flat
         taken = image.flatten(1, 2).index_select(1, flat.flatten())
         return taken.view(image.shape[0], *flat.shape, image.shape[3])
@@ -90,8 +92,8 @@ class _Windows:
 def _largest(windows: _Windows, image: Tensor) -> tuple[Tensor, Tensor]:
     lowest = -math.inf if image.is_floating_point() else torch.iinfo(image.dtype).min
     cells = windows.cells(image).masked_fill(~windows.mask.unsqueeze(-1), lowest)
-    values, places = cells.max(3)
-    return values, places
+    values, indices = cells.max(3)
+    return values, indices
 
 
 @kernel("FractionalMaxPool", "FractionalAvgPool")
@@ -135,9 +137,9 @@ def bind_fractional_max_pool_grad(node: Node, device: Device) -> Function:
         windows = _Windows((rows, columns), tuple(image.shape[1:3]), overlapping, image.device)
         _, chosen = _largest(windows, image)
         flat = windows.flat[None, :, :, :, None].expand(*chosen.shape[:3], -1, chosen.shape[3])
-        places = flat.gather(3, chosen.unsqueeze(3)).squeeze(3).flatten(1, 2)
+        indices = flat.gather(3, chosen.unsqueeze(3)).squeeze(3).flatten(1, 2)
         result = torch.zeros_like(image).flatten(1, 2)
-        return result.scatter_add_(1, places, grad.flatten(1, 2)).view(image.shape)
+        return result.scatter_add_(1, indices, grad.flatten(1, 2)).view(image.shape)
 
     return spread
 

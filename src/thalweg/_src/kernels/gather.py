@@ -1,7 +1,7 @@
-"""Kernels of gathering and scattering.
+"""Kernels of gather and scatter.
 
-An index out of range is an error on the CPU. A GPU cannot tell without stopping for it: there such an index reads zeros
-and writes nothing, as TensorFlow has it.
+An index out of range is an error on the CPU. On a GPU the check would need a synchronization: there such an index reads
+zeros and writes nothing, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from thalweg._src.shapes import show
 
 
 def refuse_index(indices: Any, size: int, name: str = "indices") -> None:
-    """Names the first index outside [0, size), if there is one."""
+    """Raises for the first index outside [0, size), if there is one."""
     array = np.asarray(indices)
     for position in np.argwhere((array < 0) | (array >= size))[:1]:
         where, index = ",".join(map(str, position)), array[tuple(position)]
@@ -39,7 +39,7 @@ def refuse_index(indices: Any, size: int, name: str = "indices") -> None:
 def select_rows(
     params: torch.Tensor, axis: int, indices: torch.Tensor, given: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Returns slices of params at a vector of indices, which the user gave in another shape perhaps."""
+    """Returns slices of params at a vector of indices, which the caller may have given in another shape."""
     size = params.shape[axis]
     if params.device.type == "cpu":
         try:
@@ -48,7 +48,7 @@ def select_rows(
             refuse_index(indices if given is None else given, size)
             shape = [*params.shape]
             shape[axis] = indices.numel()
-            if 0 in shape:  # torch refuses to take nothing from nothing
+            if 0 in shape:  # torch refuses to gather nothing from an empty tensor
                 return params.new_empty(shape)
             return torch.index_select(signed(params), axis, indices.to(torch.int64)).view(params.dtype)
     shape = [1] * params.ndim
@@ -73,7 +73,7 @@ def _take(params: torch.Tensor, indices: torch.Tensor, axis: int, batch_dims: in
 
 
 def _take_batches(params: torch.Tensor, indices: torch.Tensor, axis: int, batch_dims: int) -> torch.Tensor:
-    """Gathers from all batches at once: each reads from its own part of one long dimension."""
+    """Gathers from all batches at once, in one flattened dimension with an offset per batch."""
     count = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     gathered(tuple(params.shape), tuple(indices.shape), axis, count)
     batch, size = params.shape[:count], params.shape[axis]
@@ -114,7 +114,7 @@ def bind_gather_strings(node: Node, device: Device) -> Function:
     batch_dims = node.attrs.get("batch_dims", 0)
 
     def gather(params: Any, indices: torch.Tensor, axis: Any = 0) -> Any:
-        # Strings are taken by their positions: the index of each is gathered, then looked up.
+        # Strings are gathered by position: the index of each is gathered, then looked up.
         positions = torch.arange(params.size).reshape(params.shape)
         return params.ravel()[_take(positions, indices, int(axis), batch_dims).numpy()]
 
@@ -122,7 +122,7 @@ def bind_gather_strings(node: Node, device: Device) -> Function:
 
 
 def linear_index(indices: torch.Tensor, dims: Sequence[int], outside: int) -> torch.Tensor:
-    """Returns the rows of indices as positions in dimensions laid out in one; rows out of range go `outside`."""
+    """Flattens index rows to linear indices; rows out of range become `outside`."""
     rows = math.prod(indices.shape[:-1])
     on_cpu = indices.device.type == "cpu"
     if on_cpu and len(dims) == 1:
@@ -155,7 +155,7 @@ def _refuse_row(indices: torch.Tensor, dims: Sequence[int], row: int) -> NoRetur
 
 def _depth(shape: Sequence[int], indices: torch.Tensor) -> int:
     if not indices.ndim or indices.shape[-1] > len(shape):
-        raise ShapeError(f"indices reach too deep for {show(tuple(shape))}")
+        raise ShapeError(f"indices have too many columns for {show(tuple(shape))}")
     return indices.shape[-1]
 
 
@@ -184,7 +184,7 @@ def bind_gather_nd_strings(node: Node, device: Device) -> Function:
 
 
 def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, how: str) -> torch.Tensor:
-    """Returns a copy of base with updates written ("copy"), added, subtracted or compared at the rows of indices."""
+    """Returns a copy of base with updates written ("copy"), added, subtracted or min/max-combined at index rows."""
     shape = base.shape
     depth = _depth(shape, indices)
     wanted = indices.shape[:-1] + shape[depth:]
@@ -194,7 +194,7 @@ def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, h
     linear = linear_index(indices, shape[:depth], rows)
     source = signed(updates).reshape(linear.numel(), *tail)
     target = signed(base).reshape(rows, *tail)
-    # One row more takes what a GPU must not write.
+    # An extra row receives out-of-range updates, which a GPU must not write elsewhere.
     spare = 0 if base.device.type == "cpu" else 1
     result = target.new_empty((rows + spare, *tail))
     result[:rows] = target
@@ -213,7 +213,7 @@ def bind_scatter_nd(node: Node, device: Device) -> Function:
         return _scatter(updates.new_zeros(()).expand(shape.tolist()), indices, updates, "add")
 
     def scatter_on_cpu(indices: torch.Tensor, updates: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
-        """Adds to zeros, which cost less than a copy of zeros."""
+        """Adds to zeros, which is cheaper than copying zeros."""
         dims = shape.tolist()
         depth = _depth(dims, indices)
         if min(dims, default=0) <= 0 or updates.shape != indices.shape[:-1] + tuple(dims[depth:]):
@@ -297,7 +297,7 @@ def _require_beginning(data: Any, partitions: torch.Tensor) -> None:
     require(
         tuple(data.shape[: partitions.ndim]) == tuple(partitions.shape),
         f"partitions has shape {show(tuple(partitions.shape))}",
-        expected=f"the beginning of data's shape {show(tuple(data.shape))}",
+        expected=f"a prefix of data's shape {show(tuple(data.shape))}",
     )
 
 

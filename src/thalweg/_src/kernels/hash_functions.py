@@ -1,7 +1,7 @@
-"""Hash functions of byte strings, as TensorFlow has them, on one string or on many of one length at once.
+"""Hash functions of byte strings (FarmHash, MurmurHash, SipHash), of one string or vectorized over many of one length.
 
-Each is written for 64-bit numbers that are Python's own or NumPy's arrays of them: strings are grouped by length, large
-groups run as arrays. Python's numbers do not wrap around, hence the masks.
+Each is written for 64-bit integers that are Python ints or NumPy arrays: strings are grouped by length, and large
+groups are hashed as arrays. Python ints do not wrap around, hence the masks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FEW = 12  # strings of one length; below, arrays cost more than they save
 
 
 class _Text:
-    """One string, read as numbers."""
+    """One string, read as integers."""
 
     def __init__(self, string: bytes) -> None:
         self._string = string
@@ -32,7 +32,7 @@ class _Text:
 
 
 class _Texts:
-    """Many strings of one length, read as arrays of numbers."""
+    """Many strings of one length, read as arrays of integers."""
 
     def __init__(self, strings: list[bytes], size: int) -> None:
         self._bytes = np.frombuffer(b"".join(strings), np.uint8).reshape(len(strings), size)
@@ -63,7 +63,7 @@ def hash_all(function: Hash, strings: list[bytes]) -> Array:
     return result
 
 
-# FarmHash, the fingerprint of 64 bits.
+# FarmHash Fingerprint64.
 
 
 def _rotate(value: Number, shift: int) -> Number:
@@ -81,7 +81,7 @@ def _combine(u: Number, v: Number, factor: Number) -> Number:
 
 
 def farmhash64(text: Text) -> Number:
-    """Returns FarmHash's fingerprint of 64 bits."""
+    """Returns FarmHash's 64-bit fingerprint."""
     if text.size <= 16:
         return _farm_to_16(text)
     if text.size <= 32:
@@ -133,7 +133,7 @@ Pair = tuple[Number, Number]
 
 
 def _weak(text: Text, start: int, a: Number, b: Number) -> Pair:
-    """Mixes 32 bytes into a pair of numbers."""
+    """Mixes 32 bytes into a pair of integers."""
     last = text.word(start + 24)
     a = (a + text.word(start)) & _MASK
     b = _rotate((b + a + last) & _MASK, 21)
@@ -176,11 +176,11 @@ def _farm_block(text: Text, start: int, state: State, factor: Number, weight: in
     return z, y, x, v, w
 
 
-# MurmurHash64A with the seed that TensorFlow gives it.
+# MurmurHash64A with TensorFlow's seed.
 
 
 def murmur64(text: Text) -> Number:
-    """Returns the hash that `tf.string_to_hash_bucket` takes."""
+    """Returns the hash that `tf.string_to_hash_bucket` uses."""
     whole = text.size // 8 * 8
     h: Number = _MURMUR_SEED ^ ((text.size * _MURMUR) & _MASK)
     for start in range(0, whole, 8):
@@ -191,11 +191,11 @@ def murmur64(text: Text) -> Number:
     return _mix((_mix(h) * _MURMUR) & _MASK)
 
 
-# SipHash: two rounds for each eight bytes, four at the end.
+# SipHash-2-4: two rounds per eight bytes, four at the end.
 
 
 def siphash(key: tuple[int, int]) -> Hash:
-    """Returns the hash function of a key."""
+    """Returns the hash function with a key."""
     k0, k1 = (number & _MASK for number in key)
 
     def hash(text: Text) -> Number:

@@ -1,4 +1,4 @@
-"""Kernels of hashes and fingerprints."""
+"""Kernels of string hashing and fingerprints."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def bind_fingerprint(node: Node, device: Device) -> Function:
         if method.item() != b"farmhash64":
             raise InvalidArgumentError(None, None, f"Unsupported fingerprint method: {method.item()!r}")
         if not data.ndim:
-            raise ShapeError("data is a scalar", expected="data of rank 1 at least")
+            raise ShapeError("data is a scalar", expected="data of rank at least 1")
         return torch.from_numpy(_fingerprints(data).view(np.uint8).reshape(len(data), 8))
 
     return fingerprint
 
 
 def _fingerprints(data: Any) -> Array:
-    """Hashes each row's bytes; of strings, the hashes of the row's strings unless it has one alone."""
+    """Hashes each row's bytes; for strings, the hashes of the row's strings unless it has just one."""
     rows = len(data)
     if isinstance(data, np.ndarray):
         hashes = hash_all(farmhash64, data.ravel().tolist())

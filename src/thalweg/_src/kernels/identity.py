@@ -1,4 +1,4 @@
-"""Kernels of identities."""
+"""Kernels of identity ops."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def bind_identity_n(node: Node, device: Device) -> Callable[..., Any]:
 def bind_ensure_shape(node: Node, device: Device) -> Callable[[Any], Any]:
     wanted = node.attrs["shape"]
     if node.input_dtype(0) is dtypes.resource:
-        return _same  # a handle is a scalar, whatever it stands for
+        return _same  # a handle is a scalar, whatever the shape of its variable
 
     def ensure(value: Any) -> Any:
         if not compatible(wanted, tuple(value.shape)):
@@ -60,7 +60,7 @@ def bind_bitcast(node: Node, device: Device) -> Callable[[torch.Tensor], torch.T
             return value.unsqueeze(-1).view(kind)
         require(
             value.ndim > 0 and value.shape[-1] == new // old,
-            f"the last dimension of {show(tuple(value.shape))} does not fit",
+            f"the last dimension of {show(tuple(value.shape))} does not match",
         )
         return value.contiguous().view(kind).squeeze(-1)
 

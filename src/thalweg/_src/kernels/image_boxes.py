@@ -1,4 +1,4 @@
-"""Kernels of boxes in images: crops, drawings, glimpses and random windows."""
+"""Kernels of bounding boxes: crop_and_resize, drawing, glimpses and random crops."""
 
 from __future__ import annotations
 
@@ -20,33 +20,35 @@ from thalweg._src.resources.devices import Device
 
 def _require_boxes(boxes: torch.Tensor, box_ind: torch.Tensor, batch: int) -> None:
     require(boxes.ndim == 2 and boxes.shape[1] == 4, f"boxes has shape {list(boxes.shape)}", expected="4 columns")
-    require(box_ind.shape == boxes.shape[:1], f"box_ind has shape {list(box_ind.shape)}", expected="one for each box")
+    require(box_ind.shape == boxes.shape[:1], f"box_ind has shape {list(box_ind.shape)}", expected="one per box")
     outside, endless = (box_ind < 0) | (box_ind >= batch), ~boxes.isfinite()
     if bool(outside.any() | endless.any()):
-        require(bool(outside.any()), "boxes has numbers that are not finite", expected="fractions of height and width")
-        text = f"box_ind has numbers outside of [0, {batch}), the images of the batch"
+        require(
+            bool(outside.any()), "boxes contains values that are not finite", expected="fractions of height and width"
+        )
+        text = f"box_ind contains indices outside [0, {batch}), the images of the batch"
         raise errors.OutOfRangeError(None, None, text)
 
 
 class _Axis:
-    """Along one axis of each crop: the pixels before and after each place, how far it is between, and if inside."""
+    """One axis of each crop: the pixels before and after each sample position, the fraction between, and if inside."""
 
     def __init__(self, first: torch.Tensor, last: torch.Tensor, old: int, new: int, nearest: bool) -> None:
         steps = torch.arange(new, dtype=torch.float32, device=first.device)
         if new > 1:
-            places = first[:, None] * (old - 1) + steps * ((last - first) * (old - 1) / (new - 1))[:, None]
+            coordinates = first[:, None] * (old - 1) + steps * ((last - first) * (old - 1) / (new - 1))[:, None]
         else:
-            places = (0.5 * (first + last) * (old - 1))[:, None]
-        self.inside = (places >= 0) & (places <= old - 1)
-        places = torch.where(self.inside, places, 0)
-        low = torch.floor(places + 0.5) if nearest else torch.floor(places)
-        self.share = torch.zeros_like(low) if nearest else places - low
+            coordinates = (0.5 * (first + last) * (old - 1))[:, None]
+        self.inside = (coordinates >= 0) & (coordinates <= old - 1)
+        coordinates = torch.where(self.inside, coordinates, 0)
+        low = torch.floor(coordinates + 0.5) if nearest else torch.floor(coordinates)
+        self.share = torch.zeros_like(low) if nearest else coordinates - low
         self.low = low.long().clamp_(0, old - 1)
-        self.high = self.low if nearest else torch.ceil(places).long().clamp_(0, old - 1)
+        self.high = self.low if nearest else torch.ceil(coordinates).long().clamp_(0, old - 1)
 
 
 class _Grid:
-    """The pixels that the crops are made of: for each, rows by columns of four neighbours and their weights."""
+    """The sampling grid of the crops: four neighbors with their weights for each output pixel."""
 
     def __init__(
         self, boxes: torch.Tensor, box_ind: torch.Tensor, old: tuple[int, int], new: tuple[int, int], method: str
@@ -61,11 +63,11 @@ class _Grid:
         self.inside = self.rows.inside[:, :, None] & self.columns.inside[:, None, :]
 
     def index(self, rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-        """Returns the place in the flat list of all pixels."""
+        """Returns the index in the flat list of all pixels."""
         return self.starts + rows[:, :, None] * self.width + columns[:, None, :]
 
     def corners(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
-        """Returns index and weight of each neighbour."""
+        """Yields index and weight of each neighbor."""
         y, x = self.rows.share[:, :, None], self.columns.share[:, None, :]
         rows, columns = self.rows, self.columns
         if self.nearest:
@@ -79,7 +81,7 @@ class _Grid:
 
 
 def _pixels(image: torch.Tensor) -> torch.Tensor:
-    """Returns an image batch as a list of pixels in floats."""
+    """Returns an image batch as a flat list of float pixels."""
     require(image.ndim == 4, f"image has rank {image.ndim}", expected="batch, height, width, channels")
     require(0 not in image.shape[1:3], f"image has shape {list(image.shape)}", expected="images with pixels")
     return image.to(torch.float32).flatten(0, 2)
@@ -168,7 +170,7 @@ def bind_crop_and_resize_grad_boxes(node: Node, device: Device) -> Callable[...,
 
 
 def _by_ends(grads: torch.Tensor, old: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the gradients by the first and the last place of an axis, given those by each place."""
+    """Returns the gradients by the first and the last position of an axis, given those by each position."""
     new = grads.shape[1]
     if new == 1:
         half = 0.5 * (old - 1) * grads[:, 0]
@@ -192,7 +194,7 @@ def bind_draw(node: Node, device: Device) -> Callable[..., torch.Tensor]:
         batch, height, width, depth = images.shape
         require(depth in (1, 3, 4), f"images has {depth} channels", expected="1, 3 or 4 channels")
         fits = boxes.ndim == 3 and boxes.shape[0] == batch and boxes.shape[2] == 4
-        require(fits, f"boxes has shape {list(boxes.shape)}", expected="4 columns for each image")
+        require(fits, f"boxes has shape {list(boxes.shape)}", expected="4 columns per image")
         table = torch.tensor(_COLORS) if colors is None or not len(colors) else colors
         require(table.ndim == 2 and table.shape[1] >= depth, f"colors has shape {list(table.shape)}")
         palette = table[:, :depth].to(images.device, images.dtype, copy=True)
@@ -241,19 +243,19 @@ def bind_glimpse(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     def extract(images: torch.Tensor, size: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
         require(images.ndim == 4, f"input has rank {images.ndim}", expected="batch, height, width, channels")
         fits = offsets.shape == (images.shape[0], 2)
-        require(fits, f"offsets has shape {list(offsets.shape)}", expected="y and x for each image")
+        require(fits, f"offsets has shape {list(offsets.shape)}", expected="y and x per image")
         require(size.shape == (2,), f"size has shape {list(size.shape)}", expected="a height and a width")
         height, width = size.tolist()
-        require(height >= 0 and width >= 0, f"size is [{height}, {width}]", expected="sizes of at least 0")
+        require(height >= 0 and width >= 0, f"size is [{height}, {width}]", expected="non-negative sizes")
         have = torch.tensor(images.shape[1:3], dtype=torch.float32, device=offsets.device)
-        places = offsets * have if normalized else offsets
+        coordinates = offsets * have if normalized else offsets
         if centered:
-            places = (places / 2 if first or normalized else places) + have / 2
-        if first or (centered and normalized):  # the second version gives corners otherwise, not centers
-            places = places - torch.tensor([height, width], device=places.device) / 2
-        starts = torch.nan_to_num(places, nan=2.0**40).clamp(-(2.0**40), 2.0**40).trunc().long()
-        rows = starts[:, :1] + torch.arange(height, device=places.device)
-        columns = starts[:, 1:] + torch.arange(width, device=places.device)
+            coordinates = (coordinates / 2 if first or normalized else coordinates) + have / 2
+        if first or (centered and normalized):  # the second version has corners otherwise, not centers
+            coordinates = coordinates - torch.tensor([height, width], device=coordinates.device) / 2
+        starts = torch.nan_to_num(coordinates, nan=2.0**40).clamp(-(2.0**40), 2.0**40).trunc().long()
+        rows = starts[:, :1] + torch.arange(height, device=coordinates.device)
+        columns = starts[:, 1:] + torch.arange(width, device=coordinates.device)
         h, w = images.shape[1:3]
         inside = ((rows >= 0) & (rows < h))[:, :, None] & ((columns >= 0) & (columns < w))[:, None, :]
         shape = (images.shape[0], height, width, images.shape[3])
@@ -268,7 +270,7 @@ def bind_glimpse(node: Node, device: Device) -> Callable[..., torch.Tensor]:
 
 
 def _noise(kind: str, images: torch.Tensor, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
-    """Returns what surrounds the images: noise as bright as they are, or nothing."""
+    """Returns the background of the images: zeros, or noise with their range or their statistics."""
     if kind == "zero" or not images.numel():
         return images.new_zeros(shape)
     if kind == "uniform":
@@ -298,7 +300,7 @@ def bind_sample(node: Node, device: Device) -> Callable[..., Any]:
         height, width, _ = image_size.tolist()
         require(height > 0 and width > 0, f"image_size is {image_size.tolist()}", expected="positive sizes")
         least = attrs["min_object_covered"] if covered is None else _scalar(covered)
-        require(least >= 0, f"min_object_covered is {least}", expected="a share, 0 at least")
+        require(least >= 0, f"min_object_covered is {least}", expected="a fraction of at least 0")
         objects = _objects(boxes, height, width, attrs["use_image_if_no_bounding_boxes"])
         window = (0, 0, height, width)
         for _ in range(attrs["max_attempts"]):
@@ -321,15 +323,15 @@ def _scalar(value: torch.Tensor) -> float:
 
 
 def _objects(boxes: torch.Tensor, height: int, width: int, whole: bool) -> np.ndarray[Any, Any]:
-    """Returns the boxes in whole pixels: top, left, bottom, right."""
+    """Returns the boxes in integer pixels: top, left, bottom, right."""
     require(boxes.ndim == 3 and boxes.shape[2] == 4, f"bounding_boxes has shape {list(boxes.shape)}", "4 columns")
     found = boxes.reshape(-1, 4).numpy()
     if not len(found):
-        hint = "use_image_if_no_bounding_boxes=True takes the whole image"
-        require(whole, "there is no bounding box", expected="a box at least", hint=hint)
+        hint = "use_image_if_no_bounding_boxes=True uses the whole image"
+        require(whole, "there is no bounding box", expected="at least one box", hint=hint)
         return np.array([[0, 0, height, width]])
     inside = bool(((found >= 0) & (found <= 1)).all())
-    require(inside, "bounding_boxes has corners outside of the image", expected="fractions of [0, 1]")
+    require(inside, "bounding_boxes has corners outside the image", expected="fractions of [0, 1]")
     require(bool((found[:, :2] <= found[:, 2:]).all()), "bounding_boxes has corners in the wrong order")
     return (found * np.array([height, width] * 2, np.float32)).astype(np.int64)
 
@@ -337,7 +339,7 @@ def _objects(boxes: torch.Tensor, height: int, width: int, whole: bool) -> np.nd
 def _random_window(
     rng: np.random.Generator, height: int, width: int, areas: tuple[float, float], aspect: float
 ) -> tuple[int, int, int, int] | None:
-    """Returns a window of a random area and place with the given ratio of width to height, or None if none fits."""
+    """Returns a window of random area and position with the given aspect ratio, or None if none fits."""
     low, high = (share * height * width for share in areas)
     least, most = round((low / aspect) ** 0.5), round((high / aspect) ** 0.5)
     if round(most * aspect) > width:

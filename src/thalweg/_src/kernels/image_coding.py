@@ -1,4 +1,4 @@
-"""Kernels of image files: which format the bytes have, and the pixels in the type that was asked for."""
+"""Kernels of image decoding and encoding: detects the format and converts pixels to the requested type."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from thalweg._src.kernels.types import from_numpy
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
-# Where each format is understood: decoders of one format take the others that give one image of bytes.
+# The ops that accept each format: decoders of one format also accept others that yield a single uint8 image.
 _ACCEPTED = {
     "JPEG": {"DecodeJpeg", "DecodePng", "DecodeGif", "DecodeAndCropJpeg", "DecodeImage"},
     "PNG": {"DecodeJpeg", "DecodePng", "DecodeGif", "DecodeImage"},
@@ -40,7 +40,7 @@ def _format(contents: bytes) -> str:
     for start, name in _STARTS.items():
         if contents.startswith(start):
             return name
-    found = "no bytes at all" if not contents else f"{len(contents)} bytes that start with {contents[:4]!r}"
+    found = "an empty string" if not contents else f"{len(contents)} bytes that start with {contents[:4]!r}"
     raise errors.InvalidArgumentError(
         None, None, f"unknown image file format: {found}; JPEG, PNG, GIF or BMP is required"
     )
@@ -97,7 +97,7 @@ def _frames(op: str, data: bytes, channels: int, dtype: DType, expand: bool) -> 
 
 
 def _scaled(pixels: Array, dtype: DType, factor: int) -> torch.Tensor:
-    """Returns pixels in the scale of a type; bytes become wider numbers by a factor, floats lie in [0, 1]."""
+    """Converts pixels to the range of a type: integers are scaled to the wider range, floats lie in [0, 1]."""
     image: torch.Tensor = from_numpy(pixels, dtypes.as_dtype(pixels.dtype))
     if dtype is dtypes.float32:
         return image.to(torch.float32).div_(np.iinfo(pixels.dtype).max)

@@ -1,4 +1,4 @@
-"""Kernels of color spaces and adjustments."""
+"""Kernels of color space conversion and adjustment."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
 Adjust = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-_CENTERS = (3.0, 2.0, 4.0)  # where red is least, green and blue are greatest on a circle of 6
+_CENTERS = (3.0, 2.0, 4.0)  # on a circle of 6, where red is smallest, green and blue largest
 
 
 def _hue(rgb: torch.Tensor, greatest: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
-    """Returns the hue on a circle of 6; gray has the hue 0."""
+    """Returns the hue on a circle of 6; gray has hue 0."""
     r, g, b = rgb.unbind(-1)
     safe = torch.where(spread == 0, 1, spread)
     blue = torch.where(g == greatest, (b - r) / safe + 2, (r - g) / safe + 4)
@@ -26,13 +26,13 @@ def _hue(rgb: torch.Tensor, greatest: torch.Tensor, spread: torch.Tensor) -> tor
 
 
 def _portions(hue: torch.Tensor) -> torch.Tensor:
-    """Returns how far each channel lies from the least (0) to the greatest (1) one, for hues on a circle of 6."""
+    """Returns each channel's position between the smallest (0) and the largest (1), for hues on a circle of 6."""
     red, green, blue = _CENTERS
     return torch.stack(((hue - red).abs() - 1, 2 - (hue - green).abs(), 2 - (hue - blue).abs()), dim=-1).clamp_(0, 1)
 
 
 def _require_channels(images: torch.Tensor, rank: int) -> None:
-    require(images.ndim >= rank, f"images has rank {images.ndim}", expected=f"{rank} at least")
+    require(images.ndim >= rank, f"images has rank {images.ndim}", expected=f"at least {rank}")
     require(images.shape[-1] == 3, f"images has {images.shape[-1]} channels", expected="3 channels")
 
 
@@ -79,7 +79,7 @@ def _adjust_saturation(images: torch.Tensor, scale: torch.Tensor) -> torch.Tenso
 
 
 def _adjust_contrast(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
-    require(images.ndim >= 3, f"images has rank {images.ndim}", expected="3 at least")
+    require(images.ndim >= 3, f"images has rank {images.ndim}", expected="at least 3")
     wide = images.float()
     mean = wide.mean((-3, -2), keepdim=True)
     return torch.addcmul(mean, wide - mean, factor).to(images.dtype)

@@ -1,7 +1,7 @@
-"""Image files: bytes to arrays of pixels and back, by Pillow and zlib.
+"""Image file codecs (PNG, JPEG, BMP, GIF): bytes to pixel arrays and back, by Pillow and zlib.
 
-What a file says of itself is checked before anything is allocated: its pixels may not be more than its bytes can
-hold. Whatever is wrong with a file becomes one kind of error.
+A header is checked before anything is allocated: the pixels may not exceed what the file's bytes can encode. Every
+decoding failure raises InvalidArgumentError.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from thalweg._src import errors
 Array = np.ndarray[Any, Any]
 _MOST_PIXELS = 1 << 29
 _MOST_BYTES = 1 << 31
-_DEFLATE = 1040  # deflate makes at most so many bytes of one
-_BLOCKS = 4096  # pixels that a byte of a JPEG file can stand for, with room to spare
+_DEFLATE = 1040  # the maximum compression ratio of deflate
+_BLOCKS = 4096  # pixels per byte that a JPEG file can encode, generously
 
 
 def _invalid(form: str, data: bytes, why: str) -> errors.InvalidArgumentError:
@@ -28,7 +28,7 @@ def _invalid(form: str, data: bytes, why: str) -> errors.InvalidArgumentError:
 
 
 def _require_size(form: str, data: bytes, width: int, height: int, at_most: int) -> None:
-    """Refuses sizes that nobody can want or that the file cannot fill."""
+    """Rejects sizes that are unreasonable or that the file cannot fill."""
     if width <= 0 or height <= 0:
         raise _invalid(form, data, f"its size is {width} x {height} pixels")
     if width >= 1 << 27 or height >= 1 << 27 or width * height >= _MOST_PIXELS:
@@ -38,7 +38,7 @@ def _require_size(form: str, data: bytes, width: int, height: int, at_most: int)
 
 
 def _guarded(form: str, data: bytes, load: Callable[[], Any]) -> Any:
-    """Returns what a function loads by Pillow; its many exceptions become one."""
+    """Calls a function that uses Pillow and converts its various exceptions to one type."""
     try:
         return load()
     except errors.OpError:
@@ -46,7 +46,7 @@ def _guarded(form: str, data: bytes, load: Callable[[], Any]) -> Any:
     except Exception as error:
         text = str(error).splitlines()
         cut = isinstance(error, IndexError | struct.error)
-        raise _invalid(form, data, "it is cut off" if cut or not text else text[0]) from None
+        raise _invalid(form, data, "it is truncated" if cut or not text else text[0]) from None
 
 
 # -- PNG --------------------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ _CHANNELS = {_GRAY: 1, _RGB: 3, _PALETTE: 1, _GRAY_ALPHA: 2, _RGB_ALPHA: 4}
 
 
 def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yields kind, start and end of the chunks."""
+    """Yields type, start and end of the chunks."""
     position = len(_PNG)
     while position + 12 <= len(data):
         size, kind = struct.unpack_from(">I4s", data, position)
@@ -72,16 +72,16 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def decode_png(data: bytes, channels: int, wide: bool) -> Array:
-    """Returns the pixels of a PNG file, 16 bits deep if wide, else 8; channels 0 are the file's own."""
+    """Returns the pixels of a PNG file, with 16 bits if `wide`, else 8; channels=0 keeps the file's own."""
     found: dict[bytes, bytes] = {}
     parts = [_PNG]
     for kind, start, end in _png_chunks(data):
-        if kind in _KEPT:  # color profiles and texts play no part
+        if kind in _KEPT:  # color profiles and texts are ignored
             parts.append(data[start:end])
             found.setdefault(kind, data[start + 8 : end - 4] if kind != b"IDAT" else b"")
     header = found.get(b"IHDR", b"")
     if len(header) != 13 or b"IDAT" not in found or b"IEND" not in found:
-        raise _invalid("PNG", data, "it has no header" if len(header) != 13 else "it is cut off")
+        raise _invalid("PNG", data, "it has no header" if len(header) != 13 else "it is truncated")
     width, height, depth, color = struct.unpack_from(">IIBB", header)
     if color not in _CHANNELS:
         raise _invalid("PNG", data, f"its color type is {color}")
@@ -97,12 +97,12 @@ def decode_png(data: bytes, channels: int, wide: bool) -> Array:
     def load() -> Array:
         return _png_pixels(content, color, depth, key, deep, palette)
 
-    opaque = (1 << min(depth, 8)) - 1  # TensorFlow asks for alpha before few bits are made eight
+    opaque = (1 << min(depth, 8)) - 1  # TensorFlow adds alpha before it expands low bit depths
     return _with_depth(_with_channels(_guarded("PNG", data, load), channels, opaque), wide)
 
 
 def _png_pixels(content: bytes, color: int, depth: int, key: bytes | None, wide: bool, palette: bytes) -> Array:
-    """Returns the pixels as the file has them: gray or colors, with alpha where it has some."""
+    """Returns the pixels as stored: grayscale or color, with alpha where present."""
     from PIL.PngImagePlugin import PngImageFile
 
     image = PngImageFile(io.BytesIO(content))
@@ -126,10 +126,10 @@ def _png_pixels(content: bytes, color: int, depth: int, key: bytes | None, wide:
 
 
 def _sixteen_bits(content: bytes, color: int) -> Array:
-    """Returns colors of 16 bits, which Pillow unpacks to their upper bytes, or told another order, to their lower."""
+    """Returns 16-bit colors, of which Pillow unpacks the upper bytes, or given another byte order, the lower ones."""
     from PIL.PngImagePlugin import PngImageFile
 
-    if color == _GRAY_ALPHA:  # four bytes a pixel, whatever they mean
+    if color == _GRAY_ALPHA:  # four bytes per pixel, whatever they mean
         image = PngImageFile(io.BytesIO(content))
         image._mode = "RGBA"
         image.tile = [tile._replace(args="RGBA") for tile in image.tile]
@@ -144,7 +144,7 @@ def _sixteen_bits(content: bytes, color: int) -> Array:
 
 
 def _with_key(pixels: Array, key: bytes, depth: int) -> Array:
-    """Adds alpha: pixels of the key color are transparent."""
+    """Adds an alpha channel in which pixels of the key color are transparent."""
     scale = 255 // ((1 << depth) - 1) if depth < 8 else 1
     color = np.frombuffer(key, ">u2").astype(np.int64) * scale
     most = np.iinfo(pixels.dtype).max
@@ -153,7 +153,7 @@ def _with_key(pixels: Array, key: bytes, depth: int) -> Array:
 
 
 def _with_channels(pixels: Array, channels: int, opaque: int = 255) -> Array:
-    """Returns gray or colors, with or without alpha, from either."""
+    """Converts between grayscale and color, with or without alpha."""
     have = pixels.shape[-1]
     if have == channels:
         return pixels
@@ -162,7 +162,7 @@ def _with_channels(pixels: Array, channels: int, opaque: int = 255) -> Array:
     color = pixels[..., : have - 1] if have in (2, 4) else pixels
     if channels < 3 and color.shape[-1] == 3:
         r, g, b = (color[..., i : i + 1].astype(np.uint32) for i in range(3))
-        half = 0 if pixels.dtype == np.uint8 else 1 << 14  # libpng rounds what has 16 bits
+        half = 0 if pixels.dtype == np.uint8 else 1 << 14  # libpng rounds 16-bit values
         color = ((9797 * r + 19234 * g + 3737 * b + half) >> 15).astype(pixels.dtype)
     elif channels >= 3 and color.shape[-1] == 1:
         color = np.repeat(color, 3, -1)
@@ -180,7 +180,7 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def encode_png(pixels: Array, level: int) -> bytes:
-    """Returns a PNG file of pixels with 1 to 4 channels of 8 or 16 bits; each row is written less the one above."""
+    """Returns a PNG file of pixels with 1 to 4 channels of 8 or 16 bits, with the "up" filter on each row."""
     height, width, channels = pixels.shape
     depth = 8 * pixels.dtype.itemsize
     color = {1: _GRAY, 2: _GRAY_ALPHA, 3: _RGB, 4: _RGB_ALPHA}[channels]
@@ -209,7 +209,7 @@ def _open_jpeg(data: bytes) -> Any:
 def jpeg_shape(data: bytes) -> list[int]:
     """Returns height, width and channels."""
     if not data.startswith(b"\xff\xd8\xff"):
-        raise _invalid("JPEG", data, "it does not start as a JPEG file")
+        raise _invalid("JPEG", data, "it does not start like a JPEG file")
     image = _open_jpeg(data)
     return [image.size[1], image.size[0], image.layers]
 
@@ -225,11 +225,11 @@ def decode_jpeg(
     acceptable_fraction: float = 1.0,
     crop: list[int] | None = None,
 ) -> Array:
-    """Returns the pixels of a JPEG file; what is missing at its end may be left gray."""
+    """Returns the pixels of a JPEG file; with try_recover, the missing part of a truncated one is gray."""
     if channels not in (0, 1, 3):
         raise _invalid("JPEG", data, f"it has 1 or 3 channels, not {channels}")
     if try_recover_truncated and acceptable_fraction < 1:
-        data += b"\xff\xd9"  # the decoder takes the end for the true one
+        data += b"\xff\xd9"  # the appended marker ends the data for the decoder
     image = _open_jpeg(data)
     wanted = channels or (1 if image.mode == "L" else 3)
 
@@ -240,7 +240,7 @@ def decode_jpeg(
             width, height = (-(-size // ratio) for size in image.size)
             image._size = width, height
             image.tile = [tile._replace(extents=(0, 0, width, height)) for tile in image.tile]
-        # Pillow's drafts enlarge colors plainly and take the fast transform: they cannot be asked for one by one.
+        # Pillow's draft mode combines plain chroma upsampling and the fast DCT: they cannot be selected separately.
         enlarges = wanted == 3 and len({layer[1:3] for layer in image.layer}) > 1
         draft = not fancy_upscaling if enlarges else dct_method == "INTEGER_FAST"
         image.decoderconfig = (ratio, int(draft))
@@ -253,7 +253,7 @@ def decode_jpeg(
         pixels = _cropped(data, pixels, crop)
     if pixels.shape[-1] == 4:
         if wanted == 1:
-            raise _invalid("JPEG", data, "CMYK has no gray")
+            raise _invalid("JPEG", data, "CMYK cannot be converted to grayscale")
         wide = 255 - pixels.astype(np.uint16)
         return (wide[..., :3] * wide[..., 3:] // 255).astype(np.uint8)
     if wanted == 3 and pixels.shape[-1] == 1:
@@ -267,7 +267,7 @@ def _cropped(data: bytes, pixels: Array, crop: list[int]) -> Array:
     top, left, height, width = crop
     inside = top >= 0 and left >= 0 and top + height <= pixels.shape[0] and left + width <= pixels.shape[1]
     if not inside or height <= 0 or width <= 0:
-        text = f"the window {crop} does not lie in an image of {pixels.shape[0]} x {pixels.shape[1]} pixels"
+        text = f"the window {crop} is not inside an image of {pixels.shape[0]} x {pixels.shape[1]} pixels"
         raise errors.InvalidArgumentError(None, None, text)
     return np.ascontiguousarray(pixels[top : top + height, left : left + width])
 
@@ -284,7 +284,7 @@ def encode_jpeg(
     y_density: int = 300,
     xmp_metadata: str = "",
 ) -> bytes:
-    """Returns a JPEG file of gray or colored pixels."""
+    """Returns a JPEG file of grayscale or color pixels."""
     from PIL import Image
 
     height, width, channels = pixels.shape
@@ -292,13 +292,13 @@ def encode_jpeg(
         raise errors.InvalidArgumentError(None, None, f"{height} x {width} pixels are too many for a JPEG file")
     image = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
     out = io.BytesIO()
-    # A quality of 0 would be read as none given; libjpeg takes both 0 and 1 for its lowest.
+    # Pillow interprets quality 0 as unset; libjpeg maps both 0 and 1 to its lowest.
     options: dict[str, Any] = {"quality": max(quality, 1), "progressive": progressive, "optimize": optimize_size}
     if channels == 3:
         options["subsampling"] = "4:2:0" if chroma_downsampling else "4:4:4"
     image.save(out, "JPEG", **options)
     coded = out.getvalue()
-    # The JFIF segment comes first: unit and densities are at a fixed place in it, other segments follow.
+    # The JFIF segment comes first: unit and densities have fixed offsets in it, other segments follow.
     end = 4 + struct.unpack_from(">H", coded, 4)[0]
     density = struct.pack(">BHH", 1 if density_unit == "in" else 2, x_density, y_density)
     parts = [coded[:13], density, coded[18:end]]
@@ -312,16 +312,16 @@ def encode_jpeg(
 
 
 def decode_bmp(data: bytes, channels: int) -> Array:
-    """Returns the pixels of an uncompressed BMP file, whose bytes are taken as they are: palettes are not followed."""
+    """Returns the pixels of an uncompressed BMP file, whose bytes are taken as they are: palettes are ignored."""
     if len(data) < 32:
-        raise _invalid("BMP", data, "it has no whole header")
+        raise _invalid("BMP", data, "its header is incomplete")
     start, width, height = (struct.unpack_from("<i", data, at)[0] for at in (10, 18, 22))
     (bits,) = struct.unpack_from("<H", data, 28)
     if bits not in (8, 24, 32):
-        raise _invalid("BMP", data, f"it has {bits} bits a pixel, not 8, 24 or 32")
+        raise _invalid("BMP", data, f"it has {bits} bits per pixel, not 8, 24 or 32")
     have, rows = bits // 8, abs(height)
     if channels == 1:
-        raise _invalid("BMP", data, "it cannot be made gray")
+        raise _invalid("BMP", data, "it cannot be converted to grayscale")
     _require_size("BMP", data, width, rows, len(data))
     stride = (have * width + 3) // 4 * 4
     last = start + stride * (rows - 1) + have * width
@@ -343,7 +343,7 @@ def _bmp_pixels(body: bytes, width: int, rows: int, stride: int, channels: int, 
 
 
 class _Frame:
-    """One image of a GIF file: where it lies, its colors, and its coded pixels."""
+    """One image of a GIF file: its position, palette, and compressed pixels."""
 
     __slots__ = ("bits", "box", "coded", "interlaced", "palette", "transparent")
 
@@ -367,9 +367,9 @@ class _Frame:
 
 
 def decode_gif(data: bytes, at_most: int | None = None) -> Array:
-    """Returns the frames of a GIF file; what a frame leaves open shows the one before."""
+    """Returns the frames of a GIF file; uncovered parts of a frame show the previous one."""
     if len(data) < 13:
-        raise _invalid("GIF", data, "it has no whole header")
+        raise _invalid("GIF", data, "its header is incomplete")
     width, height = struct.unpack_from("<HH", data, 6)
     frames: list[_Frame] = _guarded("GIF", data, lambda: list(_gif_frames(data, at_most)))
     if not frames:
@@ -391,7 +391,7 @@ def decode_gif(data: bytes, at_most: int | None = None) -> Array:
         shown = indices != frame.transparent if frame.transparent >= 0 else None
         count = len(frame.palette)
         if count < 256 and int(indices.max() if shown is None else indices.max(initial=0, where=shown)) >= count:
-            raise _invalid("GIF", data, f"frame {i} has a color that its palette of {count} lacks")
+            raise _invalid("GIF", data, f"frame {i} has a color index outside its palette of {count}")
         colors = np.asarray(decoded.convert("RGB"))[:rows, :columns]
         target = result[i, top : top + rows, left : left + columns]
         np.copyto(target, colors, where=True if shown is None else shown[..., None])
@@ -431,7 +431,7 @@ def _palette(data: bytes, flags: int, position: int) -> tuple[Array, int]:
 
 
 def _after_blocks(data: bytes, position: int) -> int:
-    """Returns where the blocks that start at a position, each with its size before it, are over."""
+    """Returns the position after a sequence of size-prefixed blocks."""
     while data[position]:
         position += data[position] + 1
     return position + 1

@@ -39,34 +39,34 @@ def bind_project(node: Node, device: Device) -> Callable[..., Image]:
 
 
 def _require_fitting(images: Image, transforms: Image, output_shape: Image) -> None:
-    """Raises where torch would broadcast what TensorFlow refuses."""
+    """Raises where torch would broadcast shapes that TensorFlow rejects."""
     require(images.ndim == 4, f"images has rank {images.ndim}", expected="batch, height, width and channels")
     fits = transforms.ndim == 2 and transforms.shape[1] == 8 and transforms.shape[0] in (1, images.shape[0])
     require(
         fits,
         f"transforms has shape {list(transforms.shape)}",
-        expected="eight numbers for each image, or for all of them",
+        expected="eight numbers per image, or for all of them",
     )
     require(output_shape.numel() == 2 and output_shape.ndim == 1, "output_shape", expected="a height and a width")
     require(int(output_shape.min()) > 0, f"output_shape is {output_shape.tolist()}", expected="positive sizes")
 
 
 def _at(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
-    """Returns the pixels at whole coordinates, the fill value where there are none."""
+    """Returns the pixels at integer coordinates, the fill value outside the image."""
     batch, height, width, channels = images.shape
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     if not height or not width:
         found = torch.zeros((batch, *y.shape[1:], channels), dtype=images.dtype, device=images.device)
     else:
         rows, columns = (torch.where(inside, v, 0).to(torch.int64) for v in (y, x))
-        places = (rows * width + columns).reshape(y.shape[0], -1, 1).expand(batch, -1, channels)
-        found = torch.gather(images.reshape(batch, -1, channels), 1, places).reshape(batch, *y.shape[1:], channels)
+        flat = (rows * width + columns).reshape(y.shape[0], -1, 1).expand(batch, -1, channels)
+        found = torch.gather(images.reshape(batch, -1, channels), 1, flat).reshape(batch, *y.shape[1:], channels)
     return torch.where(inside[..., None], found, fill_value)
 
 
 def _nearest(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
     def rounded(v: Image) -> Image:
-        return torch.trunc(v + torch.copysign(torch.full_like(v, 0.5), v))  # a half goes away from zero
+        return torch.trunc(v + torch.copysign(torch.full_like(v, 0.5), v))  # halves are rounded away from zero
 
     return _at(images, rounded(y), rounded(x), fill_value)
 
@@ -84,7 +84,7 @@ def _bilinear(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
     return up * above + down * below
 
 
-# -- what a coordinate outside stands for -----------------------------------------------------------------------------
+# -- border modes: the pixel that a coordinate outside the image maps to -----------------------------------------------
 
 
 def _constant(v: Image, size: int) -> Image:

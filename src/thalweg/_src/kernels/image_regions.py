@@ -1,4 +1,4 @@
-"""Kernels of connected components and of the greedy match."""
+"""Kernels of connected components and bipartite matching."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def bind_components(node: Node, device: Device) -> Callable[[torch.Tensor], torc
 
 
 def _components(images: torch.Tensor) -> torch.Tensor:
-    """Joins equal neighbours under the least of their places, until nothing changes, and numbers the roots."""
+    """Merges equal neighbors under the smallest of their indices until a fixed point, and numbers the roots."""
     require(images.ndim == 3, f"images has rank {images.ndim}", expected="a batch of planes")
     if images.dtype in (torch.uint16, torch.uint32, torch.uint64):
         images = images.to(torch.int64)
-    places = torch.arange(images.numel(), device=images.device).reshape(images.shape)
-    left, right = _pairs(images, places, 2)
-    above, below = _pairs(images, places, 1)
+    positions = torch.arange(images.numel(), device=images.device).reshape(images.shape)
+    left, right = _pairs(images, positions, 2)
+    above, below = _pairs(images, positions, 1)
     first, second = torch.cat([left, above]), torch.cat([right, below])
-    roots = places.reshape(-1).clone()
+    roots = positions.reshape(-1).clone()
     while True:
         a, b = roots[first], roots[second]
         joined = roots.scatter_reduce(0, torch.maximum(a, b), torch.minimum(a, b), "amin")
@@ -38,16 +38,16 @@ def _components(images: torch.Tensor) -> torch.Tensor:
             break
         roots = joined
     there = images.reshape(-1) != 0
-    numbers = torch.cumsum((roots == places.reshape(-1)) & there, 0)
+    numbers = torch.cumsum((roots == positions.reshape(-1)) & there, 0)
     return torch.where(there, numbers[roots], 0).to(torch.int32).reshape(images.shape)
 
 
-def _pairs(images: torch.Tensor, places: torch.Tensor, axis: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the places of the neighbours along an axis that have one value, which is not zero."""
+def _pairs(images: torch.Tensor, positions: torch.Tensor, axis: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the index pairs of neighbors along an axis with equal values other than zero."""
     count = max(images.shape[axis] - 1, 0)
     one, other = images.narrow(axis, 0, count), images.narrow(axis, images.shape[axis] - count, count)
     same = (one == other) & (one != 0)
-    return places.narrow(axis, 0, count)[same], places.narrow(axis, images.shape[axis] - count, count)[same]
+    return positions.narrow(axis, 0, count)[same], positions.narrow(axis, images.shape[axis] - count, count)[same]
 
 
 @kernel("_BipartiteMatch", devices=("CPU",))

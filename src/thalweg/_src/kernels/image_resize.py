@@ -1,7 +1,7 @@
-"""Kernels of resizing: along each axis a new pixel is a weighted sum of a few old ones.
+"""Kernels of image resizing: along each axis an output pixel is a weighted sum of a few input pixels.
 
-Which pixels, and their weights, follow from the sizes alone; they are computed once for each pair of sizes, in the
-single precision that TensorFlow computes them in, and kept.
+The pixels and their weights depend on the sizes alone; they are computed once per pair of sizes, in single precision
+as in TensorFlow, and cached.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 F = np.float32
-_TABLE = 1024  # bicubic weights are rounded to positions between two pixels
+_TABLE = 1024  # bicubic weights are tabulated at this many positions between two pixels
 
 
 class Taps:
-    """For each new pixel of an axis: the old pixels it is made of, and their weights, a row for each of them."""
+    """The taps of an axis: the input pixels of each output pixel and their weights, one row per tap."""
 
     __slots__ = ("indices", "weights")
 
@@ -34,7 +34,7 @@ class Taps:
         self.weights = torch.from_numpy(np.ascontiguousarray(weights, np.float32)).to(device)
 
     def gather(self, x: torch.Tensor, axis: int) -> torch.Tensor:
-        """Returns the new pixels."""
+        """Returns the output pixels."""
         shape = [-1 if i == axis else 1 for i in range(4)]
         result = x.index_select(axis, self.indices[0]).mul_(self.weights[0].view(shape))
         for row, weight in zip(self.indices[1:], self.weights[1:]):
@@ -42,7 +42,7 @@ class Taps:
         return result
 
     def scatter(self, grad: torch.Tensor, axis: int, size: int) -> torch.Tensor:
-        """Returns what the new pixels' gradients are worth to the old ones."""
+        """Returns the gradient of the input pixels, given that of the output pixels."""
         shape = [-1 if i == axis else 1 for i in range(4)]
         sizes = [size if i == axis else s for i, s in enumerate(grad.shape)]
         result = grad.new_zeros(sizes)
@@ -58,17 +58,17 @@ def _scale(old: int, new: int, align_corners: bool) -> Any:
     return F(old - 1) / F(new - 1) if align_corners and new > 1 else F(old) / F(new)
 
 
-def _places(old: int, new: int, align_corners: bool, half_pixel: bool) -> Array:
-    """Returns the place of each new pixel among the old; by default that of its corner, taken for its center."""
+def _coordinates(old: int, new: int, align_corners: bool, half_pixel: bool) -> Array:
+    """Returns the input coordinate of each output pixel; by default that of its corner instead of its center."""
     scale, corners = _scale(old, new, align_corners), np.arange(new, dtype=F)
-    places: Array = (corners + F(0.5)) * scale - F(0.5) if half_pixel else corners * scale
-    return places
+    coordinates: Array = (corners + F(0.5)) * scale - F(0.5) if half_pixel else corners * scale
+    return coordinates
 
 
 def _nearest(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple[Array, Array]:
-    scale, places = _scale(old, new, align_corners), np.arange(new, dtype=F)
-    places = (places + F(0.5)) * scale if half_pixel else places * scale
-    chosen = np.floor(places + F(0.5)) if align_corners else np.floor(places)
+    scale, coordinates = _scale(old, new, align_corners), np.arange(new, dtype=F)
+    coordinates = (coordinates + F(0.5)) * scale if half_pixel else coordinates * scale
+    chosen = np.floor(coordinates + F(0.5)) if align_corners else np.floor(coordinates)
     return np.clip(chosen, 0, old - 1)[None], np.ones((1, new), F)
 
 
@@ -82,9 +82,9 @@ def _cubic_table(a: float) -> Array:
 
 
 def _bicubic(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple[Array, Array]:
-    places = _places(old, new, align_corners, half_pixel)
-    low = np.floor(places)
-    offset = np.rint((places - low) * F(_TABLE)).astype(np.int64)
+    coordinates = _coordinates(old, new, align_corners, half_pixel)
+    low = np.floor(coordinates)
+    offset = np.rint((coordinates - low) * F(_TABLE)).astype(np.int64)
     near, far = _cubic_table(-0.5 if half_pixel else -0.75)
     weights = np.stack([far[offset], near[offset], near[_TABLE - offset], far[_TABLE - offset]])
     wanted = low + np.arange(-1, 3)[:, None]
@@ -97,8 +97,8 @@ def _bicubic(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple
 
 
 def _area(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple[Array, Array]:
-    scale, places = _scale(old, new, align_corners), np.arange(new + 1, dtype=F)
-    starts, ends = places[:-1] * scale, places[1:] * scale
+    scale, coordinates = _scale(old, new, align_corners), np.arange(new + 1, dtype=F)
+    starts, ends = coordinates[:-1] * scale, coordinates[1:] * scale
     first, last = np.floor(starts), np.ceil(ends)
     taps = max(int((last - first).max(initial=1)), 1)
     cells = first + np.arange(taps, dtype=F)[:, None]
@@ -152,19 +152,19 @@ _FILTERS: dict[str, tuple[float, Callable[[Array], Array]]] = {
 def filter_taps(
     kind: str, old: int, new: int, scale: float, shift: float, antialias: bool, device: torch.device
 ) -> Taps:
-    """Returns the pixels under a filter that is as wide as a new pixel, or an old one if that is wider."""
+    """Returns the taps of a filter as wide as an output pixel, or an input pixel if that is wider."""
     radius, weigh = _FILTERS[kind]
     inverse = F(1) / F(scale)
     width = max(inverse, F(1)) if antialias else F(1)
     reach = F(radius) * width
-    places = (np.arange(new, dtype=F) + F(0.5)) * inverse - inverse * F(shift)
-    first = np.clip(np.ceil(places - reach - F(0.5)), 0, old - 1)
-    last = np.clip(np.floor(places + reach - F(0.5)), 0, old - 1)
-    inside = (places >= 0) & (places <= old)
+    centers = (np.arange(new, dtype=F) + F(0.5)) * inverse - inverse * F(shift)
+    first = np.clip(np.ceil(centers - reach - F(0.5)), 0, old - 1)
+    last = np.clip(np.floor(centers + reach - F(0.5)), 0, old - 1)
+    inside = (centers >= 0) & (centers <= old)
     count = max(int(np.where(inside, last - first + 1, 1).max(initial=1)), 1)
     cells = first + np.arange(count, dtype=F)[:, None]
     with np.errstate(all="ignore"):
-        weights = weigh(np.abs(cells + F(0.5) - places) / width).astype(F)
+        weights = weigh(np.abs(cells + F(0.5) - centers) / width).astype(F)
     weights = np.where((cells <= last) & inside, weights, F(0))
     total = weights.sum(0, keepdims=True)
     weights = np.divide(weights, total, out=weights, where=np.abs(total) >= 1000 * np.finfo(F).tiny)
@@ -193,7 +193,7 @@ def _require_images(images: torch.Tensor) -> None:
 
 
 def _in_order(height: tuple[int, int], width: tuple[int, int]) -> tuple[int, ...]:
-    """Returns the axes, that first which leaves less to do for the other."""
+    """Returns the axes in the order that leaves less work for the second."""
     return (1, 2) if height[1] * width[0] <= height[0] * width[1] else (2, 1)
 
 
@@ -210,16 +210,16 @@ def _channels_last(images: torch.Tensor) -> torch.Tensor:
 
 
 def _with_last_again(x: torch.Tensor) -> torch.Tensor:
-    """Returns images with their last row and column doubled."""
+    """Returns images with their last row and column duplicated."""
     taller = torch.cat((x, x[:, -1:]), 1)
     return torch.cat((taller, taller[:, :, -1:]), 2)
 
 
 @kernel("ResizeBilinear")
 def bind_bilinear(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    """Interpolates as torch does; it has no coordinates that start at 0 and go by old size over new.
+    """Interpolates by torch, which lacks coordinates that start at 0 with a step of old size over new size.
 
-    With aligned corners, though, one pixel more on either side gives just that step: (old + 1 - 1) / (new + 1 - 1).
+    With aligned corners, though, one extra pixel on both sides yields that step: (old + 1 - 1) / (new + 1 - 1).
     """
     align, half = _attrs(node)
     interpolate = torch.ops.aten.upsample_bilinear2d.default
@@ -273,7 +273,7 @@ def _require_like(grads: torch.Tensor, image: torch.Tensor, check: Callable[[tor
 
 @kernel("ResizeBicubic", "ResizeArea")
 def bind_resize(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    method, (align, half), place = _OPS[node.type], _attrs(node), device.torch
+    method, (align, half), target = _OPS[node.type], _attrs(node), device.torch
 
     def resize(images: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         _require_images(images)
@@ -282,7 +282,7 @@ def bind_resize(node: Node, device: Device) -> Callable[..., torch.Tensor]:
         for axis in _in_order((images.shape[1], new[0]), (images.shape[2], new[1])):
             old = images.shape[axis]
             if old != new[axis - 1]:
-                result = taps(method, old, new[axis - 1], align, half, place).gather(result, axis)
+                result = taps(method, old, new[axis - 1], align, half, target).gather(result, axis)
         return result
 
     return resize
@@ -290,7 +290,7 @@ def bind_resize(node: Node, device: Device) -> Callable[..., torch.Tensor]:
 
 @kernel("ResizeBicubicGrad")
 def bind_resize_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    method, (align, half), place = _OPS[node.type.removesuffix("Grad")], _attrs(node), device.torch
+    method, (align, half), target = _OPS[node.type.removesuffix("Grad")], _attrs(node), device.torch
     dtype = TORCH[node.dtypes[0]]
 
     def spread(grads: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
@@ -299,7 +299,7 @@ def bind_resize_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
         for axis in _in_order((grads.shape[1], image.shape[1]), (grads.shape[2], image.shape[2])):
             old, new = image.shape[axis], grads.shape[axis]
             if old != new:
-                result = taps(method, old, new, align, half, place).scatter(result, axis, old)
+                result = taps(method, old, new, align, half, target).scatter(result, axis, old)
         return result.to(dtype)
 
     return spread
@@ -307,13 +307,13 @@ def bind_resize_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
 
 @kernel("ResizeNearestNeighbor")
 def bind_nearest(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    (align, half), place = _attrs(node), device.torch
+    (align, half), target = _attrs(node), device.torch
 
     def resize(images: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         _require_images(images)
         height, width = _size(size)
-        rows = taps("nearest", images.shape[1], height, align, half, place).indices[0]
-        columns = taps("nearest", images.shape[2], width, align, half, place).indices[0]
+        rows = taps("nearest", images.shape[1], height, align, half, target).indices[0]
+        columns = taps("nearest", images.shape[2], width, align, half, target).indices[0]
         if images.dtype is torch.uint16:
             return resize(images.view(torch.int16), size).view(torch.uint16)
         return images.index_select(1, rows).index_select(2, columns)
@@ -323,14 +323,14 @@ def bind_nearest(node: Node, device: Device) -> Callable[..., torch.Tensor]:
 
 @kernel("ResizeNearestNeighborGrad")
 def bind_nearest_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    (align, half), place = _attrs(node), device.torch
+    (align, half), target = _attrs(node), device.torch
 
     def spread(grads: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
         _require_batch(grads)
         height, width = _size(size)
         n, h, w, c = grads.shape
-        rows = taps("nearest", height, h, align, half, place).indices[0]
-        columns = taps("nearest", width, w, align, half, place).indices[0]
+        rows = taps("nearest", height, h, align, half, target).indices[0]
+        columns = taps("nearest", width, w, align, half, target).indices[0]
         result = grads.new_zeros((n, height, w, c)).index_add_(1, rows, grads)
         return grads.new_zeros((n, height, width, c)).index_add_(2, columns, result)
 
@@ -345,7 +345,7 @@ def _pair(value: torch.Tensor, what: str) -> tuple[float, float]:
 
 @kernel("ScaleAndTranslate")
 def bind_scale_and_translate(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    kind, antialias, place = node.attrs["kernel_type"], node.attrs["antialias"], device.torch
+    kind, antialias, target = node.attrs["kernel_type"], node.attrs["antialias"], device.torch
 
     def resize(
         images: torch.Tensor, size: torch.Tensor, scale: torch.Tensor, translation: torch.Tensor
@@ -355,7 +355,7 @@ def bind_scale_and_translate(node: Node, device: Device) -> Callable[..., torch.
         result = images.to(torch.float32)
         for axis in _in_order((images.shape[1], new[0]), (images.shape[2], new[1])):
             i = axis - 1
-            found = filter_taps(kind, images.shape[axis], new[i], factors[i], shifts[i], antialias, place)
+            found = filter_taps(kind, images.shape[axis], new[i], factors[i], shifts[i], antialias, target)
             result = found.gather(result, axis)
         return result
 
@@ -370,7 +370,7 @@ def _factors(scale: torch.Tensor) -> tuple[float, float]:
 
 @kernel("ScaleAndTranslateGrad")
 def bind_scale_and_translate_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    kind, antialias, place = node.attrs["kernel_type"], node.attrs["antialias"], device.torch
+    kind, antialias, target = node.attrs["kernel_type"], node.attrs["antialias"], device.torch
 
     def spread(
         grads: torch.Tensor, image: torch.Tensor, scale: torch.Tensor, translation: torch.Tensor
@@ -382,7 +382,7 @@ def bind_scale_and_translate_grad(node: Node, device: Device) -> Callable[..., t
         result = grads
         for axis in (1, 2):
             i, old = axis - 1, image.shape[axis]
-            found = filter_taps(kind, old, grads.shape[axis], factors[i], shifts[i], antialias, place)
+            found = filter_taps(kind, old, grads.shape[axis], factors[i], shifts[i], antialias, target)
             result = found.scatter(result, axis, old)
         return result
 

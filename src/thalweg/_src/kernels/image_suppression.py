@@ -1,4 +1,4 @@
-"""Kernels of suppression: a loop over the boxes that stay, on the host, whose steps look at all others at once."""
+"""Kernels of non-maximum suppression: a loop over the selected boxes, on the host, that compares all others at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _host(value: torch.Tensor) -> Array:
 
 
 class _Boxes:
-    """Boxes with their corners in order, and how much one of them overlaps others."""
+    """Boxes with ordered corners, and their overlaps."""
 
     def __init__(self, boxes: Array) -> None:
         a, b, c, d = np.ascontiguousarray(boxes.T)
@@ -36,7 +36,7 @@ class _Boxes:
         self.areas = (self.bottom - self.top) * (self.right - self.left)
 
     def overlap(self, box: int, others: Any) -> Array:
-        """Returns the intersection over the union with others, an index; boxes without area overlap nothing."""
+        """Returns the intersection over union with the boxes at an index; empty boxes overlap nothing."""
         height = np.minimum(self.bottom[others], self.bottom[box]) - np.maximum(self.top[others], self.top[box])
         width = np.minimum(self.right[others], self.right[box]) - np.maximum(self.left[others], self.left[box])
         common = np.maximum(height, 0) * np.maximum(width, 0)
@@ -48,7 +48,7 @@ class _Boxes:
 
 
 def _order(scores: Array, least: float) -> Array:
-    """Returns the indices of the scores above a threshold, the best first, of equal ones the first."""
+    """Returns the indices of the scores above a threshold in descending order, ties by index."""
     chosen = np.flatnonzero(scores > least)
     order: Array = chosen[np.argsort(-scores[chosen], kind="stable")]
     return order
@@ -57,7 +57,7 @@ def _order(scores: Array, least: float) -> Array:
 def _suppress(
     overlap_in: Callable[[Array], Overlap], scores: Array, count: int, threshold: float, least: float
 ) -> list[int]:
-    """Returns the indices that stay. overlap_in: of an order, how much the one at a place overlaps those at others."""
+    """Returns the selected indices. overlap_in(order): the overlap of the box at one position with those at others."""
     order = _order(scores, least)
     overlap, left = overlap_in(order), np.ones(len(order), bool)
     kept: list[int] = []
@@ -75,9 +75,9 @@ def _suppress_boxes(boxes: Array, scores: Array, count: int, threshold: float, l
 
 
 def _soften(overlap: Overlap, scores: Array, count: int, sigma: float, least: float) -> tuple[list[int], list[float]]:
-    """Selects boxes in the order of their scores, which fall with each selected box that they overlap."""
+    """Soft NMS: selects boxes by score, where each selected box lowers the scores of the boxes it overlaps."""
     factor = np.float32(-0.5) / np.float32(sigma)
-    # Each entry: the score, its box, and how many of the selected boxes have been counted against it.
+    # Each entry: the score, its box, and the number of selected boxes already applied to it.
     queue = [(-scores[i], int(i), 0) for i in _order(scores, least)]
     heapq.heapify(queue)
     kept: list[int] = []
@@ -104,19 +104,19 @@ def _number(value: torch.Tensor, what: str) -> float:
 
 
 def _require_unit(threshold: float, what: str) -> float:
-    require(0 <= threshold <= 1, f"{what} is {threshold}", expected="a number of [0, 1]")
+    require(0 <= threshold <= 1, f"{what} is {threshold}", expected="a number in [0, 1]")
     return threshold
 
 
 def _count(value: torch.Tensor, what: str) -> int:
     require(value.ndim == 0, f"{what} has shape {list(value.shape)}", expected=f"a scalar {what}")
-    require(int(value) >= 0, f"{what} is {int(value)}", expected="no negative number")
+    require(int(value) >= 0, f"{what} is {int(value)}", expected="a non-negative number")
     return int(value)
 
 
 def _boxes_and_scores(boxes: torch.Tensor, scores: torch.Tensor) -> tuple[Array, Array]:
     require(boxes.ndim == 2 and boxes.shape[1] == 4, f"boxes has shape {list(boxes.shape)}", expected="4 columns")
-    require(scores.shape == boxes.shape[:1], f"scores has shape {list(scores.shape)}", expected="a score for each box")
+    require(scores.shape == boxes.shape[:1], f"scores has shape {list(scores.shape)}", expected="one score per box")
     return _host(boxes), _host(scores)
 
 
@@ -152,7 +152,7 @@ def bind_suppression(node: Node, device: Device) -> Callable[..., Any]:
         _require_unit(iou, "iou_threshold")
         least = float("-inf") if score_threshold is None else _number(score_threshold, "score_threshold")
         sigma = 0.0 if soft_nms_sigma is None else _number(soft_nms_sigma, "soft_nms_sigma")
-        require(sigma >= 0, f"soft_nms_sigma is {sigma}", expected="no negative number")
+        require(sigma >= 0, f"soft_nms_sigma is {sigma}", expected="a non-negative number")
         if sigma > 0:
             kept, best = _soften(_Boxes(found).overlap, values, count, sigma, least)
         else:
@@ -181,10 +181,10 @@ def bind_suppression_by_table(node: Node, device: Device) -> Callable[..., torch
     ) -> torch.Tensor:
         square = overlaps.ndim == 2 and overlaps.shape[0] == overlaps.shape[1]
         require(square, f"overlaps has shape {list(overlaps.shape)}", expected="a square")
-        require(scores.shape == overlaps.shape[:1], f"scores has shape {list(scores.shape)}", expected="one for each")
+        require(scores.shape == overlaps.shape[:1], f"scores has shape {list(scores.shape)}", expected="one per row")
         table = _host(overlaps)
         kept = _suppress(
-            lambda order: lambda place, others: table[order[others], order[place]],
+            lambda order: lambda i, others: table[order[others], order[i]],
             _host(scores),
             _count(max_output_size, "max_output_size"),
             _number(overlap_threshold, "overlap_threshold"),
@@ -209,7 +209,7 @@ def bind_combined(node: Node, device: Device) -> Callable[..., Any]:
     ) -> Any:
         require(boxes.ndim == 4 and boxes.shape[3] == 4, f"boxes has shape {list(boxes.shape)}", expected="4 columns")
         same = scores.ndim == 3 and scores.shape[:2] == boxes.shape[:2]
-        require(same, f"scores has shape {list(scores.shape)}", expected="scores for each box")
+        require(same, f"scores has shape {list(scores.shape)}", expected="one row of scores per box")
         classes = scores.shape[2]
         require(boxes.shape[2] in (1, classes), f"boxes has {boxes.shape[2]} classes", expected=f"1 or {classes}")
         each, total = _count(max_output_size_per_class, "max_output_size_per_class"), _count(max_total_size, "size")
@@ -232,7 +232,7 @@ def bind_combined(node: Node, device: Device) -> Callable[..., Any]:
 
 
 def _best_of_classes(boxes: Array, scores: Array, each: int, iou: float, least: float) -> Array:
-    """Returns corners, score and class of what stays in the classes of one image, the best first."""
+    """Returns corners, score and class of the selected boxes of all classes of one image, best first."""
     found = [np.empty((0, 6), np.float32)]
     for number in range(scores.shape[1]):
         own = boxes[:, number if boxes.shape[1] > 1 else 0]

@@ -1,4 +1,4 @@
-"""The kernel of turns by a quarter of a circle."""
+"""Kernel of rotation by multiples of 90 degrees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of inverses, determinants, linear equations and functions of matrices."""
+"""Kernels of matrix inverses, determinants, linear solvers and matrix functions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DEFICIENT = "the matrix is rank deficient, or nearly so; hint: fast=False, or a
 
 
 def _require_batches(matrix: torch.Tensor, rhs: torch.Tensor) -> None:
-    """Requires equal leading dimensions, which torch would broadcast."""
+    """Requires equal batch dimensions, which torch would broadcast."""
     require(
         matrix.ndim >= 2 and matrix.shape[:-2] == rhs.shape[:-2] and matrix.shape[-2] == rhs.shape[-2],
         f"rhs has shape {show(tuple(rhs.shape))}",
-        expected=f"that of matrix, {show(tuple(matrix.shape))}, but for the last dimension",
+        expected=f"that of matrix, {show(tuple(matrix.shape))}, except for the last dimension",
     )
 
 
@@ -48,7 +48,7 @@ def bind_determinant(node: Node, device: Device) -> Function:
 def bind_log_determinant(node: Node, device: Device) -> Function:
     def determine(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         sign, logarithm = torch.linalg.slogdet(x)
-        return torch.where(logarithm.isnan(), torch.nan, sign), logarithm.to(x.dtype)  # torch has 0 for NaN
+        return torch.where(logarithm.isnan(), torch.nan, sign), logarithm.to(x.dtype)  # torch returns 0 for NaN
 
     return widened(determine, node.attrs["T"])
 
@@ -69,7 +69,7 @@ def bind_solve(node: Node, device: Device) -> Function:
 @kernel("MatrixTriangularSolve")
 def bind_triangular_solve(node: Node, device: Device) -> Function:
     lower, adjoint = node.attrs["lower"], node.attrs["adjoint"]
-    # On a GPU the test would make the host wait; the result tells it by infinite numbers there.
+    # On a GPU the check would synchronize; there the result contains infinities instead.
     tested = device.type == "CPU"
 
     def solve(matrix: torch.Tensor, rhs: torch.Tensor) -> Any:
@@ -108,7 +108,7 @@ def _weight(regularizer: torch.Tensor) -> float:
 
 
 def _least_squares(matrix: torch.Tensor, rhs: torch.Tensor, regularizer: torch.Tensor) -> Any:
-    """Gives the shortest of the best solutions, whatever the rank."""
+    """Returns the minimum-norm least-squares solution for any rank."""
     _require_batches(matrix, rhs)
     _weight(regularizer)
     if matrix.is_cpu and matrix.numel() and rhs.numel():
@@ -154,7 +154,7 @@ def bind_logarithm(node: Node, device: Device) -> Function:
 
 
 def _by_eigenvalues(z: torch.Tensor, function: Function) -> torch.Tensor:
-    """Applies a function to the eigenvalues; no number where there is no basis of eigenvectors."""
+    """Applies a function to the eigenvalues; NaN where there is no basis of eigenvectors."""
     finite = z.isfinite().all(-1, keepdim=True).all(-2, keepdim=True)
     e, v = torch.linalg.eig(torch.where(finite, z, 0))
     result, info = torch.linalg.solve_ex(v, v * function(e)[..., None, :], left=False)
@@ -162,7 +162,7 @@ def _by_eigenvalues(z: torch.Tensor, function: Function) -> torch.Tensor:
 
 
 def _is_far(a: torch.Tensor, b: torch.Tensor) -> Any:
-    """Tells which matrices differ by more than what rounding explains."""
+    """Returns which matrices differ by more than rounding errors."""
     difference = torch.linalg.matrix_norm(a - b, keepdim=True)
     return ~(difference <= 1e-10 * torch.linalg.matrix_norm(b, keepdim=True))
 
@@ -179,7 +179,7 @@ def _root(z: torch.Tensor) -> torch.Tensor:
 
 
 def _root_by_iteration(z: torch.Tensor) -> torch.Tensor:
-    """Finds square roots after Denman and Beavers, which needs no eigenvectors."""
+    """Computes square roots by the Denman-Beavers iteration, which needs no eigenvectors."""
     y, inverse = z, torch.eye(z.shape[-1], dtype=z.dtype, device=z.device).expand_as(z)
     for _ in range(100):
         next_y = (y + torch.linalg.inv_ex(inverse).inverse) / 2
@@ -191,7 +191,7 @@ def _root_by_iteration(z: torch.Tensor) -> torch.Tensor:
 
 
 def _log_by_roots(z: torch.Tensor) -> torch.Tensor:
-    """Takes square roots until the matrix is near the identity, where a quadrature gives the logarithm."""
+    """Takes square roots until the matrix is near the identity, where quadrature computes the logarithm."""
     unit = torch.eye(z.shape[-1], dtype=z.dtype, device=z.device)
     count = 0
     while count < 60 and torch.linalg.matrix_norm(z - unit).max() > 0.25:
@@ -202,7 +202,7 @@ def _log_by_roots(z: torch.Tensor) -> torch.Tensor:
     return result * 2.0**count
 
 
-# Gauss and Legendre's rule with 8 points on [0, 1], for log(1 + x), the integral of x / (1 + t * x).
+# Gauss-Legendre quadrature with 8 points on [0, 1], for log(1 + x), the integral of x / (1 + t * x).
 _HALF = (0.1834346424956498, 0.5255324099163290, 0.7966664774136267, 0.9602898564975363)
 _HALF_WEIGHTS = (0.3626837833783620, 0.3137066458778873, 0.2223810344533745, 0.1012285362903763)
 _POINTS = [*((1 + p) / 2 for p in _HALF), *((1 - p) / 2 for p in _HALF)]

@@ -1,4 +1,4 @@
-"""Kernels of lookup tables: a table is found or made when the step is compiled, and each step calls its methods."""
+"""Kernels of lookup tables: a table is found or created when the step is compiled, and each step calls its methods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LINE_NUMBER, _WHOLE_LINE = -1, -2
 
 
 def _find_table(node: Node, device: Device, kind: type, make: Callable[[str], LookupTable]) -> LookupTable:
-    """Returns the table that a handle stands for, made on first use."""
+    """Returns the table of a handle, created on first use."""
     attrs = node.attrs
     name = attrs["shared_name"] or node.name
     table: LookupTable = device.resources.lookup_or_create(attrs["container"], "table", name, lambda: make(name))
@@ -38,7 +38,7 @@ def _find_table(node: Node, device: Device, kind: type, make: Callable[[str], Lo
             None,
             None,
             errors.describe(
-                f"table {name!r} exists already as another kind of table",
+                f"table {name!r} already exists with another type",
                 expected=repr(table),
                 received=f"{node.type} {key.name} -> {value.name}{show(attrs.get('value_shape', ()))}",
             ),
@@ -70,7 +70,7 @@ def bind_dense(node: Node, device: Device) -> Function:
     attrs, shape = node.attrs, _value_shape(node)
     buckets, load = attrs["initial_num_buckets"], attrs["max_load_factor"]
     if buckets < 4 or buckets & (buckets - 1):
-        raise invalid(f"initial_num_buckets is {buckets}, expected a power of 2 from 4 on")
+        raise invalid(f"initial_num_buckets is {buckets}, expected a power of 2, at least 4")
     if not 0 < load < 1:
         raise invalid(f"max_load_factor is {load}, expected 0 < max_load_factor < 1")
 
@@ -90,12 +90,12 @@ def bind_dense(node: Node, device: Device) -> Function:
 
 def _require_table(table: Any) -> LookupTable:
     if not isinstance(table, LookupTable):
-        raise invalid(f"the handle is no table's: {table!r}")
+        raise invalid(f"the handle is not a table: {table!r}")
     return table
 
 
 def _types(node: Node, key: str, value: str = "") -> Callable[[Any], LookupTable]:
-    """Returns the check that a handle is a table's, with the types that the operation has."""
+    """Returns the check that a handle is a table, with the key and value types of the op."""
     key_dtype, value_dtype = node.attrs[key], node.attrs[value] if value else None
 
     def check(table: Any) -> LookupTable:
@@ -148,7 +148,7 @@ def bind_export(node: Node, device: Device) -> Function:
 
 def _static(table: LookupTable) -> StaticTable:
     if not isinstance(table, StaticTable):
-        raise invalid(f"table {table.name!r} is mutable: it is not to be initialized")
+        raise invalid(f"table {table.name!r} is mutable and cannot be initialized")
     return table
 
 
@@ -159,7 +159,7 @@ def bind_initialize(node: Node, device: Device) -> Function:
     def initialize(handle: Any, keys: Any, values: Any) -> None:
         table = _static(check(handle))
         if keys.shape != values.shape or keys.ndim != 1:
-            raise errors.ShapeError("keys and values differ in shape", expected="two vectors of one length")
+            raise errors.ShapeError("keys and values differ in shape", expected="two vectors of equal length")
         table.fill(table.keys_of(keys), table.values_of(values))
 
     return initialize
@@ -177,7 +177,7 @@ def bind_initialize_from_file(node: Node, device: Device) -> Function:
 
 
 class _LineReader:
-    """Makes keys and values out of the lines of a file."""
+    """Parses keys and values from the lines of a file."""
 
     def __init__(self, attrs: dict[str, Any]) -> None:
         self._columns = (attrs["key_index"], attrs["value_index"])

@@ -1,4 +1,4 @@
-"""Kernels of element-wise arithmetic, elementary functions, casts and sums of several tensors."""
+"""Kernels of element-wise arithmetic, elementary functions, casts and add_n."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.tensor_list import add_lists
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unsigned import SAME_BITS, UNSIGNED, by_bits, by_order, by_value, on_host
 from thalweg._src.resources.devices import Device
@@ -21,7 +22,7 @@ Function = Callable[..., Any]
 _ANALYTIC = dtypes.FLOATING | dtypes.COMPLEX
 _NARROW = dtypes.NUMERIC - set(UNSIGNED)
 
-# Where torch's builtin has TensorFlow's meaning for all types that it takes.
+# torch builtins with TensorFlow's semantics for all types that they accept.
 _PLAIN: dict[str, Function] = {
     "Add": torch.add,
     "AddV2": torch.add,
@@ -111,11 +112,11 @@ def bind_concatenate(node: Node, device: Device) -> Function:
     return lambda x, y: np.asarray(np.add(x, y), dtype=object)
 
 
-# Division of integers.
+# Integer division.
 
 
 def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Divides towards 0. The least number by -1 wraps around, where torch's own rounding would end the process."""
+    """Divides with truncation. The minimum by -1 wraps around, where torch's own rounding would crash the process."""
     return torch.floor_divide(torch.sub(x, torch.fmod(x, y)), y)
 
 
@@ -152,7 +153,7 @@ def bind_long_division(node: Node, device: Device) -> Function:
 
 
 def _divided(function: Function, node: Node) -> Function:
-    """Gives a division by zero its name; a divisor that is a constant needs no watching."""
+    """Reports a division by zero; a constant divisor needs no check at run time."""
     divisor = node.constant(1)
     if divisor is not None and divisor.all():
         return function
@@ -168,7 +169,7 @@ def _divided(function: Function, node: Node) -> Function:
     return divide
 
 
-# Division and products with values of their own at 0, and powers.
+# Division and products with defined results at 0, and powers.
 
 
 @kernel("FloorDiv", T=dtypes.FLOATING)
@@ -203,13 +204,13 @@ def bind_xlog1py(node: Node, device: Device) -> Call:
 
 
 def _zero_where_zero(result: Call, index: int) -> Call:
-    """Puts 0 where an input is 0."""
+    """Returns 0 where an input is 0."""
     return Call(torch.masked_fill, (result, Call(torch.eq, (Input(index), 0)), 0))
 
 
 @kernel("Pow", T=_ANALYTIC)
 def bind_pow(node: Node, device: Device) -> Function | Call:
-    """Knows a constant exponent: most powers are squares."""
+    """Specializes on a constant exponent: most powers are squares."""
     exponent = node.constant(1)
     if exponent is None or exponent.shape != ():
         return torch.pow
@@ -269,11 +270,11 @@ def bind_unsigned_clip(node: Node, device: Device) -> Call:
 def _clip(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
     for limit in (low, high):
         if limit.shape and limit.shape != t.shape:
-            raise errors.ShapeError("a limit has another shape than what it limits", expected="scalars, or its shape")
+            raise errors.ShapeError("a limit has another shape than the value", expected="scalars, or its shape")
     return torch.maximum(torch.minimum(t, high), low)
 
 
-# Derivatives written by the function's value. A number is a tensor here: torch takes Python's with twice the time.
+# Derivatives in terms of the function's value. Scalars are tensors here: torch takes twice as long for Python numbers.
 
 
 def _conjugate(index: int, node: Node) -> Input | Call:
@@ -285,7 +286,7 @@ def _number(value: float, node: Node) -> torch.Tensor:
 
 
 def _dy(node: Node) -> Input | Call:
-    """Returns dy, which torch would broadcast to y, or y to it: they must have one shape."""
+    """Returns dy after checking that it has the shape of y, since torch would broadcast them."""
     shape = node.input_shape(0)
     known = shape is not None and None not in shape and shape == node.input_shape(1)
     return Input(1) if known else Call(_alike, (Input(1), Input(0)))
@@ -299,7 +300,7 @@ def _alike(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 @kernel("TanhGrad")
 def bind_tanh_grad(node: Node, device: Device) -> Call:
-    # torch conjugates y, which the op does not.
+    # torch conjugates y, unlike the op.
     return Call(torch.ops.aten.tanh_backward.default, (_dy(node), _conjugate(0, node)))
 
 
@@ -344,7 +345,7 @@ def bind_cast(node: Node, device: Device) -> Call:
 
 @kernel("AddN", "AccumulateNV2")
 def bind_add_n(node: Node, device: Device) -> Function | Call:
-    """Adds into one fresh tensor; equal shapes that are known are not looked at again."""
+    """Adds into one fresh tensor; static shapes that are equal are not checked again."""
     dtype = TORCH[node.attrs["T"]]
     known, wanted = node.input_shape(0), node.attrs.get("shape")
     count = len(node.inputs)
@@ -372,6 +373,11 @@ def bind_add_n(node: Node, device: Device) -> Function | Call:
         return _total(values)
 
     return add_n
+
+
+@kernel("AddN", T=[dtypes.variant])
+def bind_add_lists(node: Node, device: Device) -> Function:
+    return add_lists
 
 
 def _total(values: Any) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Kernels of matrix products."""
+"""Kernels of matrix multiplication."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from thalweg._src.resources.devices import Device
 _WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
-_FEW = 16  # columns; MKL splits long products of so few columns badly
+_FEW = 16  # columns; MKL parallelizes long products with so few columns badly
 _LONG = 128
 
 
 @kernel("MatMul")
 def bind_matmul(node: Node, device: Device) -> Call:
     if device.type == "CPU" and _is_narrow_outer(node):
-        # a.t() @ b with few columns: the transposed product is several times faster, its copy small.
+        # a.t() @ b with few columns: the transposed product is several times faster, and its copy is small.
         return Call(
             torch.Tensor.contiguous, (Call(torch.t, (Call(torch.mm, (Call(torch.t, (Input(1),)), Input(0))),)),)
         )
@@ -33,7 +33,7 @@ def bind_matmul(node: Node, device: Device) -> Call:
 
 
 def _is_narrow_inner(node: Node) -> bool:
-    """Returns whether `g @ w.t()` runs over few columns: the gradient that a layer with few units passes on."""
+    """Returns whether `g @ w.t()` has a small inner dimension: the input gradient of a layer with few units."""
     shape = node.input_shape(1)
     plain = node.attrs["transpose_b"] and not node.attrs["transpose_a"] and node.attrs["T"] is dtypes.float32
     if not plain or shape is None or len(shape) != 2 or None in shape:
@@ -45,7 +45,7 @@ def _is_narrow_inner(node: Node) -> bool:
 
 def _multiply_narrow(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     if a.ndim != 2 or a.shape[1] != b.shape[1] or not a.numel() or not b.numel():
-        return torch.mm(a, b.t())  # empty, or an error to be told
+        return torch.mm(a, b.t())  # empty, or an error to be reported
     return torch.ops.mkldnn._linear_pointwise.default(a, b, None, "none", [], "")  # type: ignore[no-any-return]
 
 
@@ -67,7 +67,7 @@ def bind_batch_matmul(node: Node, device: Device) -> Call:
 
 @kernel("MatMul", T=_WIDE, priority=1)
 def bind_unsigned_matmul(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    """Multiplies in int64, whose wrap-around is the unsigned types' own; torch has no such product."""
+    """Multiplies in int64, whose wrap-around is that of the unsigned types; torch has no unsigned matmul."""
     transpose_a, transpose_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
 
     def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -26,7 +26,7 @@ def bind_lock(node: Node, device: Device) -> Function:
 
     def acquire(step: Step, finish: Function, mutex: Any) -> None:
         if not isinstance(mutex, Mutex):
-            raise invalid(f"the handle is no mutex's: {mutex!r}")
+            raise invalid(f"the handle is not a mutex: {mutex!r}")
         mutex.acquire(step, finish, fail)
 
     return acquire
@@ -36,7 +36,7 @@ def bind_lock(node: Node, device: Device) -> Function:
 def bind_consume(node: Node, device: Device) -> Function:
     def release(lock: Any) -> None:
         if not isinstance(lock, Lock):
-            raise invalid(f"this is no lock of a mutex: {lock!r}")
+            raise invalid(f"this is not the lock of a mutex: {lock!r}")
         lock.release()
 
     return release

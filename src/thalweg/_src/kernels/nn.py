@@ -1,4 +1,4 @@
-"""Kernels of activations, softmax and its losses, biases, the k largest."""
+"""Kernels of activations, softmax and its losses, bias addition and top_k."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 _aten = torch.ops.aten
 _UNSIGNED = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
-_LINEAR = 40.0  # where log(1 + exp(x)) is x in double precision
+_LINEAR = 40.0  # where log(1 + exp(x)) equals x in double precision
 
 
 def _same_shape(a: Tensor, b: Tensor) -> None:
@@ -30,7 +30,7 @@ def _same_shape(a: Tensor, b: Tensor) -> None:
 
 
 def _guarded(node: Node, function: Function, *rest: Any) -> Function | Call:
-    """Returns a call on two inputs of one shape, which is tested in the step unless the graph proves it."""
+    """Returns a call on two inputs of one shape, which is checked at run time unless it is known statically."""
     if is_fully_defined(node.input_shape(0)) and node.input_shape(0) == node.input_shape(1):
         return Call(function, (Input(0), Input(1), *rest))
 
@@ -97,7 +97,7 @@ def bind_selu(node: Node, device: Device) -> Function:
 
 @kernel("SeluGrad")
 def bind_selu_grad(node: Node, device: Device) -> Function | Call:
-    """Takes torch's gradient except at zero, where TensorFlow takes the slope of the positive side."""
+    """Uses torch's gradient except at zero, where TensorFlow uses the slope of the positive side."""
     return _guarded(
         node, lambda grad, y: grad * torch.where(y < 0, y + _SELU_ALPHA * _SELU_SCALE, _SELU_SCALE).to(grad.dtype)
     )
@@ -188,7 +188,7 @@ def _sparse_cross_entropy_on_cpu(features: Tensor, labels: Tensor) -> tuple[Tens
 
 
 def _logs_of_classes(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns logarithms of probabilities, the classes as a column, and the logarithms that belong to them."""
+    """Returns log probabilities, the classes as a column, and the log probabilities of these classes."""
     classes = labels.to(torch.int64).unsqueeze(1)
     if classes.shape[0] != features.shape[0]:
         raise errors.ShapeError(f"batches differ: {features.shape[0]} and {classes.shape[0]}")
@@ -207,7 +207,7 @@ def bind_sparse_softmax_cross_entropy_loss(node: Node, device: Device) -> Functi
 
 
 _nll_loss: Function = torch._C._nn.nll_loss_nd
-_NO_CLASS = -(2**63)  # torch leaves out the rows with this label; nobody has so many classes
+_NO_CLASS = -(2**63)  # torch ignores rows with this label, which is never a class
 
 
 def _sparse_cross_entropy_loss_on_cpu(features: Tensor, labels: Tensor) -> Tensor:
@@ -232,7 +232,7 @@ def _bad_label(labels: Tensor, classes: int) -> errors.InvalidArgumentError:
 
 
 def _sparse_cross_entropy_on_gpu(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Gives NaN where a label is out of range: asking for the labels would stop the device."""
+    """Returns NaN where a label is out of range: checking the labels would synchronize the device."""
     classes = labels.to(torch.int64).unsqueeze(1)
     valid = (classes >= 0) & (classes < features.shape[1])
     classes = torch.where(valid, classes, 0)
@@ -284,7 +284,7 @@ def _add(value: Tensor, bias: Tensor) -> Tensor:
 
 def _check_bias(value: Tensor, bias: Tensor, axis: int) -> None:
     if value.dim() < (2 if axis < 0 else 3):
-        raise errors.ShapeError(f"value has rank {value.dim()}", expected="value of rank 2 at least")
+        raise errors.ShapeError(f"value has rank {value.dim()}", expected="value of rank at least 2")
     if bias.dim() != 1 or value.shape[axis] != bias.shape[0]:
         raise errors.ShapeError(
             f"channels differ: {value.shape[axis]} and {list(bias.shape)}",
@@ -315,7 +315,7 @@ def bind_fused_matmul(node: Node, device: Device) -> Function | Call:
     b = Call(torch.t, (Input(1),)) if node.attrs["transpose_b"] else Input(1)
     fused = list(node.attrs["fused_ops"])
     if not fused or fused[0] != "BiasAdd":
-        raise errors.UnimplementedError(None, None, f"_FusedMatMul cannot fuse {fused}: it starts with a BiasAdd")
+        raise errors.UnimplementedError(None, None, f"_FusedMatMul cannot fuse {fused}: the first op must be BiasAdd")
     if len(node.inputs) != 3:
         raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias, got {len(node.inputs) - 2} arguments")
     depth = _depth(node)
@@ -325,7 +325,7 @@ def bind_fused_matmul(node: Node, device: Device) -> Function | Call:
     return activate(Call(torch.addmm, (Input(2), a, b)), fused[1:], node)
 
 
-_DEEP = 512  # from this inner dimension on oneDNN's product is faster than MKL's, several times for few columns
+_DEEP = 512  # from this inner dimension on, oneDNN's product is faster than MKL's, several times for few columns
 _linear: Function | None = None
 if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
     _linear = torch.ops.mkldnn._linear_pointwise.default
@@ -337,7 +337,7 @@ def _depth(node: Node) -> int | None:
 
 
 def _fits_linear(node: Node, device: Device) -> bool:
-    bias = node.input_shape(2)  # a vector; torch's own product adds a whole matrix as well
+    bias = node.input_shape(2)  # a vector; torch's own product would add a whole matrix
     fits = bias is not None and len(bias) == 1 and not device.compiling
     return fits and device.type == "CPU" and node.attrs["T"] is dtypes.float32 and not node.attrs["transpose_a"]
 
@@ -347,7 +347,7 @@ def activate(product: Call, fused: list[str], node: Node) -> Call:
     for name in fused:
         if name not in _IN_PLACE:
             raise errors.UnimplementedError(
-                None, None, f"{node.type} cannot fuse {name}: it knows {', '.join(_IN_PLACE)}"
+                None, None, f"{node.type} cannot fuse {name}: it supports {', '.join(_IN_PLACE)}"
             )
         extra = (node.attrs.get("leakyrelu_alpha", 0.2),) if name == "LeakyRelu" else ()
         product = Call(_IN_PLACE[name], (product, *extra))
@@ -364,7 +364,7 @@ _IN_PLACE: dict[str, Function] = {
 }
 
 
-# The k largest.
+# top_k.
 
 
 @kernel("TopK", "TopKV2")
@@ -374,7 +374,7 @@ def bind_top_k(node: Node, device: Device) -> Function:
 
     def top_k(x: Tensor, k: Any) -> tuple[Tensor, Tensor]:
         if x.dim() == 0:
-            raise errors.ShapeError("input has rank 0", expected="input of rank 1 at least")
+            raise errors.ShapeError("input has rank 0", expected="input of rank at least 1")
         k = operator.index(k)
         if not 0 <= k <= x.shape[-1]:
             raise errors.ShapeError(f"input has {x.shape[-1]} columns and k is {k}", expected="0 <= k <= columns")
@@ -393,7 +393,7 @@ def _largest_by_sort(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _largest_on_cpu(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Sorts whole rows only where equal values, one beyond the k-th included, need an order."""
+    """Sorts whole rows only where ties, including one beyond the k-th value, need a defined order."""
     if k == 0 or x.numel() == 0 or x.dtype in (torch.uint16, torch.uint32, torch.uint64):
         return _largest_by_sort(x, k)
     values, indices = torch.topk(x, min(k + 1, x.shape[-1]), -1)
@@ -415,7 +415,9 @@ def bind_in_top_k(node: Node, device: Device) -> Function:
 def _in_top_k(predictions: Tensor, targets: Tensor, k: Any) -> Tensor:
     classes = targets.to(torch.int64).unsqueeze(1)
     if predictions.dim() != 2 or targets.dim() != 1 or predictions.shape[0] != targets.shape[0]:
-        raise errors.ShapeError("predictions and targets do not fit", expected="[batch, classes] and [batch]")
+        raise errors.ShapeError(
+            "the shapes of predictions and targets do not match", expected="[batch, classes] and [batch]"
+        )
     inside = (classes >= 0) & (classes < predictions.shape[1])
     if predictions.shape[1] == 0:
         return inside.squeeze(1)

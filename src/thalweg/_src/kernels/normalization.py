@@ -1,4 +1,4 @@
-"""Kernels of normalization."""
+"""Kernels of batch normalization and local response normalization."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _backward = torch.ops.aten.native_batch_norm_backward.default
 
 
 def _permutations(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Returns how the op's layout becomes torch's NC... and back."""
+    """Returns the permutations from the op's layout to torch's NC... and back."""
     layout = node.attrs["data_format"]
     rank = len(layout)
     if layout.startswith("NC"):
@@ -38,12 +38,12 @@ def _require(x: Tensor, *vectors: Tensor) -> None:
     for vector in vectors:
         if vector.dim() != 1 or vector.shape[0] != x.shape[1]:
             raise errors.ShapeError(
-                f"channels differ: {x.shape[1]} and {list(vector.shape)}", expected="one entry a channel"
+                f"channels differ: {x.shape[1]} and {list(vector.shape)}", expected="one entry per channel"
             )
 
 
 def _fits(node: Node) -> bool:
-    """Returns whether the vectors are known to have an entry for each channel."""
+    """Returns whether the vectors are statically known to have one entry per channel."""
     layout, shape = node.attrs["data_format"], node.input_shape(0)
     if shape is None or len(shape) != len(layout):
         return False
@@ -73,10 +73,10 @@ def bind_batch_norm(node: Node, device: Device) -> Function:
             return (x, nothing, nothing, nothing, nothing, reserved)[:count]
         single = image.numel() == image.shape[1]
         old = variance.clone() if single else variance
-        # torch blends the statistics into those given, the variance without bias: just what the op returns.
+        # torch blends the statistics into the given ones, with the unbiased variance: exactly what the op returns.
         y, batch_mean, inverse = torch.native_batch_norm(image, scale, offset, mean, variance, True, factor, epsilon)
         if single:
-            variance = old * (1 - factor)  # of a single element there is no unbiased variance; TensorFlow takes 0
+            variance = old * (1 - factor)  # a single element has no unbiased variance; TensorFlow uses 0
         return (y.permute(leave), mean, variance, batch_mean, inverse, reserved)[:count]
 
     def by_given(x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
@@ -95,7 +95,7 @@ def bind_batch_norm_grad(node: Node, device: Device) -> Function:
     epsilon, training = node.attrs["epsilon"], node.attrs["is_training"]
 
     def grads(g: Tensor, x: Tensor, scale: Tensor, first: Tensor, second: Tensor, *_: Tensor) -> tuple[Tensor, ...]:
-        """Takes the batch's mean and inverse deviation in training, the given mean and variance else."""
+        """Uses the batch's mean and inverse standard deviation in training, otherwise the given mean and variance."""
         grad, image = _entered(g, enter), _entered(x, enter)
         _require(image, scale, first, second)
         if grad.shape != image.shape:

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class OptionalValue:
-    """Components of an element with their types, or nothing."""
+    """The components of an element with their types, or no value."""
 
     types: tuple[Any, ...] = ()
     components: tuple[Any, ...] | None = None
@@ -33,7 +33,7 @@ _NOTHING = OptionalValue()
 
 def _require_optional(value: Any) -> OptionalValue:
     if not isinstance(value, OptionalValue):
-        raise invalid(f"the variant is no optional: {value!r}")
+        raise invalid(f"the variant is not an optional: {value!r}")
     return value
 
 
@@ -63,10 +63,10 @@ def bind_get_value(node: Node, device: Device) -> Function:
             raise invalid("The given optional does not have a value.")
         if held.types != types:
             own, asked = (", ".join(dtype.name for dtype in side) for side in (held.types, types))
-            raise invalid(f"the optional holds ({own}), ({asked}) is asked for")
+            raise invalid(f"the optional holds ({own}), but ({asked}) is requested")
         for index, (value, shape) in enumerate(zip(held.components, shapes)):
             if not compatible(tuple(getattr(value, "shape", ())), shape):
-                raise invalid(f"component {index} has shape {show(tuple(value.shape))}, {show(shape)} is asked for")
+                raise invalid(f"component {index} has shape {show(tuple(value.shape))}, but {show(shape)} is requested")
         return held.components[0] if len(types) == 1 else held.components
 
     return get
@@ -78,10 +78,10 @@ def bind_next_as_optional(node: Node, device: Device) -> Function:
 
     def get_next(step: Step, finish: Function, handle: Any) -> None:
         if not isinstance(handle, IteratorResource):
-            raise invalid(f"the handle is no iterator's: {handle!r}")
+            raise invalid(f"the handle is not an iterator: {handle!r}")
         if handle.types != types:
             own, asked = (", ".join(dtype.name for dtype in side) for side in (handle.types, types))
-            raise invalid(f"the iterator {handle.name!r} has elements of ({own}), it is used with ({asked})")
+            raise invalid(f"the iterator {handle.name!r} has elements of ({own}), but is used with ({asked})")
 
         def end(step: Step, error: Any) -> None:
             if isinstance(error, errors.OutOfRangeError):

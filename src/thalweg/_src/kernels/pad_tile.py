@@ -1,4 +1,4 @@
-"""Kernels of repeats, paddings, reversals and rolls."""
+"""Kernels of tile, pad, reverse and roll."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
-from thalweg._src.kernels.reshape import STRINGS, Function, by_places, flip, signed, turn
+from thalweg._src.kernels.reshape import STRINGS, Function, by_position, flip, flip_function, signed
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import normalize_axis, require
 from thalweg._src.resources.devices import Device
@@ -19,7 +19,7 @@ from thalweg._src.shapes import broadcast, show
 
 def _require_multiples(value: Any, multiples: Sequence[int]) -> None:
     require(len(multiples) == value.ndim, f"multiples has {len(multiples)} entries", expected=f"{value.ndim}")
-    require(min(multiples, default=0) >= 0, f"multiples {list(multiples)} has a negative number")
+    require(min(multiples, default=0) >= 0, f"multiples {list(multiples)} has a negative entry")
 
 
 @kernel("Tile")
@@ -48,11 +48,11 @@ def bind_tile_strings(node: Node, device: Device) -> Function:
 def _require_paddings(value: Any, paddings: list[list[int]]) -> None:
     require(len(paddings) == value.ndim, f"paddings has {len(paddings)} rows", expected=f"{value.ndim}")
     require(all(len(row) == 2 for row in paddings), f"paddings is {paddings}", expected="[n, 2]")
-    require(all(p >= 0 for row in paddings for p in row), f"paddings {paddings} has a negative number")
+    require(all(p >= 0 for row in paddings for p in row), f"paddings {paddings} has a negative entry")
 
 
 def _torch_order(paddings: list[list[int]]) -> list[int]:
-    """Returns paddings as torch takes them: last dimension first."""
+    """Returns paddings in torch's order: last dimension first."""
     return [p for row in reversed(paddings) for p in row]
 
 
@@ -94,7 +94,7 @@ def bind_pad_strings(node: Node, device: Device) -> Function:
 
 
 def _mirror(size: int, before: int, after: int, edge: int) -> list[int]:
-    """Returns the positions that a mirrored padding shows; `edge` is 1 when the mirror leaves the edge out."""
+    """Returns the source indices of mirror padding; `edge` is 1 when the edge is not repeated."""
     require(
         max(before, after) <= size - edge, f"paddings {[before, after]} are too large for a dimension of size {size}"
     )
@@ -121,7 +121,7 @@ def bind_mirror_pad(node: Node, device: Device) -> Function:
 
 @kernel("MirrorPad", **STRINGS)
 def bind_mirror_pad_strings(node: Node, device: Device) -> Function:
-    return by_places(bind_mirror_pad(node, device))
+    return by_position(bind_mirror_pad(node, device))
 
 
 @kernel("MirrorPadGrad")
@@ -148,7 +148,7 @@ def bind_mirror_pad_grad(node: Node, device: Device) -> Function:
 def bind_reverse(node: Node, device: Device) -> Function | Call:
     axes = node.constant(1)
     if axes is not None:
-        return Call(turn(node), (Input(0), tuple(axes.tolist())))
+        return Call(flip_function(node), (Input(0), tuple(axes.tolist())))
     return lambda value, axes: flip(value, axes.tolist())
 
 
@@ -161,7 +161,7 @@ def bind_reverse_strings(node: Node, device: Device) -> Function:
 def bind_reverse_sequence(node: Node, device: Device) -> Function:
     along, batch = node.attrs["seq_dim"], node.attrs["batch_dim"]
 
-    def turn(value: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    def reverse(value: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         sequence, row = normalize_axis(along, value.ndim), normalize_axis(batch, value.ndim)
         size = value.shape[sequence]
         require(lengths.shape == (value.shape[row],), f"seq_lengths has shape {show(tuple(lengths.shape))}")
@@ -172,18 +172,18 @@ def bind_reverse_sequence(node: Node, device: Device) -> Function:
         limit = lengths.to(torch.int64).unsqueeze(1)
         source = torch.where(position < limit, limit - 1 - position, position)
         if lengths.device.type != "cpu":
-            source = source.clamp(0, size - 1)  # a length out of range must not end the whole process
+            source = source.clamp(0, size - 1)  # a length out of range must not crash the process
         shape = [1] * value.ndim
         shape[row], shape[sequence] = value.shape[row], size
         source = (source if row < sequence else source.t()).reshape(shape)
         return signed(value).gather(sequence, source.expand(value.shape)).view(value.dtype)
 
-    return turn
+    return reverse
 
 
 @kernel("ReverseSequence", **STRINGS)
 def bind_reverse_sequence_strings(node: Node, device: Device) -> Function:
-    return by_places(bind_reverse_sequence(node, device))
+    return by_position(bind_reverse_sequence(node, device))
 
 
 @kernel("BroadcastTo")
@@ -215,8 +215,10 @@ def bind_broadcast_args(node: Node, device: Device) -> Function:
 def bind_roll(node: Node, device: Device) -> Function:
     def roll(value: torch.Tensor, shift: torch.Tensor, axis: torch.Tensor) -> torch.Tensor:
         shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
-        require(value.ndim > 0, "input is a scalar", expected="rank 1 at least")
-        require(len(shifts) == len(axes), f"{len(shifts)} shifts for {len(axes)} axes", expected="equal numbers")
+        require(value.ndim > 0, "input is a scalar", expected="rank at least 1")
+        require(
+            len(shifts) == len(axes), f"{len(shifts)} shifts for {len(axes)} axes", expected="as many shifts as axes"
+        )
         for axis_ in axes:
             normalize_axis(axis_, value.ndim)
         return value.roll(shifts, axes) if axes else value

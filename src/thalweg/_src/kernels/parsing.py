@@ -1,4 +1,4 @@
-"""Kernels of parsing: serialized messages to tensors."""
+"""Kernels of parsing serialized Examples and tensors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.formats.example import example_from_json, parse_message
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, content_proto
 from thalweg._src.kernels.registry import kernel
@@ -29,18 +30,16 @@ def invalid(text: str) -> errors.InvalidArgumentError:
 
 
 def decode_message(kind: str, data: bytes, name: str) -> Any:
-    """Returns the message that bytes hold."""
-    from thalweg._src.formats.example import DecodeError, message_class
-
+    """Parses a message."""
     try:
-        return message_class(kind).FromString(data)
-    except DecodeError:
+        return parse_message(kind, data)
+    except ValueError:
         shown = data[:40].hex() + ("..." if len(data) > 40 else "")
         raise invalid(f"Name: {name}, could not parse the serialized {kind}: bytes {shown}") from None
 
 
 def text_of(value: Any) -> str:
-    """Returns a key; one that is no UTF-8 is in no message."""
+    """Decodes a key; one that is not UTF-8 gets replacement characters, so that no message contains it."""
     data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
     return str(data.decode("utf-8", "replace"))
 
@@ -48,12 +47,12 @@ def text_of(value: Any) -> str:
 def names_of(values: Any, count: int) -> list[str]:
     flat = values.ravel().tolist()
     if flat and len(flat) != count:
-        raise errors.ShapeError(f"{count} messages have {len(flat)} names", expected="a name for each, or none")
+        raise errors.ShapeError(f"{count} messages have {len(flat)} names", expected="one name per message, or none")
     return [text_of(name) for name in flat] or ["<unknown>"] * count
 
 
 def values_of(feature: Any, dtype: DType, where: Callable[[], str]) -> Row:
-    """Returns the values of a feature; None if it holds nothing."""
+    """Returns the values of a feature; None if it is empty."""
     kind = feature.WhichOneof("kind")
     if kind is None:
         return None
@@ -85,7 +84,7 @@ def _column(features: Sequence[Any], names: Sequence[str], key: str, dtype: DTyp
 
 
 def _sparse(rows: Sequence[Row], dtype: DType) -> tuple[Array, Array, Array]:
-    """Returns indices, values and shape of rows of different lengths."""
+    """Returns indices, values and shape of a sparse tensor of rows with different lengths."""
     filled = [empty_values(dtype) if row is None else row for row in rows]
     lengths = np.array([len(row) for row in filled], np.int64)
     starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -97,7 +96,7 @@ def _sparse(rows: Sequence[Row], dtype: DType) -> tuple[Array, Array, Array]:
 def _dense(
     rows: Sequence[Row], names: Sequence[str], key: str, dtype: DType, shape: tuple[int | None, ...], default: Array
 ) -> Array:
-    """Returns a feature of every message as one array: padded in its first dimension if that varies."""
+    """Returns a feature of all messages as one array, padded in its first dimension if that varies."""
     varies, stride = stride_of(shape)
     require_default(shape, default.shape, varies, 0)
     if varies:
@@ -139,7 +138,7 @@ def _padded(
 
 
 class FeaturePlan:
-    """What an op asks of Examples, or of the context of SequenceExamples."""
+    """The features that an op requests from Examples, or from the context of SequenceExamples."""
 
     def __init__(self, sparse: Sequence[DType], dense: Sequence[DType], shapes: Sequence[Any]) -> None:
         self.sparse, self.dense, self.shapes = sparse, dense, shapes
@@ -162,7 +161,7 @@ class FeaturePlan:
 
 
 def outputs_of(sparse: Sequence[Any], dense: Sequence[Array], *more: Array, single: bool = False) -> Any:
-    """Returns the outputs in the order of the ops: all indices, all values, all shapes, the dense ones, the rest."""
+    """Returns the outputs in the ops' order: all indices, all values, all shapes, the dense ones, then the others."""
     if single:
         sparse = [(indices[:, 1:], values, shape[1:]) for indices, values, shape in sparse]
         dense = [array.reshape(array.shape[1:]) for array in dense]
@@ -249,8 +248,6 @@ def bind_parse_single_example(node: Node, device: Device) -> Callable[..., Any]:
 
 @kernel("DecodeJSONExample", devices=("CPU",))
 def bind_decode_json_example(node: Node, device: Device) -> Callable[..., Any]:
-    from thalweg._src.formats.example import example_from_json
-
     def decode(texts: Any) -> Any:
         try:
             return _objects([example_from_json(text) for text in texts.ravel().tolist()]).reshape(texts.shape)
@@ -273,20 +270,20 @@ def bind_parse_tensor(node: Node, device: Device) -> Callable[..., Any]:
             proto = TensorProto.FromString(serialized.item())
             found = dtypes.as_dtype(proto.dtype)
         except (DecodeError, TypeError):
-            raise invalid("the bytes are no serialized TensorProto") from None
+            raise invalid("the bytes are not a serialized TensorProto") from None
         if found is not wanted:
             raise invalid(f"Type mismatch between parsed tensor ({found.name}) and dtype ({wanted.name})")
         _require_room(proto, found)
         try:
             return from_numpy(MakeNdarray(proto), wanted)
         except (TypeError, ValueError) as error:
-            raise invalid(f"the TensorProto cannot be read: {error}") from None
+            raise invalid(f"the TensorProto cannot be parsed: {error}") from None
 
     return parse
 
 
 def _require_room(proto: Any, dtype: DType) -> None:
-    """Refuses a shape that a few bytes claim: sizes that overflow, or more than fits into memory."""
+    """Rejects a shape whose size overflows or exceeds memory: a few bytes can declare any shape."""
     sizes = [dim.size for dim in proto.tensor_shape.dim]
     limit = 2**31 if not proto.tensor_content else 2**62
     if any(size < 0 for size in sizes) or prod(max(size, 1) for size in sizes) > 2**62 or prod(sizes) > limit:

@@ -1,4 +1,4 @@
-"""Kernels of patches."""
+"""Kernels of patch extraction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Philox 4x32-10, the generator of TensorFlow's random kernels, for what must come out with the same numbers."""
+"""Philox 4x32-10 counter-based random number generator, for ops that must reproduce TensorFlow's numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ROUNDS = 10
 
 
 class Philox:
-    """A stream of 32-bit numbers that two seeds decide, drawn in blocks of four."""
+    """A stream of 32-bit random integers determined by two seeds, generated in blocks of four."""
 
     def __init__(self, seed: int, seed2: int) -> None:
         self._key = (seed & _MASK, seed >> 32 & _MASK)
@@ -17,7 +17,7 @@ class Philox:
         self._low = 0
 
     def reserve(self, count: int) -> Iterator[int]:
-        """Returns at least `count` numbers; the stream goes on behind them."""
+        """Returns at least `count` integers and advances the stream."""
         start, blocks = self._low, (count + 3) // 4
         self._low += blocks
         return (number for block in range(start, start + blocks) for number in self._block(block))

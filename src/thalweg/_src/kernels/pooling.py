@@ -35,16 +35,16 @@ _WIDE = (torch.uint16, torch.uint32, torch.uint64)
 
 
 class _Plan:
-    """How torch pools images of certain sizes: its own padding, whether windows may hang over, and cells added before.
+    """How torch pools images of certain sizes: its own padding, ceil_mode, and explicit padding beforehand.
 
-    Windows that hang over the far border, as SAME asks where the sides differ, are torch's ceil_mode; only what
-    neither of the two can say needs a padded copy.
+    Windows that extend past the far border, as SAME requires where the sides differ, are torch's ceil_mode; only what
+    neither of the two can express needs a padded copy.
     """
 
     __slots__ = ("added", "ceil", "kernel", "padding", "pads", "sizes", "strides")
 
     def __init__(self, window: Window, kernel: tuple[int, ...], sizes: Sequence[int]) -> None:
-        if window.padding == "SAME":  # from some extent on every window sees all of the image
+        if window.padding == "SAME":  # beyond some size every window covers the whole image
             spans = [size + (-(-size // stride) - 1) * stride for size, stride in zip(sizes, window.strides)]
             kernel = tuple(map(min, kernel, spans))
         pads = window.pads(tuple(sizes), kernel)
@@ -66,7 +66,7 @@ class _Plan:
         self.sizes = [size + sum(pair) for size, pair in zip(sizes, pads)]
 
     def _positions(self, ceil: bool) -> tuple[int, ...]:
-        """Returns how many windows torch would take."""
+        """Returns the number of windows that torch would use."""
         result = []
         for size, extent, stride, pad in zip(self.sizes, self.kernel, self.strides, self.padding):
             room = size + 2 * pad - extent
@@ -77,7 +77,7 @@ class _Plan:
         return tuple(result)
 
     def crop(self, x: Tensor) -> Tensor:
-        """Takes the added cells away again."""
+        """Removes the explicit padding."""
         if self.added is None:
             return x
         for axis, (before, after) in enumerate(self.pads, 2):
@@ -86,7 +86,7 @@ class _Plan:
 
 
 class Pool:
-    """A pool as bound: its plan at once if the sizes are known, else found from each step's sizes."""
+    """A bound pool: its plan is fixed if the sizes are static, otherwise it is computed from each step's sizes."""
 
     def __init__(self, node: Node, shape: Any) -> None:
         self.node = node
@@ -112,7 +112,7 @@ class Pool:
         return found
 
     def maximum(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the largest elements of images in torch's order, and where they were in the (padded) image."""
+        """Returns the maxima of images in torch's layout, and their indices in the (padded) image."""
         if x.numel() == 0:
             dims = (*x.shape[:2], *self.window.output(tuple(x.shape[2:]), self.kernel))
             return x.new_zeros(dims), x.new_zeros(dims, dtype=torch.int64)
@@ -125,7 +125,7 @@ class Pool:
         return _MAX[self.rank](x, plan.kernel, plan.strides, plan.padding, 1, plan.ceil)
 
     def spread(self, grad: Tensor, indices: Tensor, dims: Sequence[int]) -> Tensor:
-        """Puts gradients where the largest elements were, in an image of zeros with the given NC... sizes."""
+        """Scatters gradients to the positions of the maxima, in an image of zeros with the given NC... sizes."""
         if grad.numel() == 0:
             return grad.new_zeros(dims)
         if not grad.dtype.is_floating_point:
@@ -134,22 +134,22 @@ class Pool:
         image = torch.empty(
             (*dims[:2], *plan.sizes), dtype=grad.dtype, device=grad.device, memory_format=_FORMATS[self.rank]
         )
-        # The kernel looks only at the sizes of the image it belongs to, so the result itself can stand for it.
+        # The kernel uses only the sizes of the image, so the result itself can be passed instead.
         _MAX_BACKWARD[self.rank](
             grad, image, plan.kernel, plan.strides, plan.padding, [1] * self.rank, plan.ceil, indices, grad_input=image
         )
         return plan.crop(image)
 
     def collect(self, grad: Tensor, indices: Tensor) -> Tensor:
-        """Takes from an image what lies where the largest elements were."""
+        """Gathers from an image the elements at the positions of the maxima."""
         plan = self.plan_for(grad.shape[2:])
         if plan.added is not None:
             grad = torch.constant_pad_nd(grad, plan.added)
-        places = indices.flatten(2)
-        return movable(grad).flatten(2).gather(2, places).view(indices.shape).view(grad.dtype)
+        positions = indices.flatten(2)
+        return movable(grad).flatten(2).gather(2, positions).view(indices.shape).view(grad.dtype)
 
     def mean(self, x: Tensor) -> Tensor:
-        if self.rank == 3 and x.dtype is torch.bfloat16:  # torch has no such pool on every device
+        if self.rank == 3 and x.dtype is torch.bfloat16:  # torch lacks this pool on some devices
             return self.mean(x.float()).to(x.dtype)
         if x.numel() == 0:
             return x.new_zeros((*x.shape[:2], *self.window.output(tuple(x.shape[2:]), self.kernel)))  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ class Pool:
         if grad.numel() == 0:
             return grad.new_zeros(dims)
         plan = self.plan_for(dims[2:])
-        # torch's channels-last kernel on GPUs gives wrong gradients where there is padding.
+        # torch's channels-last kernel on GPUs computes wrong gradients with padding.
         last = grad.device.type == "cpu" or not any(plan.padding)
         order = _FORMATS[self.rank] if last else torch.contiguous_format
         like = torch.empty((*dims[:2], *plan.sizes), dtype=grad.dtype, device=grad.device, memory_format=order)
@@ -177,7 +177,7 @@ class Pool:
         return plan.crop(result) if last else result.contiguous(memory_format=_FORMATS[self.rank])
 
     def _filled(self, plan: _Plan, x: Tensor) -> Tensor:
-        """Returns the share of each window that lies in the image."""
+        """Returns the fraction of each window that lies in the image."""
         assert plan.added is not None
         inner = [size - sum(pair) for size, pair in zip(plan.sizes, plan.pads)]
         ones = x.new_ones((1, 1, *inner))
@@ -216,7 +216,7 @@ def _over_depth(node: Node, depth: int) -> Function:
 
 
 def _halve_rows_first(x: Tensor) -> Tensor:
-    """Takes the largest of each 2x2 block of NHWC images by three passes, without indices."""
+    """Computes 2x2 max pooling of NHWC images by three passes without indices."""
     upper = torch.maximum(x[:, ::2, ::2], x[:, ::2, 1::2])
     return torch.maximum(upper, torch.maximum(x[:, 1::2, ::2], x[:, 1::2, 1::2]))
 
@@ -271,12 +271,12 @@ def bind_max_pool_indexed_grad(node: Node, device: Device) -> Function | Call:
     def spread_known(indices: Tensor, grad: Tensor) -> Tensor:
         return spread([grad.shape[0], *known], indices, grad)
 
-    # With sizes known the input itself is not looked at, so that it need not live until now.
+    # With static sizes the input itself is not used, so that it need not be kept alive until now.
     return Call(spread_known, (Input(1), Input(2)))
 
 
 def _require_inside(plan: _Plan, indices: Tensor) -> None:
-    """Requires positions in the (padded) image: torch would write wherever they say."""
+    """Requires indices within the (padded) image: torch would write out of bounds."""
     if indices.numel():
         low, high = (int(bound) for bound in torch.aminmax(indices))
         limit = math.prod(plan.sizes)
@@ -328,7 +328,7 @@ def bind_avg_pool(node: Node, device: Device) -> Function | Call:
 
 
 def window_is_full(window: Window, shape: Any) -> bool:
-    """Returns whether images are known to have cells: batch aside, torch refuses pools of nothing."""
+    """Returns whether images are known to be non-empty apart from the batch: torch rejects empty pools."""
     return shape is not None and bool(window.channels(shape)) and shape[0] is not None and shape[0] > 0
 
 
@@ -347,7 +347,7 @@ def bind_avg_pool_grad(node: Node, device: Device) -> Function:
     return spread
 
 
-# Pools that tell where, in TensorFlow's way of counting: rows, columns, channels, and batches on request.
+# Pools with indices, in TensorFlow's order: rows, columns, channels, and optionally batches.
 
 
 @kernel("MaxPoolWithArgmax")
@@ -359,12 +359,12 @@ def bind_max_pool_with_argmax(node: Node, device: Device) -> Function:
     def largest(x: Tensor) -> tuple[Tensor, Tensor]:
         _require_fit(pool, x)
         y, indices = pool.maximum(layout.enter(x))
-        return layout.leave(y), _flat_places(layout.leave(indices), x, pool.plan_for(x.shape[1:3]), batches).to(kind)
+        return layout.leave(y), _flat_indices(layout.leave(indices), x, pool.plan_for(x.shape[1:3]), batches).to(kind)
 
     return largest
 
 
-def _flat_places(indices: Tensor, x: Tensor, plan: _Plan, batches: bool) -> Tensor:
+def _flat_indices(indices: Tensor, x: Tensor, plan: _Plan, batches: bool) -> Tensor:
     batch, height, width, channels = x.shape
     if plan.added is not None:
         rows = indices // plan.sizes[1] - plan.pads[0][0]
@@ -379,7 +379,7 @@ def _flat_places(indices: Tensor, x: Tensor, plan: _Plan, batches: bool) -> Tens
 def bind_max_pool_grad_with_argmax(node: Node, device: Device) -> Function:
     batches, backward = node.attrs["include_batch_in_index"], node.type == "MaxPoolGradWithArgmax"
 
-    def places(x: Tensor, argmax: Tensor) -> Tensor:
+    def flat_positions(x: Tensor, argmax: Tensor) -> Tensor:
         flat = argmax.to(torch.int64)
         if not batches:
             step = x.shape[1] * x.shape[2] * x.shape[3]
@@ -389,12 +389,12 @@ def bind_max_pool_grad_with_argmax(node: Node, device: Device) -> Function:
     def spread(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
         check(node, x.shape, grad.shape, argmax.shape)
         image = torch.zeros(x.numel(), dtype=x.dtype, device=x.device)
-        movable(image).index_add_(0, places(x, argmax), movable(grad.flatten()))
+        movable(image).index_add_(0, flat_positions(x, argmax), movable(grad.flatten()))
         return image.reshape(x.shape)
 
     def collect(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
         check(node, x.shape, grad.shape, argmax.shape)
-        found = movable(grad.flatten()).index_select(0, places(x, argmax))
+        found = movable(grad.flatten()).index_select(0, flat_positions(x, argmax))
         return found.reshape(argmax.shape).view(grad.dtype)
 
     return spread if backward else collect

@@ -1,4 +1,4 @@
-"""Kernels of printing and assertions, and how they show values."""
+"""Kernels of printing and assertions, and the formatting of values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.resources.devices import Device
 
 
 class _Countdown:
-    """How often a Print may still print; below zero, for ever."""
+    """The number of times that a Print op may still print; negative for no limit."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -80,7 +80,7 @@ def bind_assert(node: Node, device: Device) -> Call:
 
 
 def summary(value: Any, limit: int) -> str:
-    """Shows the first elements of a value on one line: `[1 2][3...]...`; a limit below zero shows all."""
+    """Formats the first elements of a value on one line: `[1 2][3...]...`; a negative limit shows all."""
     array = to_read(value)
     room = [array.size if limit < 0 else min(limit, array.size)]
     shown = _row(array, room) if array.ndim else _element(array[()]) * room[0]
@@ -103,7 +103,7 @@ def _row(array: Any, room: list[int]) -> str:
 
 
 def layout(value: Any, at_ends: int) -> str:
-    """Shows a value in rows and columns, of each dimension so many elements at both ends; below zero shows all."""
+    """Formats a value in rows and columns, with `count` elements at both ends of each dimension; negative for all."""
     array = to_read(value)
     return _block(array, max(array.size, 1) if at_ends < 0 else at_ends, 0, array.ndim)
 
@@ -134,7 +134,7 @@ def _element(value: Any, quoted: bool = False) -> str:
 
 
 def _number(value: Any) -> str:
-    """Shows a float by the digits that its type surely holds, if they give the value back, else by all it needs."""
+    """Formats a float with the digits that its type guarantees if they round-trip, else with all it needs."""
     kind, short, long = (np.float64, 15, 17) if isinstance(value, np.float64) else (np.float32, 6, 9)
     number = float(value)
     text = f"{number:.{short}g}"

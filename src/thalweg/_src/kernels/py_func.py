@@ -32,7 +32,9 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
     entry = python_function(token)
     if entry is None:
         raise errors.InvalidArgumentError(
-            None, None, f"the Python function {token!r} is not known: it lives in the process and graph that made it"
+            None,
+            None,
+            f"the Python function {token!r} is unknown: it exists only in the process and graph that created it",
         )
     function, types = entry.function, tuple(node.attrs["Tout"])
 
@@ -49,7 +51,7 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
 
 
 def _own(value: Any) -> Any:
-    """Returns an input as the function's own array, which it may change."""
+    """Returns an input as an array that the function may modify."""
     result = to_numpy(value)
     return result.copy() if result is value else result
 
@@ -68,7 +70,7 @@ def _called(function: Function, arguments: list[Any]) -> list[Any]:
 
 
 def _story(error: Exception) -> str:
-    """Returns the exception with the lines of the user's function that it passed."""
+    """Returns the exception with its traceback through the user's function."""
     trace = error.__traceback__.tb_next if error.__traceback__ is not None else None
     lines = traceback.format_exception(type(error), error, trace)
     return f"{type(error).__name__}: {error}\n{''.join(lines).rstrip()}"
@@ -81,7 +83,7 @@ def _as_value(value: Any, dtype: DType, index: int, token: str) -> Any:
         found = dtypes.as_dtype(array.dtype)
     except (TypeError, ValueError) as error:
         raise errors.InvalidArgumentError(
-            None, None, f"{index}-th value returned by {token} cannot become {dtype.name}: {error}"
+            None, None, f"{index}-th value returned by {token} cannot be converted to {dtype.name}: {error}"
         ) from None
     if found is not dtype:
         raise errors.InvalidArgumentError(

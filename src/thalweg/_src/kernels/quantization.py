@@ -1,8 +1,6 @@
-"""Kernels of quantization, in single precision and TensorFlow's order of rounding, so that its integers come out."""
+"""Kernels of quantization, in single precision and with TensorFlow's rounding order, so that results are identical."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 
@@ -16,11 +14,11 @@ from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
-_MOST = 2147483520.0  # the greatest single-precision number that is an int32
+_MOST = 2147483520.0  # the largest float32 that is a valid int32
 
 
 def limits(dtype: DType) -> tuple[int, int]:
-    """Returns the least and the greatest integer of a quantized type."""
+    """Returns the smallest and the largest integer of a quantized type."""
     info = torch.iinfo(TORCH[dtype])
     return info.min, info.max
 
@@ -32,7 +30,7 @@ def half_away(x: Tensor) -> Tensor:
 
 
 def along(values: Tensor, axis: int, x: Tensor) -> Tensor:
-    """Returns the end of a range where it broadcasts over the slices it belongs to."""
+    """Reshapes a bound of a range so that it broadcasts over the slices of its axis."""
     values = values.to(x.device)
     if axis == -1:
         return values.reshape(())
@@ -40,12 +38,12 @@ def along(values: Tensor, axis: int, x: Tensor) -> Tensor:
 
 
 def over(number: float, x: Tensor) -> Tensor:
-    """Divides a number by a tensor; torch itself multiplies by reciprocals, which rounds twice."""
+    """Divides a number by a tensor; torch itself multiplies by the reciprocal, which rounds twice."""
     return torch.full_like(x, number) / x
 
 
 def to_integers(x: Tensor, low: Tensor, high: Tensor, dtype: DType) -> Tensor:
-    """Returns numbers as steps of a range, counted so that 0 is a whole step (MIN_FIRST)."""
+    """Quantizes numbers to the steps of a range in which 0 is exact (MIN_FIRST)."""
     least, most = limits(dtype)
     scale = torch.where(high == low, 0.0, over(most - least, (high - low).double()).float())
     start = half_away(low * scale)
@@ -54,7 +52,7 @@ def to_integers(x: Tensor, low: Tensor, high: Tensor, dtype: DType) -> Tensor:
 
 
 def to_numbers(q: Tensor, low: Tensor, high: Tensor, dtype: DType) -> Tensor:
-    """Returns the numbers of such steps."""
+    """Dequantizes such integers."""
     least, most = limits(dtype)
     scale = ((high - low).double() / (most - least)).float()
     start = torch.where(high == low, low, half_away(low / scale) * scale)
@@ -96,7 +94,7 @@ def _combined(x: Tensor, low: Tensor, high: Tensor, dtype: DType) -> Tensor:
 
 
 def _scaled(low: Tensor, high: Tensor, dtype: DType, narrow: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Returns the scale that keeps 0 in place, and the range of all steps."""
+    """Returns the scale that maps 0 to 0, and the range of all quantized values."""
     least, most = limits(dtype)
     least += int(narrow)
     greatest = torch.finfo(torch.float32).max
@@ -107,7 +105,7 @@ def _scaled(low: Tensor, high: Tensor, dtype: DType, narrow: bool) -> tuple[Tens
 
 
 def _cast(steps: Tensor, dtype: DType) -> Tensor:
-    """Returns steps as integers; no number is left out of their type."""
+    """Converts rounded values to integers, saturating at the type's limits."""
     least, most = limits(dtype)
     return steps.double().nan_to_num().clamp(least, most).to(torch.int64).to(TORCH[dtype])
 
@@ -170,7 +168,7 @@ def bind_simulated(node: Node, device: Device) -> Function:
 def _simulated_range(
     low: Tensor, high: Tensor, signed: bool, bits: int, narrow: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Returns the range that all steps cover, steps to the unit, and the length of a step; 0 stays 0."""
+    """Returns the covered range, the scale and its inverse, with 0 represented exactly."""
     least = -(2 ** (bits - 1)) + int(narrow) if signed else 0
     most = 2 ** (bits - 1) - 1 if signed else 2**bits - 1
     greatest = torch.finfo(low.dtype).max
@@ -193,65 +191,3 @@ def bind_simulated_grad(node: Node, device: Device) -> Function:
         return grad * kept, nothing, nothing.clone()
 
     return inside
-
-
-# Fake quantization.
-
-
-def _nudged(low: Tensor, high: Tensor, attrs: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Returns a range moved so that 0 is a whole step, the length of a step and its inverse."""
-    least, most = float(attrs["narrow_range"]), float(2 ** attrs["num_bits"] - 1)
-    scale, inverse = (high - low) / (most - least), over(most - least, high - low)
-    zero = half_away((least - low / scale).clamp(least, most))
-    return (least - zero) * scale, (most - zero) * scale, scale, inverse
-
-
-def _rounded(x: Tensor, low: Tensor, high: Tensor, attrs: dict[str, Any], divide: bool) -> Tensor:
-    least, most, scale, inverse = _nudged(low, high, attrs)
-    zero = torch.floor(-least * inverse + 0.5)
-    shifted = torch.maximum(torch.minimum(x, most), least) - least
-    steps = torch.floor((shifted / scale if divide else shifted * inverse) - zero + 0.5)
-    return (steps * scale).masked_fill((low == 0) & (high == 0), 0.0)
-
-
-@kernel("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient")
-def bind_fake_quant_args(node: Node, device: Device) -> Function:
-    attrs = node.attrs
-    low, high = (torch.tensor(attrs[key], dtype=torch.float32, device=device.torch) for key in ("min", "max"))
-    if node.type == "FakeQuantWithMinMaxArgs":
-        return lambda x: _rounded(x, low, high, attrs, divide=False)
-    least, most, _, _ = _nudged(low, high, attrs)
-
-    def inside(grad: Tensor, x: Tensor) -> Tensor:
-        check(node, grad.shape, x.shape)
-        return grad * ((x >= least) & (x <= most))
-
-    return inside
-
-
-@kernel("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
-def bind_fake_quant_vars(node: Node, device: Device) -> Function:
-    attrs, divide = node.attrs, node.type == "FakeQuantWithMinMaxVars"
-
-    def fake(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        check(node, x.shape, low.shape, high.shape)
-        return _rounded(x, low, high, attrs, divide)
-
-    return fake
-
-
-@kernel("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
-def bind_fake_quant_vars_grad(node: Node, device: Device) -> Function:
-    attrs = node.attrs
-
-    def spread(grad: Tensor, x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        check(node, grad.shape, x.shape, low.shape, high.shape)
-        least, most, _, _ = _nudged(low, high, attrs)
-        unused = (low == 0) & (high == 0)
-        below, above = (x < least) & ~unused, (x > most) & ~unused
-        dims = list(range(x.ndim - low.ndim))
-        inside = ((x >= least) & (x <= most)) | unused
-        sums = [(grad * beyond).sum(dims) if dims else grad * beyond for beyond in (below, above)]
-        return grad * inside, *sums  # type: ignore[return-value]
-
-    return spread

@@ -24,7 +24,7 @@ from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 Ranged = tuple[Tensor, Tensor, Tensor]
-_SHIFT = 16  # bits behind the point where TensorFlow narrows 32-bit integers
+_SHIFT = 16  # fractional bits of TensorFlow's fixed-point requantization
 
 
 def _end(value: float) -> Tensor:
@@ -36,7 +36,7 @@ def _round(x: float) -> int:
 
 
 def _step_of(number: float, low: Tensor, high: Tensor, dtype: DType) -> int:
-    """Returns the integer that stands for a number, in its type or not."""
+    """Returns the unclamped integer that represents a number."""
     least, most = limits(dtype)
     if float(low) == float(high):
         return least
@@ -46,7 +46,7 @@ def _step_of(number: float, low: Tensor, high: Tensor, dtype: DType) -> int:
 
 
 def _number_of(step: int, low: Tensor, high: Tensor, dtype: DType) -> float:
-    """Returns the number that an integer stands for, in single precision."""
+    """Returns the number that an integer represents, in single precision."""
     least, most = limits(dtype)
     if float(low) == float(high):
         return float(low)
@@ -95,14 +95,14 @@ def bind_pool(node: Node, device: Device) -> Function:
         if node.type == "QuantizedMaxPool":
             return layout.leave(pool.maximum(layout.enter(x.to(torch.int32)))[0]).to(dtype), low, high
         mean = layout.leave(pool.mean(layout.enter(x.double())))
-        # Cut off as integers are divided; a whole number may have come out a little less.
+        # Truncated like integer division; an exact quotient may have been rounded down slightly.
         return torch.trunc(mean + torch.sign(mean) * 1e-9).to(dtype), low, high
 
     return reduce
 
 
 def _product_range(first: tuple[Tensor, Tensor, DType], second: tuple[Tensor, Tensor, DType], result: DType) -> Any:
-    """Returns the range of all integers of the result, one step of which is a step times a step."""
+    """Returns the range of the result type, one step of which is the product of the inputs' steps."""
     step = _end(1.0)
     for low, high, dtype in (first, second):
         least, most = limits(dtype)
@@ -112,7 +112,7 @@ def _product_range(first: tuple[Tensor, Tensor, DType], second: tuple[Tensor, Te
 
 
 def _centered(x: Tensor, ends: Sequence[Tensor], dtype: DType) -> Tensor:
-    """Returns integers counted from the one that stands for 0, in a type whose products and sums are exact."""
+    """Returns integers minus the zero point, in a type whose products and sums are exact."""
     return x.double() - _step_of(0.0, ends[0], ends[1], dtype)
 
 
@@ -170,7 +170,7 @@ def bind_bias_add(node: Node, device: Device) -> Function:
 
     def add(x: Tensor, bias: Tensor, *ends: Tensor) -> Ranged:
         _checked(node, x, bias, *ends)
-        # A range of both signs with room for many sums; 0 is in its middle.
+        # A symmetric range with room for many summands.
         high = max(float(ends[1]), -float(ends[0]), float(ends[3]), -float(ends[2])) * (1 << 17)
         span = _end(-high), _end(high)
         a, b = (
@@ -198,7 +198,7 @@ def bind_reshape(node: Node, device: Device) -> Function:
 def requantize(
     x: Tensor, low: Tensor, high: Tensor, least: Tensor, most: Tensor, source: DType, dtype: DType
 ) -> Tensor:
-    """Returns integers of one range as those of another; from 32 bits to 8 in TensorFlow's fixed point."""
+    """Converts integers of one range to another; from 32 bits to 8 in TensorFlow's fixed-point arithmetic."""
     if source is not dtypes.qint32 or dtype is not dtypes.quint8:
         return to_integers(to_numbers(x, low, high, source), least, most, dtype)
     given, wanted = float(high - low), float(most - least)
@@ -218,7 +218,7 @@ def bind_requantize(node: Node, device: Device) -> Function:
     def change(x: Tensor, low: Tensor, high: Tensor, least: Tensor, most: Tensor) -> Ranged:
         _checked(node, x, low, high, least, most)
         if not (float(least) <= 0 and float(least) <= float(most)):
-            text = f"the requested range is {float(least)} to {float(most)}, expected one that begins at 0 or below"
+            text = f"the requested range is {float(least)} to {float(most)}, expected one that starts at or below 0"
             raise InvalidArgumentError(None, None, text)
         return requantize(x, low, high, least, most, source, dtype), least, most
 
@@ -226,7 +226,7 @@ def bind_requantize(node: Node, device: Device) -> Function:
 
 
 def _taken(x: Tensor, low: Tensor, high: Tensor, dtype: DType) -> tuple[Tensor, Tensor]:
-    """Returns the range that integers take; it begins at 0 or below."""
+    """Returns the range that the integers cover, starting at or below 0."""
     least, most = limits(dtype)
     first, last = (int(x.min()), int(x.max())) if x.numel() else (most, least)
     return _end(min(0.0, _number_of(first, low, high, dtype))), _end(_number_of(last, low, high, dtype))

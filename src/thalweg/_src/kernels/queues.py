@@ -1,4 +1,4 @@
-"""Kernels of queues: elements are kept as they come, and stacked or padded when many are taken."""
+"""Kernels of queues: elements are stored as enqueued, and stacked or padded when many are dequeued."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _require_shapes(shapes: Sequence[Shape], partly: bool) -> None:
 @kernel("FIFOQueueV2", "PaddingFIFOQueueV2", devices=("CPU",))
 def bind_fifo(node: Node, device: Device) -> Known:
     if node.type == "PaddingFIFOQueueV2" and not node.attrs["shapes"]:
-        raise invalid("a queue that pads must know the rank of each component: shapes are missing")
+        raise invalid("a padding queue must know the rank of each component: shapes is missing")
     return _bind_queue(node, device, InOrder)
 
 
@@ -78,23 +78,21 @@ def bind_shuffle(node: Node, device: Device) -> Known:
 
 def require_queue(handle: Any) -> Queue:
     if not isinstance(handle, Queue):
-        raise invalid(f"the handle is no queue's: {handle!r}")
+        raise invalid(f"the handle is not a queue: {handle!r}")
     return handle
 
 
 def _checked(node: Node, key: str) -> Callable[[Any], Queue]:
-    """Returns the check that a handle is a queue's, with the types that the operation has."""
+    """Returns the check that a handle is a queue, with the component types of the op."""
     types = node.attrs[key]
     if node.attrs["timeout_ms"] != -1:
-        raise invalid(
-            f"timeout_ms is {node.attrs['timeout_ms']}: only -1 is supported; a step has a timeout of its own"
-        )
+        raise invalid(f"timeout_ms is {node.attrs['timeout_ms']}: only -1 is supported; use the timeout of the step")
 
     def check(handle: Any) -> Queue:
         queue = require_queue(handle)
         if queue.dtypes != types:
             own, asked = (", ".join(dtype.name for dtype in side) for side in (queue.dtypes, types))
-            raise invalid(f"{queue} has elements of ({own}), it is used with ({asked})")
+            raise invalid(f"{queue} has elements of ({own}), but is used with ({asked})")
         return queue
 
     return check
@@ -141,7 +139,7 @@ def bind_enqueue_many(node: Node, device: Device) -> Function:
                     f"component 0 has {components[0].shape[0]}"
                 )
             _require_fit(queue, index, tuple(component.shape[1:]))
-        # Elements that leave in the order of their batch may share its memory; others would hold it too long.
+        # Elements dequeued in the order of their batch may share its memory; others would keep it alive too long.
         in_order = "FIFO" in queue.kind
         elements = list(zip(*[slices(kept(component), apart=not in_order) for component in components]))
         queue.enqueue_many(elements, step, finish, fail)
@@ -150,7 +148,7 @@ def bind_enqueue_many(node: Node, device: Device) -> Function:
 
 
 def slices(batch: Any, apart: bool) -> Sequence[Any]:
-    """Returns the elements of a batch, with memory of their own if they are to be kept apart."""
+    """Returns the elements of a batch, with their own memory if they are to be stored separately."""
     if isinstance(batch, torch.Tensor):
         parts: Sequence[torch.Tensor] = batch.unbind(0)
         return [part.clone() for part in parts] if apart else parts
@@ -185,7 +183,7 @@ def bind_dequeue_many(node: Node, device: Device) -> Function:
         if count < 0:
             raise invalid(f"requested {count} elements of {queue}, expected at least 0")
         if queue.shapes is None:
-            raise invalid(f"{queue} was made without shapes: many elements can only be taken where shapes are known")
+            raise invalid(f"{queue} was created without shapes: dequeuing many elements requires known shapes")
 
         def join(elements: list[Element]) -> None:
             try:
@@ -204,7 +202,7 @@ def bind_dequeue_many(node: Node, device: Device) -> Function:
 
 
 def batches(elements: list[Element], types: Sequence[DType], shapes: Sequence[Shape], pad: bool) -> list[Any]:
-    """Returns each component of all elements, stacked; smaller ones padded if they may be."""
+    """Returns each component of all elements, stacked; smaller ones are padded if allowed."""
     result = []
     for dtype, shape, parts in zip(types, shapes, zip(*elements) if elements else [()] * len(types)):
         if pad and shape is not None and None in shape:

@@ -1,4 +1,4 @@
-"""Kernels of random numbers: a generator for each node that lives with the session, or one for each call."""
+"""Kernels of random number ops: one generator per node that lives with the session, or one per call."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from thalweg._src.resources.devices import Device
 
 Sampler = Callable[..., torch.Tensor]
 _ROOT_2 = 2**0.5
-_ERF_ROOT_2 = 0.9544997361036416  # the probability within two deviations
+_ERF_ROOT_2 = 0.9544997361036416  # the probability within two standard deviations
 _BITS = 63
 
 
 def seeded(device: torch.device, *seeds: int) -> torch.Generator:
-    """Returns a generator that follows from the seeds; they are mixed, as torch takes near seeds for near starts."""
+    """Returns a generator for the seeds, which are mixed, since torch maps similar seeds to similar states."""
     generator = torch.Generator(device)
     mixed = np.random.SeedSequence([seed & (2**64 - 1) for seed in seeds]).generate_state(1, np.uint64)
     generator.manual_seed(int(mixed[0]))
@@ -36,7 +36,7 @@ def _seeded_by(device: torch.device, seed: torch.Tensor) -> torch.Generator:
 
 
 def _generator(node: Node, device: Device) -> torch.Generator:
-    """Returns the node's generator, which goes on from step to step; without seeds it starts anywhere."""
+    """Returns the node's generator, whose state persists between steps; without seeds it starts randomly."""
 
     def make() -> torch.Generator:
         seed, seed2 = node.attrs["seed"], node.attrs["seed2"]
@@ -52,7 +52,7 @@ def _generator(node: Node, device: Device) -> torch.Generator:
 def _truncated_normal(
     shape: Sequence[int], *, generator: torch.Generator, dtype: torch.dtype, device: torch.device
 ) -> torch.Tensor:
-    """Inverts the distribution between two deviations, which needs no second draw."""
+    """Inverts the distribution function between two standard deviations, which needs no rejection."""
     wide = dtype if dtype.itemsize >= 4 else torch.float32
     u = torch.empty(shape, dtype=wide, device=device).uniform_(-_ERF_ROOT_2, _ERF_ROOT_2, generator=generator)
     return u.erfinv_().mul_(_ROOT_2).clamp_(-2, 2).to(dtype)
@@ -92,7 +92,7 @@ def bind_stateless_sampler(node: Node, device: Device) -> Callable[..., Any]:
 def _integers(
     shape: torch.Tensor, minval: torch.Tensor, maxval: torch.Tensor, generator: torch.Generator
 ) -> torch.Tensor:
-    """Draws integers of [minval, maxval) with equal chances: a draw from an incomplete last cycle is repeated."""
+    """Draws uniform integers in [minval, maxval): draws from an incomplete last cycle are rejected."""
     low, high = int(minval), int(maxval)
     if low >= high:
         raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {low} >= {high}")
@@ -103,7 +103,7 @@ def _integers(
         return _redraw(values, lambda v: (v < low) | (v >= high), generator, -(2**63))
     values = torch.empty(sizes, dtype=torch.int64, device=device).random_(generator=generator)
     limit = 2**_BITS // count * count
-    if count > 2**32 and limit < 2**_BITS:  # below, the odds differ by less than one in a billion
+    if count > 2**32 and limit < 2**_BITS:  # below, the bias is less than one in a billion
         values = _redraw(values, lambda v: v >= limit, generator, 0)
     return torch.remainder(values, count).add_(low).to(minval.dtype)
 
@@ -153,7 +153,7 @@ def bind_shuffle_strings(node: Node, device: Device) -> Callable[..., Any]:
 
 
 def _for_each(shape: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
-    """Repeats a parameter for a whole sample of the shape."""
+    """Broadcasts a parameter over a sample of the shape."""
     return parameter.expand((*shape.tolist(), *parameter.shape))
 
 
@@ -176,7 +176,7 @@ def bind_poisson(node: Node, device: Device) -> Callable[..., Any]:
 
 
 def _draws(logits: torch.Tensor, count: int, generator: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
-    """Draws classes by inverting the sums of their probabilities; a class of probability 0 never comes."""
+    """Draws classes by inverting the cumulative probabilities; a class of probability 0 is never drawn."""
     if logits.dim() != 2 or count < 0 or (logits.shape[1] == 0 and logits.shape[0]):
         raise errors.InvalidArgumentError(
             None, None, f"cannot draw {count} samples from logits of shape {list(logits.shape)}"

@@ -1,4 +1,4 @@
-"""Kernels of readers."""
+"""Kernels of file readers."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def bind_tf_record_reader(node: Node, device: Device) -> Known:
 
 def _require(handle: Any) -> Reader:
     if not isinstance(handle, Reader):
-        raise invalid(f"the handle is no reader's: {handle!r}")
+        raise invalid(f"the handle is not a reader: {handle!r}")
     return handle
 
 
 def _require_names(handle: Any) -> Queue:
     queue = require_queue(handle)
     if queue.dtypes != (dtypes.string,) or (queue.shapes is not None and queue.shapes != ((),)):
-        raise invalid(f"{queue} does not hold names of files: expected one component, a string")
+        raise invalid(f"{queue} does not hold file names: expected one string component")
     return queue
 
 
@@ -111,7 +111,7 @@ def bind_read_up_to(node: Node, device: Device) -> Function:
 
     def read(step: Step, finish: Function, reader: Any, queue: Any, num_records: Any) -> None:
         if num_records.ndim or int(num_records) < 1:
-            raise invalid(f"num_records is {num_records.tolist()}, expected a number of at least 1")
+            raise invalid(f"num_records is {num_records.tolist()}, expected a positive integer")
 
         def hand_over(keys: list[bytes], values: list[bytes]) -> None:
             finish(string_array(keys, (len(keys),)), string_array(values, (len(values),)))

@@ -1,6 +1,6 @@
-"""Kernels of reductions, running totals and positions of extremes.
+"""Kernels of reductions, cumulative sums and argmax/argmin.
 
-Axes that are constant are bound once; where the rank is known too, the step calls torch itself.
+Constant axes are bound once; if the rank is known too, the step calls torch directly.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from thalweg._src.resources.devices import Device
 
 Dims = tuple[int, ...]
 _TORCH = (torch.sum, torch.mean, torch.amax, torch.amin, torch.all, torch.any)
-_WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch has no arithmetic of these; NumPy has
+_WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch has no arithmetic of these; NumPy does
 
 
 def _distinct(axes: Any, rank: int) -> Dims:
     flat = np.ravel(axes).tolist()
     dims = tuple(sorted({normalize_axis(axis, rank, "reduction axis") for axis in flat}))
     if len(dims) != len(flat):
-        raise ShapeError(f"an axis is given twice in {flat}", expected="distinct axes", hint=None)
+        raise ShapeError(f"{flat} contains a duplicate axis", expected="distinct axes", hint=None)
     return dims
 
 
@@ -43,7 +43,7 @@ def _unchanged(x: torch.Tensor) -> torch.Tensor:
 
 
 def _call(node: Node, function: Callable[..., Any], dims: Dims, options: dict[str, Any]) -> Call:
-    """Returns the call with the dimensions as torch reads them soonest: none for all of them, a number for one."""
+    """Returns the call with the dimensions in torch's fastest form: omitted for all of them, an int for one."""
     if function not in _TORCH:
         return Call(function, (Input(0), dims), options)
     if len(dims) == len(node.input_shape(0) or ()) and not node.attrs["keep_dims"]:
@@ -52,7 +52,7 @@ def _call(node: Node, function: Callable[..., Any], dims: Dims, options: dict[st
 
 
 def _bind(node: Node, function: Callable[..., Any], **options: Any) -> Callable[..., Any] | Call:
-    """Binds `function(x, dims, keepdim=...)`; torch takes no dims for all dims, TensorFlow for none."""
+    """Binds `function(x, dims, keepdim=...)`; an empty dims means all to torch, none to TensorFlow."""
     if node.attrs["keep_dims"]:
         options["keepdim"] = True
     dims = _static_dims(node)
@@ -70,7 +70,7 @@ def _bind(node: Node, function: Callable[..., Any], **options: Any) -> Callable[
 @kernel("Sum")
 def bind_sum(node: Node, device: Device) -> Callable[..., Any] | Call:
     if node.dtypes[0].is_integer:
-        return _bind(node, torch.sum, dtype=TORCH[node.dtypes[0]])  # torch would widen
+        return _bind(node, torch.sum, dtype=TORCH[node.dtypes[0]])  # torch would widen the type
     return _bind(node, torch.sum)
 
 
@@ -103,7 +103,7 @@ def bind_prod(node: Node, device: Device) -> Callable[..., Any] | Call:
 
 
 def _product(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch.Tensor:
-    for dim in reversed(dims):  # torch multiplies along one dimension at a time
+    for dim in reversed(dims):  # torch reduces products along one dimension at a time
         x = torch.prod(x, dim, keepdim=keepdim, dtype=x.dtype)
     return x
 
@@ -119,7 +119,7 @@ def bind_min(node: Node, device: Device) -> Callable[..., Any] | Call:
 
 
 def _bind_extreme(node: Node, function: Callable[..., torch.Tensor]) -> Callable[..., Any] | Call:
-    """Binds amax or amin, which refuse empty input; TensorFlow gives the least or the greatest number then."""
+    """Binds amax or amin, which reject empty input; TensorFlow returns the type's minimum or maximum then."""
     shape, dims = node.input_shape(0), _static_dims(node)
     if shape is not None and dims is not None and all(shape[dim] for dim in dims):
         return _bind(node, function)
@@ -228,7 +228,7 @@ def bind_wide_position(node: Node, device: Device) -> Callable[..., Any]:
 @kernel("Cumsum", "Cumprod", "CumulativeLogsumexp")
 def bind_scan(node: Node, device: Device) -> Callable[..., Any] | Call:
     dtype = TORCH[node.dtypes[0]]
-    # int64 wraps around as the wide unsigned types do
+    # int64 wraps around like the wide unsigned types
     working = torch.int64 if node.dtypes[0] in _WIDE else dtype
     function, start = _SCANS[node.type]
     options = {} if node.type == "CumulativeLogsumexp" else {"dtype": working}

@@ -1,4 +1,4 @@
-"""The kernel registry: op and device type to a binder, and the call that a binder gives."""
+"""The kernel registry: maps ops and device types to binders, and the calls that binders return."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg._src.resources.step import Step
 
 @export("Input")
 class Input(int):
-    """In a Call: the value of the node's input with this index."""
+    """A placeholder in a Call for the value of the node's input with this index."""
 
 
 class _Step:
@@ -32,9 +32,9 @@ STEP = _Step()  # in a Call: the running step itself (rendezvous, cancellation)
 @export("Call")
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A bound kernel with arguments of its own: `Call(torch.sum, (Input(0), (1,)), {"keepdim": True})`.
+    """A bound kernel with its own arguments: `Call(torch.sum, (Input(0), (1,)), {"keepdim": True})`.
 
-    Executors write it as that very call, with no Python frame between the step's program and torch. An argument may be
+    Generated programs contain exactly that call, with no Python frame between the program and torch. An argument may be
     a Call itself, or a list with inputs in it.
     """
 
@@ -55,7 +55,7 @@ def inputs_of(value: Any) -> Iterator[int]:
 
 
 def invoke(call: Call, inputs: Sequence[Any], step: Step | None = None) -> Any:
-    """Makes one call of a bound kernel on the values of its node's inputs."""
+    """Calls a bound kernel on the values of its node's inputs."""
     arguments = [_argument(value, inputs, step) for value in call.args]
     return call.function(*arguments, **{key: _argument(value, inputs, step) for key, value in call.kwargs.items()})
 
@@ -72,20 +72,20 @@ def _argument(value: Any, inputs: Sequence[Any], step: Step | None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a binder returns for a value that is the same in every step: no call is needed."""
+    """A binder's result for a value that is the same in every step: no call is needed."""
 
     value: Any = None
 
 
 class Bind(Protocol):
-    """A binder: pays for attributes, dtypes and resources once, returns what each step calls."""
+    """A binder: handles attributes, dtypes and resources once, and returns what each step calls."""
 
     def __call__(self, node: Node, device: Device, /) -> Callable[..., Any] | Call | Known: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A binder with the device types and the attribute types it serves."""
+    """A binder with the device types and attribute types it supports."""
 
     op: str
     devices: frozenset[str]
@@ -102,7 +102,7 @@ _load = Loader("thalweg._src.kernels")
 
 
 def _serves_device(entry: Kernel, device_type: str) -> bool:
-    """Returns whether a kernel runs on a device type; those for GPUs serve every accelerator."""
+    """Returns whether a kernel runs on a device type; GPU kernels support every accelerator."""
     return device_type in entry.devices or ("GPU" in entry.devices and device_type in accelerator_types())
 
 
@@ -112,11 +112,11 @@ def kernel(
 ) -> Callable[[Bind], Bind]:
     """Registers a binder for ops: `@kernel("MatMul")`, or for some types: `@kernel("MatMul", T=[tf.int32])`.
 
-    Among the kernels that serve a node the highest priority wins, then the latest registered.
+    Among the kernels that support a node the highest priority wins, then the latest registered.
     """
 
     def register(bind: Bind) -> Bind:
-        _load(getattr(bind, "__module__", ""))  # a user's kernel comes after ours
+        _load(getattr(bind, "__module__", ""))  # ours are registered before a user's kernel
         for op in ops:
             limits = {key: frozenset(allowed) for key, allowed in types.items()}
             entries = _kernels.setdefault(op, [])
@@ -128,10 +128,10 @@ def kernel(
 
 
 def device_types(node: Node) -> set[str]:
-    """Returns the device types that have a kernel for the node; strings live on the host alone."""
+    """Returns the device types that have a kernel for the node; strings are supported on the host only."""
     _load()
     if node.type == "_While":
-        return {"CPU", *accelerator_types()}  # it only says who is next; what it repeats has kernels of its own
+        return {"CPU", *accelerator_types()}  # it only controls execution; the nodes of its body have their own kernels
     found = {device for entry in _kernels.get(node.type, ()) if entry.serves(node) for device in entry.devices}
     if "GPU" in found:
         found.update(accelerator_types())
@@ -145,7 +145,7 @@ def has_kernel(op: str) -> bool:
 
 
 def select(node: Node, device_type: str) -> Kernel:
-    """Returns the kernel for a node on a device type, or says what there is instead."""
+    """Returns the kernel for a node on a device type; raises UnimplementedError that lists the existing ones."""
     _load()
     for entry in _kernels.get(node.type, ()):
         if _serves_device(entry, device_type) and entry.serves(node):

@@ -1,7 +1,7 @@
-"""Regular expressions in RE2's syntax and meaning, carried out by Python's `re`.
+"""RE2 regular expressions, translated to Python's `re`.
 
-Patterns and texts are decoded from UTF-8; a byte that is no part of it becomes a lone surrogate, which no pattern
-matches, and comes out as the same byte again.
+Patterns and texts are decoded from UTF-8; an invalid byte becomes a lone surrogate, which no pattern matches, and is
+encoded as the same byte again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _PROPERTY = re.compile(r"[pP](?:\{(\^?)(\w+)\}|([A-Za-z]))")
 
 
 class Replacement:
-    """A pattern and what takes the place of its matches."""
+    """A pattern and the rewrite of its matches."""
 
     def __init__(self, pattern: bytes, rewrite: bytes) -> None:
         self._pattern = compile_pattern(pattern)
@@ -63,7 +63,7 @@ class Replacement:
         return "".join(part if isinstance(part, str) else match.group(part) or "" for part in self._parts)
 
     def first(self, string: bytes) -> bytes:
-        """Replaces the first match; an unfinished escape in the rewrite makes it replace nothing."""
+        """Replaces the first match; an incomplete escape in the rewrite makes it replace nothing."""
         text = string.decode("utf-8", "surrogateescape")
         match = self._pattern.search(text) if self._applies and self._is_complete else None
         if match is None:
@@ -71,7 +71,7 @@ class Replacement:
         return _encode(text[: match.start()] + self._rewrite(match) + text[match.end() :])
 
     def all(self, string: bytes) -> bytes:
-        """Replaces every match, but no empty one right after another: there `re.sub` does otherwise."""
+        """Replaces every match except an empty one right after another, which `re.sub` would replace."""
         if not self._applies:
             return string
         text = string.decode("utf-8", "surrogateescape")
@@ -98,7 +98,7 @@ def _encode(text: str) -> bytes:
 
 
 def _read_rewrite(rewrite: str) -> tuple[list[str | int], bool]:
-    """Returns the texts and group numbers of a rewrite, up to an escape that means nothing, and if all was read."""
+    """Returns the texts and group indices of a rewrite up to an invalid escape, and whether all was valid."""
     parts: list[str | int] = []
     pieces = rewrite.split("\\")
     parts.append(pieces[0])
@@ -118,7 +118,7 @@ def _read_rewrite(rewrite: str) -> tuple[list[str | int], bool]:
 
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: bytes) -> re.Pattern[str]:
-    """Returns RE2's pattern as one for `re` on decoded texts."""
+    """Translates an RE2 pattern to one for `re` on decoded texts."""
     shown = pattern.decode("utf-8", "replace")
     try:
         return re.compile(_Translation(pattern.decode("utf-8")).run())
@@ -130,21 +130,21 @@ def compile_pattern(pattern: bytes) -> re.Pattern[str]:
 
 
 class _BadPattern(Exception):
-    """Says what RE2 does not accept."""
+    """Raised for a pattern that RE2 rejects."""
 
 
 class _Translation:
-    """One reading of a pattern, left to right."""
+    """A single left-to-right parse of a pattern."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.position = 0
         self.output: list[str] = []
         self.flags: frozenset[str] = frozenset()
-        self.outer: list[frozenset[str]] = []  # the flags before each open group
-        self.starts: list[int] = []  # where each open group begins in the output
-        self.atom: int | None = None  # where the last thing that can be repeated begins
-        self.repeated = ""  # the repetition just read
+        self.outer: list[frozenset[str]] = []  # the flags outside each open group
+        self.starts: list[int] = []  # output position of each open group
+        self.atom: int | None = None  # output position of the last repeatable item
+        self.repeated = ""  # the repetition operator just parsed
         self.names: set[str] = set()
 
     def run(self) -> str:
@@ -261,7 +261,7 @@ class _Translation:
             self._emit(r"(?:\A)" if char == "A" else r"(?:\Z)")
         elif char in ("b", "B"):
             self.position += 1
-            # `\B` itself does not match an empty text.
+            # `\B` alone does not match an empty text.
             self._emit(r"(?:(?a:\b))" if char == "b" else r"(?:(?!(?a:\b)))")
         else:
             ranges = self._class_escape()
@@ -271,7 +271,7 @@ class _Translation:
                 self._emit_class(ranges)
 
     def _class_escape(self) -> Ranges | None:
-        """Reads what follows a backslash if it stands for a class of characters."""
+        """Parses the rest of an escape that denotes a character class."""
         char = self.pattern[self.position : self.position + 1]
         if char.lower() in _PERL and char:
             self.position += 1
@@ -293,7 +293,7 @@ class _Translation:
         return found or self._fail(f"invalid character class range: \\p{{{name}}}")
 
     def _character_escape(self) -> int:
-        """Reads what follows a backslash as one character."""
+        """Parses the rest of an escape that denotes one character."""
         start = self.position
         char = self.pattern[start : start + 1]
         for form, base in ((_OCTAL, 8), (_HEX, 16)):
@@ -362,7 +362,7 @@ def _normalized(ranges: Ranges) -> Ranges:
 
 
 def _complement(ranges: Ranges) -> Ranges:
-    """Returns all other characters; surrogates, which stand for stray bytes, are none."""
+    """Returns all other characters except surrogates, which represent invalid bytes."""
     result: Ranges = []
     start = 0
     for low, high in _normalized([*ranges, *_SURROGATES]):

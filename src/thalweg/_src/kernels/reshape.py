@@ -1,4 +1,4 @@
-"""Kernels of shapes and their changes."""
+"""Kernels of shape queries, reshape, transpose and broadcasting."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: t
 
 
 def signed(value: torch.Tensor) -> torch.Tensor:
-    """Returns unsigned numbers as signed ones of the same bits, for torch functions that know no others."""
+    """Returns unsigned integers as signed ones with the same bits, for torch functions that support no others."""
     other = _SIGNED.get(value.dtype)
     return value if other is None else value.view(other)
 
 
 def flip(value: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
-    """Returns a tensor turned around along some dimensions, of whatever type."""
+    """Reverses a tensor of any type along some dimensions."""
     return signed(value).flip(tuple(axes)).view(value.dtype)
 
 
-def turn(node: Node) -> Function:
-    """Returns the function that turns a node's values around: torch's own where it knows the type."""
+def flip_function(node: Node) -> Function:
+    """Returns the function that reverses a node's values: torch's own where it supports the type."""
     return flip if TORCH[node.dtypes[0]] in _SIGNED else torch.flip
 
 
-def by_places(move: Any) -> Function:
-    """Returns the function that moves strings as another moves the numbers of their places."""
+def by_position(move: Any) -> Function:
+    """Returns a function that moves strings as `move` moves integers: it is applied to their positions."""
 
     def moved(value: Any, *rest: Any) -> Any:
-        places = torch.arange(value.size).reshape(value.shape)
-        return value.ravel()[move(places, *rest).numpy()]
+        positions = torch.arange(value.size).reshape(value.shape)
+        return value.ravel()[move(positions, *rest).numpy()]
 
     return moved
 
@@ -78,7 +78,7 @@ def bind_rank(node: Node, device: Device) -> Function:
 
 @kernel("Shape", "ShapeN", "Size", "Rank", T=[dtypes.resource], priority=1)
 def bind_handle(node: Node, device: Device) -> NoReturn:
-    raise UnimplementedError(None, None, "a handle has no shape of its own: read what it stands for")
+    raise UnimplementedError(None, None, "a handle has no shape: read the variable")
 
 
 @kernel("ZerosLike")
@@ -108,7 +108,7 @@ def bind_broadcast_gradient_args(node: Node, device: Device) -> Function:
 
 
 def broadcast_axes(a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
-    """Returns the axes of the common shape that each of two shapes is repeated along."""
+    """Returns the axes of the common shape along which each of two shapes is broadcast."""
     rank = max(len(a), len(b))
     first, second = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
     axes_of_a: list[int] = []
@@ -116,7 +116,7 @@ def broadcast_axes(a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
     for axis, (x, y) in enumerate(zip(first, second)):
         if 1 not in (x, y) and x != y:
             raise ShapeError(f"shapes {show(tuple(a))} and {show(tuple(b))} do not broadcast")
-        # A size of 1 on both sides may be summed over too: the reshape that follows restores it.
+        # A size of 1 on both sides may be reduced too: the reshape that follows restores it.
         if x == 1:
             axes_of_a.append(axis)
         if y == 1:
@@ -125,7 +125,7 @@ def broadcast_axes(a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
 
 
 def literal_shape(shape: Sequence[int | None] | None) -> tuple[int, ...] | None:
-    """Returns a static shape as torch takes it: one unknown size is -1; None if that does not tell all."""
+    """Returns a static shape in torch's form, with -1 for one unknown size; None if more are unknown."""
     if shape is None or sum(d is None for d in shape) > 1:
         return None
     if None in shape and 0 in shape:
@@ -137,7 +137,7 @@ def literal_shape(shape: Sequence[int | None] | None) -> tuple[int, ...] | None:
 def bind_reshape(node: Node, device: Device) -> Function | Call:
     constant = node.constant(1)
     target = None if constant is None else tuple(constant.tolist())
-    if node.inputs[1][0].type in ("Shape", "ShapeN"):  # its value is a fact; any other must be looked at
+    if node.inputs[1][0].type in ("Shape", "ShapeN"):  # its value is static; any other must be checked
         target = literal_shape(node.shapes[0])
     if target is not None and min(target, default=0) >= -1:
         return Call(torch.reshape, (Input(0), target))

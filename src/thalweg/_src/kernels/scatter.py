@@ -1,4 +1,4 @@
-"""Gather and scatter on a variable's buffer: rows by index, slices by index vectors, duplicates included."""
+"""Gather and scatter on a variable's buffer: rows by index, slices by index vectors, with duplicate indices."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import torch
 from thalweg._src import errors
 from thalweg._src.ops.state import scatter_nd_shapes, scatter_shapes
 
-# torch moves no unsigned words, and sums of them have the bits of signed sums.
+# torch cannot index wide unsigned types, and their sums have the bits of signed sums.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _TOP_BIT = -(2**63)
 _Combine = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def movable(value: torch.Tensor) -> torch.Tensor:
-    """Returns the same memory in a type that torch indexes and adds."""
+    """Returns the same memory as a type that torch indexes and adds."""
     signed = _SIGNED.get(value.dtype)
     return value if signed is None else value.view(signed)
 
 
 def is_in_range(indices: torch.Tensor, limit: int) -> bool:
-    """Returns whether all indices are in [0, limit), by one pass over them."""
+    """Returns whether all indices are in [0, limit), in one pass."""
     if not indices.numel():
         return True
     low, high = torch.aminmax(indices)
@@ -46,10 +46,10 @@ def require_in_range(indices: Any, limit: int) -> None:
 
 
 def _present(indices: torch.Tensor, limit: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Returns indices that can be used, and which of them were out of range.
+    """Returns usable indices, and which of them were out of range.
 
-    On the host none may be. On a device the host would have to wait to know; as in TensorFlow, a row that is not there
-    reads as zeros, and nothing is added to it. What overwrites rows waits nevertheless, and raises.
+    On the host that is an error. On a device the check would synchronize; as in TensorFlow, a missing row reads as
+    zeros, and nothing is added to it. Ops that overwrite rows synchronize nevertheless, and raise.
     """
     if indices.device.type == "cpu":
         require_in_range(indices, limit)
@@ -75,7 +75,7 @@ def gather(params: Any, indices: torch.Tensor, batch_dims: int) -> Any:
 
 
 def gather_rows(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    """Returns rows of a matrix in the CPU's memory, where torch itself finds an index out of range."""
+    """Returns rows of a matrix in host memory, where torch itself detects an index out of range."""
     try:
         return torch.embedding(params, indices)
     except (IndexError, RuntimeError):
@@ -89,7 +89,7 @@ def gather_nd(params: Any, indices: torch.Tensor) -> Any:
 
 
 def _flattened(buffer: Any, rest: tuple[int, ...]) -> Any:
-    """Returns a buffer with all dimensions but the last ones in one."""
+    """Returns a buffer with all but its last dimensions flattened."""
     return buffer.reshape((math.prod(buffer.shape[: buffer.ndim - len(rest)]), *rest))
 
 
@@ -100,7 +100,7 @@ def _rows(params: Any, flat: torch.Tensor) -> Any:
 
 
 def _flat_indices(params: Any, indices: torch.Tensor) -> tuple[torch.Tensor, tuple[int, ...]]:
-    """Returns index vectors as row numbers of the buffer with its addressed dimensions flattened, and the others."""
+    """Returns index vectors as row indices of the flattened buffer, and the remaining dimensions."""
     depth = indices.shape[-1]
     flat = torch.zeros(indices.shape[:-1], dtype=torch.int64, device=indices.device)
     for axis in range(depth):
@@ -111,7 +111,7 @@ def _flat_indices(params: Any, indices: torch.Tensor) -> tuple[torch.Tensor, tup
 
 
 def _checked(buffer: Any, indices: torch.Tensor, updates: Any) -> tuple[torch.Tensor, Any]:
-    """Returns flat indices, all of which are there, and a row of updates for each."""
+    """Returns validated flat indices, and one row of updates per index."""
     flat, rows = _flat(buffer, indices, updates)
     require_in_range(indices, buffer.shape[0])
     return flat, rows
@@ -144,7 +144,7 @@ def scatter_sub(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tens
 
 
 def _added(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns flat indices and a row to add for each, which is zero where there is nothing to add to."""
+    """Returns flat indices and one row to add per index, zero for an index out of range."""
     if buffer.shape[0] == 0 or indices.device.type == "cpu":
         flat, rows = _checked(buffer, indices, updates)
         return flat, movable(rows)
@@ -155,9 +155,9 @@ def _added(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -
 
 
 def _by_rounds(of_numbers: _Combine, of_words: _Combine | None = None) -> Callable[..., None]:
-    """Returns a scatter that combines old rows with updates; an index that comes again is served in a later round.
+    """Returns a scatter that combines old rows with updates; duplicate indices are handled in successive rounds.
 
-    `of_words` combines unsigned numbers of 64 bits, which it finds in signed ones.
+    `of_words` combines unsigned 64-bit integers, which are passed as signed ones.
     """
 
     def scatter(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
@@ -174,7 +174,7 @@ def _by_rounds(of_numbers: _Combine, of_words: _Combine | None = None) -> Callab
 
 
 def _rounds(flat: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Yields positions so that no index repeats among those yielded together, in order of appearance."""
+    """Yields positions in groups without duplicate indices, in order of appearance."""
     order = torch.argsort(flat, stable=True)
     ordered = flat[order]
     starts = torch.searchsorted(ordered, ordered)
@@ -189,14 +189,14 @@ def _divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _divide_words(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Divides half of a, which is no negative number; the rest says whether b is in a once more."""
+    """Divides unsigned integers as signed ones: half of a by b, doubled, plus 1 if b still fits the remainder."""
     even = _divide(a >> 1 & ~_TOP_BIT, b) * 2
     more = (a - even * b ^ _TOP_BIT) >= (b ^ _TOP_BIT)
     return torch.where(b < 0, (a ^ _TOP_BIT) >= (b ^ _TOP_BIT), even + more)
 
 
 def _of_words(choose: _Combine) -> _Combine:
-    """Returns a choice by order for words, whose order is that of signed numbers with the top bit turned."""
+    """Returns min or max for unsigned integers: their order is that of signed ones with the top bit flipped."""
     return lambda a, b: choose(a ^ _TOP_BIT, b ^ _TOP_BIT) ^ _TOP_BIT
 
 
@@ -212,10 +212,10 @@ SCATTER: dict[str, Callable[..., None]] = {
 
 
 def scatter_nd(buffer: Any, change: Callable[..., None], indices: torch.Tensor, updates: Any) -> None:
-    """Makes a change at slices addressed by index vectors."""
+    """Applies an update at slices addressed by index vectors."""
     scatter_nd_shapes(tuple(buffer.shape), tuple(indices.shape), tuple(updates.shape))
     flat, rest = _flat_indices(buffer, indices)
     rows = _flattened(buffer, rest)
     change(rows, flat, updates.reshape((flat.numel(), *rest)))
-    if isinstance(buffer, torch.Tensor) and not buffer.is_contiguous():  # rows are a copy in another order
+    if isinstance(buffer, torch.Tensor) and not buffer.is_contiguous():  # rows are a copy with another layout
         buffer.copy_(rows.reshape(buffer.shape))

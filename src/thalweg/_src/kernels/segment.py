@@ -1,6 +1,6 @@
-"""Kernels of segments.
+"""Kernels of segment reductions.
 
-On the CPU an id too large is an error. On a GPU such rows are dropped, as rows with a negative id are everywhere.
+On the CPU an id out of range is an error. On a GPU such rows are dropped, as rows with a negative id are everywhere.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def _prepare(data: torch.Tensor, ids: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns rows and a vector of ids; rows that count for nothing get an id of their own, one past the last."""
+    """Returns rows and a vector of ids; dropped rows get an extra id, one past the last."""
     if count < 0:
-        raise ShapeError(f"num_segments is {count}", expected="0 at least")
+        raise ShapeError(f"num_segments is {count}", expected="at least 0")
     if data.shape[: ids.ndim] != ids.shape:
         raise ShapeError(
             f"segment_ids has shape {show(tuple(ids.shape))}",
-            expected=f"the beginning of data's shape {show(tuple(data.shape))}",
+            expected=f"a prefix of data's shape {show(tuple(data.shape))}",
         )
     flat = ids.reshape(-1).to(torch.int64)
     rows = data.reshape(flat.numel(), *data.shape[ids.ndim :])
@@ -59,7 +59,7 @@ def _extreme(dtype: torch.dtype, how: str) -> Any:
 
 
 def _reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, empty: Any) -> torch.Tensor:
-    """Returns a product, maximum or minimum of the rows that share an id, `empty` where there are none."""
+    """Returns the product, maximum or minimum of the rows that share an id, `empty` where there are none."""
     rows, flat = _prepare(data, ids, count)
     result = rows.new_full((count + 1, *rows.shape[1:]), empty)
     if rows.numel():
@@ -69,12 +69,12 @@ def _reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, empty: 
 
 
 def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, empty: Any = None) -> torch.Tensor:
-    """Returns a product, maximum or minimum of rows; an empty segment has `empty`, or the extreme of the type."""
+    """Returns the product, maximum or minimum of each segment; an empty one has `empty`, or the type's extreme."""
     dtype = data.dtype
     if how == "prod":
         return _reduce(signed(data), ids, count, how, 1).view(dtype)
     if dtype in _UNSIGNED:
-        # The order of unsigned numbers is that of signed ones with the top bit turned.
+        # The order of unsigned integers is that of signed ones with the top bit flipped.
         top = torch.iinfo(signed(data).dtype).min
         turned = segment_reduce(signed(data) ^ top, ids, count, how)
         return (turned ^ top).view(dtype)
@@ -102,14 +102,14 @@ def bind_unsorted_segment_min(node: Node, device: Device) -> Function:
 
 
 def rows_of(ids: torch.Tensor) -> int:
-    """Returns the number of segments, which sorted ids tell by the last of them."""
+    """Returns the number of segments, which follows from the last of the sorted ids."""
     if ids.ndim != 1:
         raise ShapeError(f"segment_ids must be a vector, got {show(tuple(ids.shape))}")
     if not ids.numel():
         return 0
     if ids.device.type != "cpu":
         return int(ids[-1]) + 1
-    array = ids.numpy()  # a third of torch's time for vectors of this length
+    array = ids.numpy()  # takes a third of torch's time for vectors of this length
     if array[0] < 0:
         raise InvalidArgumentError(None, None, "segment ids must be >= 0")
     if (array[1:] < array[:-1]).any():
@@ -128,7 +128,7 @@ def bind_segment_sum(node: Node, device: Device) -> Function:
         return lambda data, ids: segment_sum(data, ids, rows_of(ids))
 
     def of_sorted(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """Sums rows by ids that are known to be in range once they are known to be sorted."""
+        """Sums rows by sorted ids, which are known to be in range once their order is checked."""
         count = rows_of(ids)
         if data.shape[:1] != ids.shape:
             return segment_sum(data, ids, count)

@@ -1,4 +1,4 @@
-"""Kernels that parse SequenceExamples."""
+"""Kernels of parsing SequenceExamples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS = ("context_sparse", "context_dense", "feature_list_sparse", "feature_lis
 
 
 class _Lists:
-    """What an op asks of the feature lists of SequenceExamples."""
+    """The feature lists that an op requests from SequenceExamples."""
 
     def __init__(self, attrs: dict[str, Any]) -> None:
         self.sparse: Sequence[DType] = attrs["feature_list_sparse_types"]
@@ -61,7 +61,7 @@ def _steps(lists: Any, name: str, key: str, dtype: DType) -> list[Array | None]:
 
 
 def _sparse_lists(lists: Sequence[Any], names: Sequence[str], key: str, dtype: DType) -> tuple[Array, Array, Array]:
-    places: list[tuple[int, int, int]] = []
+    positions: list[tuple[int, int, int]] = []
     values = [empty_values(dtype)]
     steps, longest = 0, 0
     for i, (each, name) in enumerate(zip(lists, names)):
@@ -69,10 +69,10 @@ def _sparse_lists(lists: Sequence[Any], names: Sequence[str], key: str, dtype: D
         steps = max(steps, len(rows))
         for time, row in enumerate(rows):
             if row is not None:
-                places += [(i, time, j) for j in range(len(row))]
+                positions += [(i, time, j) for j in range(len(row))]
                 values.append(row)
                 longest = max(longest, len(row))
-    indices = np.array(places, np.int64).reshape(-1, 3)
+    indices = np.array(positions, np.int64).reshape(-1, 3)
     return indices, np.concatenate(values), np.array([len(lists), steps, longest], np.int64)
 
 

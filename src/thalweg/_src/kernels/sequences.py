@@ -1,4 +1,4 @@
-"""Kernels of sequences of numbers."""
+"""Kernels of range and linspace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.resources.devices import Device
 @kernel("Range")
 def bind_range(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     dtype, where = TORCH[node.dtypes[0]], device.torch
-    # torch counts in the types it can add; the narrow unsigned ones are made from int64.
+    # torch supports ranges of types it can add; unsigned ones are converted from int64.
     counted = torch.int64 if node.dtypes[0] in (dtypes.uint16, dtypes.uint32, dtypes.uint64) else dtype
 
     def count(start: torch.Tensor, limit: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
@@ -26,12 +26,12 @@ def bind_range(node: Node, device: Device) -> Callable[..., torch.Tensor]:
             raise ShapeError("delta is 0", expected="a step other than 0", hint=None)
         if (last - first) * step < 0:
             raise ShapeError(
-                f"the step {step} does not lead from {first} to {last}",
+                f"the step {step} does not reach {last} from {first}",
                 expected="start <= limit with a positive delta, start >= limit with a negative one",
                 hint=None,
             )
         if first != last and abs(step) > abs(last - first):
-            step = last - first  # one number either way; torch's count of integers would overflow
+            step = last - first  # one element in either case; torch's count of integers would overflow
         return torch.arange(first, last, step, dtype=counted, device=where).to(dtype)
 
     return count

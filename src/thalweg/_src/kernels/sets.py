@@ -1,4 +1,4 @@
-"""Kernels of sets, on the host: Python's own sets, a set for each group."""
+"""Kernels of set operations, on the host, with one Python set per group."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
-from thalweg._src.kernels.sparse import linear, require_fit, require_order, require_shape
+from thalweg._src.kernels.sparse import linear_indices, require_fit, require_order, require_shape
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
-Groups = dict[int, set[Any]]  # by the number of the group
+Groups = dict[int, set[Any]]  # by group index
 
 _OPERATIONS: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
     "a-b": set.difference,
@@ -29,7 +29,7 @@ _OPERATIONS: dict[str, Callable[[set[Any], set[Any]], set[Any]]] = {
 
 def _of_dense(values: Any) -> tuple[Groups, list[int]]:
     """Returns the sets of a dense tensor, and the shape of its groups."""
-    require(values.ndim >= 2, f"the sets have rank {values.ndim}", expected="rank 2 at least")
+    require(values.ndim >= 2, f"the sets have rank {values.ndim}", expected="rank at least 2")
     shape = list(values.shape[:-1])
     count = int(np.prod(shape, dtype=np.int64))
     rows = values.reshape(count, values.shape[-1]).tolist()
@@ -40,8 +40,8 @@ def _of_sparse(indices: torch.Tensor, values: Any, shape: torch.Tensor, validate
     """Returns the sets of a sparse tensor, and the shape of its groups."""
     require_fit(indices, values, shape)
     sizes = shape.tolist()
-    require(len(sizes) >= 2, f"the sets have rank {len(sizes)}", expected="rank 2 at least")
-    numbers = linear(indices, sizes)
+    require(len(sizes) >= 2, f"the sets have rank {len(sizes)}", expected="rank at least 2")
+    numbers = linear_indices(indices, sizes)
     if validate:
         require_order(indices, numbers)
     groups: Groups = {}
@@ -51,15 +51,15 @@ def _of_sparse(indices: torch.Tensor, values: Any, shape: torch.Tensor, validate
 
 
 def _result(node: Node, a: tuple[Groups, list[int]], b: tuple[Groups, list[int]]) -> Any:
-    """Returns a sparse tensor of the sets that an operation makes, the values of each in order."""
-    require(a[1] == b[1], f"groups {a[1]} and {b[1]} differ", expected="equal shapes but for the last dimension")
+    """Returns a sparse tensor of the sets that an operation yields, the values of each in order."""
+    require(a[1] == b[1], f"groups {a[1]} and {b[1]} differ", expected="equal shapes except for the last dimension")
     operate = _OPERATIONS[node.attrs["set_operation"].lower()]
     made = {g: sorted(operate(a[0].get(g, set()), b[0].get(g, set()))) for g in sorted(a[0].keys() | b[0].keys())}
     groups = [g for g, members in made.items() for _ in members]
-    places = [i for members in made.values() for i in range(len(members))]
+    columns = [i for members in made.values() for i in range(len(members))]
     values = [value for members in made.values() for value in members]
     rows = np.unravel_index(np.array(groups, np.int64), a[1]) if groups else [np.zeros(0, np.int64)] * len(a[1])
-    indices = torch.from_numpy(np.stack([*rows, np.array(places, np.int64)], axis=1))
+    indices = torch.from_numpy(np.stack([*rows, np.array(columns, np.int64)], axis=1))
     width = max(map(len, made.values()), default=0)
     return indices, _as_value(values, node), torch.tensor([*a[1], width], dtype=torch.int64)
 

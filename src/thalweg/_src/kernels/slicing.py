@@ -1,4 +1,4 @@
-"""Kernels of slices."""
+"""Kernels of slicing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
-from thalweg._src.kernels.reshape import STRINGS, Function, flip, turn
+from thalweg._src.kernels.reshape import STRINGS, Function, flip, flip_function
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.ops.slicing import Item, index_of, items_of
 from thalweg._src.resources.devices import Device
@@ -20,7 +20,7 @@ from thalweg._src.shapes import is_fully_defined, show
 
 
 def _slice_index(shape: Sequence[int], begin: Sequence[int], size: Sequence[int]) -> tuple[builtins.slice, ...]:
-    """Returns the index of a Slice, whose bounds torch would cut off without a word."""
+    """Returns the index of a Slice, after checking its bounds, which torch would clamp silently."""
     require(
         len(begin) == len(size) == len(shape),
         f"begin {list(begin)} and size {list(size)} for shape {show(tuple(shape))}",
@@ -55,7 +55,7 @@ def _slice(value: Any, begin: torch.Tensor, size: torch.Tensor) -> Any:
 
 
 def forward_index(items: Sequence[Item], shape: Sequence[int | None]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """Returns an index that steps forward, as torch must, and the dimensions of its result to turn around."""
+    """Returns an index with positive steps, as torch requires, and the dimensions of its result to reverse."""
     forward: list[Item] = []
     flipped: list[int] = []
     axis = dimension = 0
@@ -91,7 +91,7 @@ def bind_strided_slice(node: Node, device: Device) -> Function | Call:
     if items is not None:
         index, flipped = forward_index(items, shape)  # type: ignore[arg-type]
         part = Call(operator.getitem, (Input(0), index))
-        return Call(turn(node), (part, flipped)) if flipped else part
+        return Call(flip_function(node), (part, flipped)) if flipped else part
 
     def strided_slice(
         value: torch.Tensor, begin: torch.Tensor, end: torch.Tensor, strides: torch.Tensor

@@ -16,14 +16,14 @@ _NARROW = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 
 
 def comparable(x: torch.Tensor) -> torch.Tensor:
-    """Returns numbers in a type that torch sorts, in the same order: unsigned 64 bits with the top bit turned."""
+    """Returns numbers as a type that torch sorts in the same order: uint64 with the top bit flipped."""
     if x.dtype is torch.uint64:
         return x.view(torch.int64) ^ _TOP_BIT
     return x.to(torch.int64) if x.dtype in (torch.uint16, torch.uint32) else x
 
 
 def restored(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Returns what `comparable` made of numbers in their own type."""
+    """Returns the result of `comparable` in the original type."""
     return (x ^ _TOP_BIT).view(torch.uint64) if dtype is torch.uint64 else x.to(dtype)
 
 
@@ -62,7 +62,7 @@ def bind_approx_top_k(node: Node, device: Device) -> Function:
 
     def select(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         check(node, x.shape)
-        values, places = torch.sort(x, dim=axis, descending=largest, stable=True)
-        return values.narrow(axis, 0, k), places.narrow(axis, 0, k).to(torch.int32)
+        values, positions = torch.sort(x, dim=axis, descending=largest, stable=True)
+        return values.narrow(axis, 0, k), positions.narrow(axis, 0, k).to(torch.int32)
 
     return select

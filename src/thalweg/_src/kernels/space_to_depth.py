@@ -1,4 +1,4 @@
-"""Kernels that move blocks of space into depth or into the batch."""
+"""Kernels of space_to_depth, depth_to_space, space_to_batch and batch_to_space."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.reshape import STRINGS, Function, by_places
+from thalweg._src.kernels.reshape import STRINGS, Function, by_position
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
@@ -20,11 +20,11 @@ def bind_space_to_depth(node: Node, device: Device) -> Function:
     def to_depth(value: torch.Tensor) -> torch.Tensor:
         if channels_last:
             n, h, w, d = value.shape
-            require(h % block == w % block == 0, f"{h} x {w} does not divide into blocks of {block}")
+            require(h % block == w % block == 0, f"{h} x {w} is not divisible into blocks of {block}")
             parts = value.reshape(n, h // block, block, w // block, block, d).permute(0, 1, 3, 2, 4, 5)
             return parts.reshape(n, h // block, w // block, block * block * d)
         n, d, h, w = value.shape
-        require(h % block == w % block == 0, f"{h} x {w} does not divide into blocks of {block}")
+        require(h % block == w % block == 0, f"{h} x {w} is not divisible into blocks of {block}")
         parts = value.reshape(n, d, h // block, block, w // block, block).permute(0, 3, 5, 1, 2, 4)
         return parts.reshape(n, block * block * d, h // block, w // block)
 
@@ -38,11 +38,11 @@ def bind_depth_to_space(node: Node, device: Device) -> Function:
     def to_space(value: torch.Tensor) -> torch.Tensor:
         if channels_last:
             n, h, w, d = value.shape
-            require(d % block**2 == 0, f"a depth of {d} does not divide into blocks of {block**2}")
+            require(d % block**2 == 0, f"a depth of {d} is not divisible into blocks of {block**2}")
             parts = value.reshape(n, h, w, block, block, d // block**2).permute(0, 1, 3, 2, 4, 5)
             return parts.reshape(n, h * block, w * block, d // block**2)
         n, d, h, w = value.shape
-        require(d % block**2 == 0, f"a depth of {d} does not divide into blocks of {block**2}")
+        require(d % block**2 == 0, f"a depth of {d} is not divisible into blocks of {block**2}")
         parts = value.reshape(n, block, block, d // block**2, h, w).permute(0, 3, 4, 1, 5, 2)
         return parts.reshape(n, d // block**2, h * block, w * block)
 
@@ -51,19 +51,19 @@ def bind_depth_to_space(node: Node, device: Device) -> Function:
 
 @kernel("SpaceToDepth", **STRINGS)
 def bind_space_to_depth_strings(node: Node, device: Device) -> Function:
-    return by_places(bind_space_to_depth(node, device))
+    return by_position(bind_space_to_depth(node, device))
 
 
 @kernel("DepthToSpace", **STRINGS)
 def bind_depth_to_space_strings(node: Node, device: Device) -> Function:
-    return by_places(bind_depth_to_space(node, device))
+    return by_position(bind_depth_to_space(node, device))
 
 
 def _require_blocks(value: torch.Tensor, block: list[int], margins: list[list[int]]) -> None:
-    require(value.ndim > len(block), f"input has rank {value.ndim}", expected=f"{len(block) + 1} at least")
+    require(value.ndim > len(block), f"input has rank {value.ndim}", expected=f"at least {len(block) + 1}")
     require(min(block, default=1) >= 1, f"block_shape {block} has a size below 1")
     require(len(margins) == len(block), f"{len(margins)} rows for {len(block)} blocks")
-    require(all(m >= 0 for row in margins for m in row), f"{margins} has a negative number")
+    require(all(m >= 0 for row in margins for m in row), f"{margins} has a negative entry")
 
 
 @kernel("SpaceToBatchND")
@@ -77,7 +77,7 @@ def bind_space_to_batch(node: Node, device: Device) -> Function:
         batch, space = padded.shape[0], padded.shape[1 : 1 + count]
         split: list[int] = [batch]
         for size, b in zip(space, block):
-            require(size % b == 0, f"a padded dimension of size {size} does not divide into blocks of {b}")
+            require(size % b == 0, f"a padded dimension of size {size} is not divisible into blocks of {b}")
             split += [size // b, b]
         parts = padded.reshape(*split, *tail)
         inner, outer = [2 * i + 2 for i in range(count)], [2 * i + 1 for i in range(count)]
@@ -93,7 +93,7 @@ def bind_batch_to_space(node: Node, device: Device) -> Function:
         block, rows = block_shape.tolist(), crops.tolist()
         _require_blocks(value, block, rows)
         count, product = len(block), math.prod(block)
-        require(value.shape[0] % product == 0, f"a batch of {value.shape[0]} does not divide into blocks of {product}")
+        require(value.shape[0] % product == 0, f"a batch of {value.shape[0]} is not divisible into blocks of {product}")
         batch, space, tail = value.shape[0] // product, value.shape[1 : 1 + count], value.shape[1 + count :]
         parts = value.reshape(*block, batch, *space, *tail)
         order = [count]
@@ -102,7 +102,7 @@ def bind_batch_to_space(node: Node, device: Device) -> Function:
         parts = parts.permute(*order, *range(2 * count + 1, parts.ndim))
         whole = parts.reshape(batch, *[s * b for s, b in zip(space, block)], *tail)
         for axis, (before, after) in enumerate(rows, 1):
-            require(before + after <= whole.shape[axis], f"crops {rows} are more than there is")
+            require(before + after <= whole.shape[axis], f"crops {rows} exceed the size")
             whole = whole.narrow(axis, before, whole.shape[axis] - before - after)
         return whole
 

@@ -1,4 +1,4 @@
-"""Kernels of sparse tensors: places as rows of indices, worked on as numbers of elements in a dense tensor."""
+"""Kernels of sparse tensors in COO format; rows of indices are compared and sorted as linear indices."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ def refuse(indices: torch.Tensor, position: int, what: str) -> None:
 
 
 def require_shape(shape: Sequence[int], name: str = "dense_shape") -> int:
-    """Returns the number of elements of a dense tensor, which must have one."""
-    require(min(shape, default=0) >= 0, f"{name} {list(shape)} has a negative dimension", expected="0 at least")
+    """Returns the number of elements of a dense shape, which must be valid."""
+    require(min(shape, default=0) >= 0, f"{name} {list(shape)} has a negative dimension", expected="at least 0")
     count = math.prod(shape)
     require(count <= LIMIT, f"{name} {list(shape)} has {count} elements", expected="fewer than 2**63")
     return count
 
 
 def require_fit(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> None:
-    """Requires parts that belong together: a row of indices for each value, a column for each dimension."""
+    """Requires matching components: one row of indices per value, one column per dimension."""
     require(
         indices.ndim == 2 and shape.ndim == 1 and indices.shape[1] == shape.numel(),
         f"indices has shape {list(indices.shape)}, the dense shape {list(shape.shape)}",
-        expected="a column of indices for each dimension",
+        expected="one column of indices per dimension",
     )
     if values is not None:
         require(
             values.ndim == 1 and values.shape[0] == indices.shape[0],
             f"values has shape {list(values.shape)}",
-            expected=f"[{indices.shape[0]}], one for each index",
+            expected=f"[{indices.shape[0]}], one per index",
         )
 
 
-def linear(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    """Returns the number of each place in a dense tensor, counted row by row; every place must be inside."""
+def linear_indices(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    """Returns the row-major linear index of each row of indices, which must be inside the shape."""
     require_shape(shape)
     require(
         indices.ndim == 2 and indices.shape[1] == len(shape),
@@ -57,19 +57,19 @@ def linear(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
         expected=f"[n, {len(shape)}], for dense_shape {list(shape)}",
     )
     require_inside(indices, shape)
-    return number(indices, shape)
+    return ravel(indices, shape)
 
 
-def number(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    """Numbers places without a look at them."""
+def ravel(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    """Returns linear indices without a bounds check."""
     result = torch.zeros(indices.shape[0], dtype=torch.int64, device=indices.device)
     for axis, size in enumerate(shape):
         result = result * size + indices[:, axis]
     return result
 
 
-def place(numbers: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    """Returns the rows of indices of numbered places."""
+def unravel(numbers: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    """Returns the rows of indices of linear indices."""
     if not shape:
         return numbers.new_empty((numbers.numel(), 0))
     columns = []
@@ -80,7 +80,7 @@ def place(numbers: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
 
 
 def is_inside(indices: torch.Tensor, shape: Sequence[int]) -> bool:
-    """Returns whether all places are inside a shape."""
+    """Returns whether all indices are inside a shape."""
     if not indices.numel():
         return True
     low, high = torch.aminmax(indices, dim=0)
@@ -96,7 +96,7 @@ def require_inside(indices: torch.Tensor, shape: Sequence[int]) -> None:
 
 
 def require_order(indices: torch.Tensor, numbers: torch.Tensor) -> None:
-    """Raises InvalidArgumentError unless the places go up, none of them twice."""
+    """Raises InvalidArgumentError unless the indices are strictly ascending."""
     wrong = numbers[1:] <= numbers[:-1]
     if bool(wrong.any()):
         position = int(wrong.to(torch.int8).argmax()) + 1
@@ -114,7 +114,7 @@ def bind_to_dense(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
 
     def to_dense(indices: torch.Tensor, shape: torch.Tensor, values: torch.Tensor, default: torch.Tensor) -> Any:
-        sizes, numbers = _places(indices, shape, values, validate)
+        sizes, numbers = _linear_indices(indices, shape, values, validate)
         result = signed(default).expand(math.prod(sizes)).clone()
         result[numbers] = signed(values)
         return result.view(default.dtype).reshape(sizes)
@@ -127,7 +127,7 @@ def bind_strings_to_dense(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
 
     def to_dense(indices: torch.Tensor, shape: torch.Tensor, values: Any, default: Any) -> Any:
-        sizes, numbers = _places(indices, shape, values, validate)
+        sizes, numbers = _linear_indices(indices, shape, values, validate)
         result = np.empty(math.prod(sizes), dtype=object)
         result[:] = np.asarray(default, dtype=object).item()
         result[numbers.numpy()] = values if values.ndim else values.item()
@@ -136,17 +136,19 @@ def bind_strings_to_dense(node: Node, device: Device) -> Function:
     return to_dense
 
 
-def _places(indices: torch.Tensor, shape: torch.Tensor, values: Any, validate: bool) -> tuple[list[int], torch.Tensor]:
-    """Returns the sizes of the dense tensor and the number of each place in it."""
+def _linear_indices(
+    indices: torch.Tensor, shape: torch.Tensor, values: Any, validate: bool
+) -> tuple[list[int], torch.Tensor]:
+    """Returns the sizes of the dense tensor and the linear indices of its explicit elements."""
     sizes = shape.tolist()
     rows = indices.to(torch.int64)
     rows = rows if rows.ndim == 2 else rows.reshape(-1, 1)
     require(
         values.ndim == 0 or values.shape[0] == rows.shape[0],
         f"{rows.shape[0]} indices for {values.shape[0] if values.ndim else 1} values",
-        expected="one value for each index, or one for all",
+        expected="one value per index, or one for all",
     )
-    numbers = linear(rows, sizes)
+    numbers = linear_indices(rows, sizes)
     if validate:
         require_order(rows, numbers)
     return sizes, numbers

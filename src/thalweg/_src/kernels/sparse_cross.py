@@ -1,4 +1,4 @@
-"""Kernels of crosses of features, on the host."""
+"""Kernels of feature crosses, on the host."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from thalweg._src.kernels.sparse import require_fit, require_inside, require_sha
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
-Rows = list[list[Any]]  # the features of one input in each row
+Rows = list[list[Any]]  # one input's features per row
 _MASK = 2**64 - 1
 _FACTOR = 0xC6A4A7935BD1E995
 
 
 def join_fingerprints(first: int, second: int) -> int:
-    """Returns the fingerprint of two, in their order."""
+    """Returns the combined fingerprint of two, which depends on their order."""
 
     def mix(value: int) -> int:
         return value ^ (value >> 47)
@@ -42,13 +42,13 @@ def _as_text(values: Any) -> list[Any]:
 
 
 def _as_numbers(values: Any) -> list[Any]:
-    """Returns features as numbers: integers as they are, strings hashed."""
+    """Returns features as integers: strings are hashed."""
     flat = values.reshape(-1).tolist()
     return hash_all(farmhash64, flat).tolist() if isinstance(values, np.ndarray) else [v & _MASK for v in flat]
 
 
 def _as_hashed(hash_function: Hash, strong: bool) -> Callable[[Any], list[Any]]:
-    """Returns the reader of features hashed; of integers the lower half counts, dense ones stay as they are if weak."""
+    """Returns a reader of hashed features; integers are truncated to 32 bits, or if dense and weak, kept."""
 
     def read(values: Any) -> list[Any]:
         flat = values.reshape(-1).tolist()
@@ -62,7 +62,7 @@ def _as_hashed(hash_function: Hash, strong: bool) -> Callable[[Any], list[Any]]:
 
 
 def _rows(node: Node, inputs: Sequence[Any], read: Callable[[Any], list[Any]]) -> list[Rows]:
-    """Returns the features of each input in each row."""
+    """Returns each input's features per row."""
     count = node.attrs["N"]
     found: list[Rows] = []
     for indices, values, shape in zip(inputs[:count], inputs[count : 2 * count], inputs[2 * count : 3 * count]):
@@ -87,16 +87,20 @@ def _rows(node: Node, inputs: Sequence[Any], read: Callable[[Any], list[Any]]) -
 
 def _require_rows(found: list[Rows], count: int) -> None:
     differ = found and len(found[0]) != count
-    require(not differ, f"numbers of rows differ: {len(found[0]) if found else 0} and {count}", expected="one for all")
+    require(
+        not differ,
+        f"numbers of rows differ: {len(found[0]) if found else 0} and {count}",
+        expected="one number for all",
+    )
 
 
 def _crossed(
     columns: list[Rows], combine: Callable[[tuple[Any, ...]], Any]
 ) -> tuple[torch.Tensor, list[Any], torch.Tensor]:
-    """Returns places, values and shape of all combinations, the last input's feature changing fastest."""
+    """Returns indices, values and shape of all combinations, the last input varying fastest."""
     made = [[combine(features) for features in itertools.product(*row)] for row in zip(*columns)]
-    places = [(i, j) for i, row in enumerate(made) for j in range(len(row))]
-    indices = torch.tensor(places, dtype=torch.int64).reshape(-1, 2)
+    positions = [(i, j) for i, row in enumerate(made) for j in range(len(row))]
+    indices = torch.tensor(positions, dtype=torch.int64).reshape(-1, 2)
     shape = torch.tensor([len(made), max(map(len, made), default=0)], dtype=torch.int64)
     return indices, [value for row in made for value in row], shape
 
@@ -123,11 +127,11 @@ def _as_hashes(columns: list[Rows], key: int | None, buckets: int) -> Any:
 
 @kernel("SparseCross", devices=("CPU",))
 def bind_cross(node: Node, device: Device) -> Function:
-    """Goes by the types: strings are joined, integers are hashes, whatever hashed_output says."""
+    """Depends on the types: strings are joined, integers are hashes, whatever hashed_output is."""
     attrs = node.attrs
     if attrs["internal_type"] is dtypes.string:
         kinds = (*attrs["sparse_types"], *attrs["dense_types"])
-        require(dtypes.int64 not in kinds, "internal_type is string", expected="int64 for features that are integers")
+        require(dtypes.int64 not in kinds, "internal_type is string", expected="int64 for integer features")
     if attrs["out_type"] is dtypes.int64:
         key, buckets = attrs["hash_key"], attrs["num_buckets"]
         return lambda *inputs: _as_hashes(_rows(node, inputs, _as_numbers), key, buckets)

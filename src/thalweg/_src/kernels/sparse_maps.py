@@ -1,4 +1,4 @@
-"""Kernels of maps of sparse tensors, on the host."""
+"""Kernels of sparse tensor maps (handles to stored sparse tensors), on the host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg._src.errors import InvalidArgumentError
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
-from thalweg._src.kernels.sparse import linear, require_fit, require_order, require_shape
+from thalweg._src.kernels.sparse import linear_indices, require_fit, require_order, require_shape
 from thalweg._src.kernels.sparse_shaping import join
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -20,7 +20,7 @@ from thalweg._src.resources.sparse_maps import KeptSparse, SparseTensorsMap
 
 
 def _find_map(node: Node, device: Device) -> SparseTensorsMap:
-    """Returns the map that an operation names, made on first use."""
+    """Returns the map that an op names, created on first use."""
     name = node.attrs["shared_name"] or node.name
     found: SparseTensorsMap = device.resources.lookup_or_create(
         node.attrs["container"], "sparse tensors", name, lambda: SparseTensorsMap(name)
@@ -29,7 +29,7 @@ def _find_map(node: Node, device: Device) -> SparseTensorsMap:
 
 
 def _copy(values: Any) -> Any:
-    """Returns a copy: what the map keeps must not change with a variable or a feed."""
+    """Returns a copy, since a stored value must not change with a variable or a feed."""
     return values.clone() if isinstance(values, torch.Tensor) else values.copy()
 
 
@@ -53,8 +53,8 @@ def bind_add_many(node: Node, device: Device) -> Function:
     def add(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
-        require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank 2 at least")
-        require_order(indices, linear(indices, sizes))
+        require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank at least 2")
+        require_order(indices, linear_indices(indices, sizes))
         require(sizes[0] < 2**31, f"the minibatch has {sizes[0]} rows", expected="fewer than 2**31")
         bounds = torch.searchsorted(indices[:, 0].contiguous(), torch.arange(sizes[0] + 1)).tolist()
         rows = [
@@ -78,7 +78,7 @@ def bind_take_many(node: Node, device: Device) -> Function:
         for tensor in tensors:
             if tensor.dtype is not dtype:
                 raise InvalidArgumentError(
-                    None, None, f"a sparse tensor of {tensor.dtype.name} is taken as {dtype.name}"
+                    None, None, f"a sparse tensor of {tensor.dtype.name} is requested as {dtype.name}"
                 )
         ranks = {len(tensor.shape) for tensor in tensors}
         if len(ranks) > 1:

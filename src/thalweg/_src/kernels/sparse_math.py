@@ -1,4 +1,4 @@
-"""Kernels of the arithmetic of sparse tensors."""
+"""Kernels of sparse tensor arithmetic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.segment import segment_reduce, segment_sum
-from thalweg._src.kernels.sparse import linear, number, place, require_fit, require_inside, require_shape
+from thalweg._src.kernels.sparse import linear_indices, ravel, require_fit, require_inside, require_shape, unravel
 from thalweg._src.kernels.sparse_shaping import match, require_gradients, spread
 from thalweg._src.kernels.unsigned import on_host
 from thalweg._src.ops.shape_functions import normalize_axis, require
@@ -26,13 +26,13 @@ Sparse = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 def _united(a: Sparse, b: Sparse) -> tuple[list[int], torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Returns the shape of two sparse tensors, the numbers of their places in order, and whose of them each has."""
+    """Returns the common shape, the sorted union of the linear indices, and each operand's positions in it."""
     require_fit(*a)
     require_fit(*b)
     sizes = a[2].tolist()
-    require(sizes == b[2].tolist(), f"shapes {sizes} and {b[2].tolist()} differ", expected="two tensors of one shape")
-    first = linear(a[0], sizes)
-    numbers, owners = torch.unique(torch.cat([first, linear(b[0], sizes)]), return_inverse=True)
+    require(sizes == b[2].tolist(), f"shapes {sizes} and {b[2].tolist()} differ", expected="two tensors of equal shape")
+    first = linear_indices(a[0], sizes)
+    numbers, owners = torch.unique(torch.cat([first, linear_indices(b[0], sizes)]), return_inverse=True)
     return sizes, numbers, owners[: first.numel()], owners[first.numel() :]
 
 
@@ -45,7 +45,7 @@ def bind_add(node: Node, device: Device) -> Function:
         values = torch.cat([signed(a[1]), signed(b[1])]).view(a[1].dtype)
         total = segment_sum(values, torch.cat([in_a, in_b]), numbers.numel())
         keep = _magnitude(total) >= threshold.item()
-        return place(numbers[keep], sizes), signed(total)[keep].view(total.dtype), a[2]
+        return unravel(numbers[keep], sizes), signed(total)[keep].view(total.dtype), a[2]
 
     return add
 
@@ -73,7 +73,7 @@ def _bind_extreme(function: Function) -> Function:
         count, kind = numbers.numel(), a[1].dtype
         zeros = torch.zeros(count, dtype=signed(a[1]).dtype, device=a[1].device)
         x, y = zeros.index_copy(0, in_a, signed(a[1])), zeros.index_copy(0, in_b, signed(b[1]))
-        return place(numbers, sizes), function(x.view(kind), y.view(kind))
+        return unravel(numbers, sizes), function(x.view(kind), y.view(kind))
 
     return extreme
 
@@ -89,7 +89,7 @@ def bind_minimum(node: Node, device: Device) -> Function:
 
 
 def _ordered(function: Callable[..., torch.Tensor]) -> Function:
-    """Returns a function of real numbers that takes unsigned ones as well: their order is that of turned bits."""
+    """Extends a function of ordered values to unsigned integers by flipping their top bit."""
 
     def compare(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if x.dtype not in (torch.uint16, torch.uint32, torch.uint64):
@@ -108,9 +108,9 @@ def bind_dense_add(node: Node, device: Device) -> Function:
         require(
             sizes == list(dense.shape),
             f"shapes {sizes} and {show(tuple(dense.shape))} differ",
-            expected="two tensors of one shape",
+            expected="two tensors of equal shape",
         )
-        numbers = linear(indices.to(torch.int64), sizes)
+        numbers = linear_indices(indices.to(torch.int64), sizes)
         flat = signed(dense).reshape(-1).index_add(0, numbers, signed(values))
         return flat.view(dense.dtype).reshape(dense.shape)
 
@@ -120,7 +120,7 @@ def bind_dense_add(node: Node, device: Device) -> Function:
 @kernel("SparseTensorDenseMatMul")
 def bind_dense_matmul(node: Node, device: Device) -> Function:
     adjoint_a, adjoint_b = node.attrs["adjoint_a"], node.attrs["adjoint_b"]
-    # torch adds up bags of scaled rows without making them first, in these types alone.
+    # torch sums bags of scaled rows without materializing them, for these types only.
     bags = device.type == "CPU" and node.attrs["T"] in (dtypes.float32, dtypes.float64)
 
     def matmul(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor, dense: torch.Tensor) -> torch.Tensor:
@@ -135,20 +135,22 @@ def bind_dense_matmul(node: Node, device: Device) -> Function:
         require(
             b.shape[0] == sizes[1],
             f"inner dimensions differ: {sizes[1]} and {b.shape[0]}",
-            expected="as many columns of a as rows of b",
+            expected="a with as many columns as b has rows",
         )
-        places = indices.to(torch.int64)
-        return (_multiply_bags if bags else _multiply)(places, values, sizes, b)
+        coordinates = indices.to(torch.int64)
+        return (_multiply_bags if bags else _multiply)(coordinates, values, sizes, b)
 
     return matmul
 
 
-def _multiply_bags(places: torch.Tensor, values: torch.Tensor, sizes: Sequence[int], b: torch.Tensor) -> torch.Tensor:
-    """Takes a row of the product as a bag of rows of b; the places must be in order of their rows for that."""
-    require_inside(places, sizes)
-    if not places.numel() or not b.numel():
+def _multiply_bags(
+    coordinates: torch.Tensor, values: torch.Tensor, sizes: Sequence[int], b: torch.Tensor
+) -> torch.Tensor:
+    """Computes each row of the product as an embedding bag of b's rows; requires indices sorted by row."""
+    require_inside(coordinates, sizes)
+    if not coordinates.numel() or not b.numel():
         return torch.zeros((sizes[0], b.shape[1]), dtype=b.dtype)
-    rows, columns = places[:, 0].contiguous(), places[:, 1].contiguous()
+    rows, columns = coordinates[:, 0].contiguous(), coordinates[:, 1].contiguous()
     if bool((rows[1:] < rows[:-1]).any()):
         rows, order = torch.sort(rows, stable=True)
         columns, values = columns[order], values[order]
@@ -158,11 +160,11 @@ def _multiply_bags(places: torch.Tensor, values: torch.Tensor, sizes: Sequence[i
     )
 
 
-def _multiply(places: torch.Tensor, values: torch.Tensor, sizes: Sequence[int], b: torch.Tensor) -> torch.Tensor:
-    """Adds up scaled rows of b; on a GPU a place outside counts for nothing, since to tell of it would take a wait."""
-    rows, columns = places[:, 0], places[:, 1]
-    if places.is_cpu:
-        require_inside(places, sizes)
+def _multiply(coordinates: torch.Tensor, values: torch.Tensor, sizes: Sequence[int], b: torch.Tensor) -> torch.Tensor:
+    """Sums scaled rows of b; on a GPU an index out of range is ignored, since a check would synchronize."""
+    rows, columns = coordinates[:, 0], coordinates[:, 1]
+    if coordinates.is_cpu:
+        require_inside(coordinates, sizes)
     else:
         inside = (rows >= 0) & (rows < sizes[0]) & (columns >= 0) & (columns < sizes[1])
         rows, columns = torch.where(inside, rows, sizes[0]), torch.where(inside, columns, 0)
@@ -173,13 +175,13 @@ def _multiply(places: torch.Tensor, values: torch.Tensor, sizes: Sequence[int], 
 
 
 def _pick(indices: torch.Tensor, sizes: Sequence[int], dense: torch.Tensor) -> torch.Tensor:
-    """Returns the elements at places of a dense tensor that broadcasts to the sparse one's shape."""
+    """Returns the elements at the indices of a dense tensor that broadcasts to the sparse shape."""
     require_broadcast(tuple(dense.shape), tuple(sizes))
     require_inside(indices, sizes)
     columns = indices[:, indices.shape[1] - dense.ndim :]
     limits = torch.tensor([max(size - 1, 0) for size in dense.shape], dtype=torch.int64, device=indices.device)
-    places = torch.minimum(columns, limits)
-    return signed(dense).reshape(-1)[number(places, dense.shape)].view(dense.dtype)
+    coordinates = torch.minimum(columns, limits)
+    return signed(dense).reshape(-1)[ravel(coordinates, dense.shape)].view(dense.dtype)
 
 
 def _bind_cwise(function: Callable[..., torch.Tensor]) -> Function:
@@ -195,7 +197,7 @@ def _by_bits(function: Callable[..., torch.Tensor]) -> Function:
 
 
 def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Divides; integers are cut off at the point."""
+    """Divides; integers are truncated."""
     if x.is_floating_point() or x.is_complex():
         return torch.div(x, y)
     if not bool((signed(y) != 0).all()):
@@ -223,7 +225,7 @@ def bind_cwise_div(node: Node, device: Device) -> Function:
 
 
 def _kept(shape: Sequence[int], axes: torch.Tensor, keep: bool) -> tuple[list[int], list[int]]:
-    """Returns the dimensions that a reduction leaves, and the shape of its result."""
+    """Returns the dimensions that a reduction keeps, and the shape of its result."""
     rank = len(shape)
     reduced = {normalize_axis(axis, rank, "reduction axis") for axis in axes.reshape(-1).tolist()}
     left = [d for d in range(rank) if d not in reduced]
@@ -232,7 +234,7 @@ def _kept(shape: Sequence[int], axes: torch.Tensor, keep: bool) -> tuple[list[in
 
 
 def _greatest(values: torch.Tensor, groups: torch.Tensor, count: int) -> torch.Tensor:
-    """Returns the greatest value of each group, 0 of one that is empty."""
+    """Returns the maximum of each group, 0 for an empty one."""
     found = segment_reduce(values, groups, count, "amax")
     empty = torch.ones(count, dtype=torch.bool, device=values.device).index_fill_(0, groups, False)
     return signed(found).masked_fill(empty, 0).view(values.dtype)
@@ -252,7 +254,7 @@ def bind_reduce(node: Node, device: Device) -> Function:
         require_inside(indices, sizes)
         left, result = _kept(sizes, axes, keep)
         kept = [sizes[d] for d in left]
-        return reduce(values, number(indices[:, left], kept), math.prod(kept)).reshape(result)  # type: ignore[no-any-return]
+        return reduce(values, ravel(indices[:, left], kept), math.prod(kept)).reshape(result)  # type: ignore[no-any-return]
 
     return apply
 
@@ -267,9 +269,9 @@ def bind_reduce_sparse(node: Node, device: Device) -> Function:
         require_shape(sizes, "input_shape")
         require_inside(indices, sizes)
         left, result = _kept(sizes, axes, keep)
-        numbers, groups = torch.unique(number(indices[:, left], [sizes[d] for d in left]), return_inverse=True)
+        numbers, groups = torch.unique(ravel(indices[:, left], [sizes[d] for d in left]), return_inverse=True)
         reduced = reduce(values, groups, numbers.numel())
-        return place(numbers, result), reduced, torch.tensor(result, dtype=torch.int64)
+        return unravel(numbers, result), reduced, torch.tensor(result, dtype=torch.int64)
 
     return apply
 
@@ -279,9 +281,9 @@ def bind_softmax(node: Node, device: Device) -> Function:
     def softmax(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
-        require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank 2 at least")
-        linear(indices, sizes)
-        numbers, rows = torch.unique(number(indices[:, :-1], sizes[:-1]), return_inverse=True)
+        require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank at least 2")
+        linear_indices(indices, sizes)
+        numbers, rows = torch.unique(ravel(indices[:, :-1], sizes[:-1]), return_inverse=True)
         count = numbers.numel()
         powers = torch.exp(values - segment_reduce(values, rows, count, "amax")[rows])
         return powers / segment_sum(powers, rows, count)[rows]

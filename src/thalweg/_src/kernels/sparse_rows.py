@@ -1,4 +1,4 @@
-"""Kernels of the rows of sparse tensors."""
+"""Kernels of row operations on sparse tensors: filling empty rows, bincount."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def bind_fill_empty_rows(node: Node, device: Device) -> Function:
     def fill(indices: torch.Tensor, values: Any, shape: torch.Tensor, default: Any) -> Any:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
-        require(bool(sizes), "the sparse tensor is a scalar", expected="rank 1 at least")
+        require(bool(sizes), "the sparse tensor is a scalar", expected="rank at least 1")
         require(np.ndim(default) == 0, f"default_value has rank {np.ndim(default)}", expected="a scalar")
         count = sizes[0]
-        require(count >= 0, f"dense_shape {sizes} has a negative dimension", expected="0 at least")
+        require(count >= 0, f"dense_shape {sizes} has a negative dimension", expected="at least 0")
         rows = indices[:, 0]
         _require_rows(rows, count)
         empty = torch.ones(count, dtype=torch.bool, device=rows.device).index_fill_(0, rows, False)
@@ -79,7 +79,7 @@ def bind_fill_empty_rows_grad(node: Node, device: Device) -> Function:
 
 
 def _numbers(values: torch.Tensor) -> torch.Tensor:
-    """Returns the numbers that are counted, none of which may be negative."""
+    """Returns the integers to count, which must be non-negative."""
     flat = values.reshape(-1).to(torch.int64)
     if bool((flat < 0).any()):
         raise InvalidArgumentError(None, None, "Input must be non-negative")
@@ -87,13 +87,13 @@ def _numbers(values: torch.Tensor) -> torch.Tensor:
 
 
 def _weights(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor | None:
-    """Returns a weight for each value, None if each counts once."""
+    """Returns one weight per value, None if each counts once."""
     if not weights.numel():
         return None
     require(
         weights.shape == values.shape,
         f"weights has shape {show(tuple(weights.shape))}",
-        expected=f"a weight for each value, {show(tuple(values.shape))}, or none",
+        expected=f"one weight per value, {show(tuple(values.shape))}, or none",
     )
     return weights.reshape(-1)
 
@@ -110,21 +110,21 @@ def bind_bincount(node: Node, device: Device) -> Function:
         require(len(sizes) in (1, 2), f"the sparse tensor has rank {len(sizes)}", expected="rank 1 or 2")
         require(size.ndim == 0, f"size has shape {show(tuple(size.shape))}", expected="a scalar")
         bins = int(size)
-        require(bins >= 0, f"size is {bins}", expected="0 at least")
+        require(bins >= 0, f"size is {bins}", expected="at least 0")
         result = [*sizes[:-1], bins]
         total = require_shape(result)
         numbers, factors = _numbers(values), _weights(values, weights)
         if len(sizes) == 2:
             require_inside(indices, sizes)
-            # A number that is too large must not count in the next row.
-            places = torch.where(numbers < bins, indices[:, 0] * bins + numbers, total)
+            # A value that is too large must not be counted in the next row.
+            flat_bins = torch.where(numbers < bins, indices[:, 0] * bins + numbers, total)
         else:
-            places = torch.where(numbers < bins, numbers, total)
+            flat_bins = torch.where(numbers < bins, numbers, total)
         flat = torch.zeros(total + 1, dtype=weights.dtype, device=values.device)
         if binary:
-            flat.index_fill_(0, places, 1)
+            flat.index_fill_(0, flat_bins, 1)
         else:
-            flat.index_add_(0, places, torch.ones_like(places, dtype=flat.dtype) if factors is None else factors)
+            flat.index_add_(0, flat_bins, torch.ones_like(flat_bins, dtype=flat.dtype) if factors is None else factors)
         return flat[:total].reshape(result)
 
     return count
@@ -133,7 +133,7 @@ def bind_bincount(node: Node, device: Device) -> Function:
 def _counted(
     node: Node, rows: torch.Tensor, count: int | None, values: torch.Tensor, weights: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Returns how often each number occurs in each row: places, counts, shape."""
+    """Returns the number of occurrences of each value per row: indices, counts, shape."""
     least, most = node.attrs["minlength"], node.attrs["maxlength"]
     numbers, factors = _numbers(values), _weights(values, weights)
     kept = numbers < most if most >= 0 else torch.ones_like(numbers, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Kernels of segments of chosen rows."""
+"""Kernels of sparse segment reductions (over selected rows)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VERBS = ("Sum", "Mean", "SqrtN")
 
 
 def _scale(ids: Tensor, count: int, verb: str, dtype: torch.dtype) -> Tensor:
-    """Returns for each segment what its sum is divided by."""
+    """Returns the divisor of each segment's sum."""
     rows = torch.bincount(ids, minlength=count).clamp(min=1).to(dtype)
     return rows.sqrt() if verb == "SqrtN" else rows
 

@@ -1,4 +1,4 @@
-"""Kernels of sparse tensors as strings, on the host."""
+"""Kernels of sparse tensor serialization, on the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import MakeNdarray, content_proto
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
-from thalweg._src.kernels.sparse import linear, require_fit, require_order, require_shape
+from thalweg._src.kernels.sparse import linear_indices, require_fit, require_order, require_shape
 from thalweg._src.kernels.types import from_numpy, to_read
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -55,8 +55,8 @@ def bind_serialize_many(node: Node, device: Device) -> Function:
     def serialize(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Array:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
-        require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank 2 at least")
-        require_order(indices, linear(indices, sizes))
+        require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank at least 2")
+        require_order(indices, linear_indices(indices, sizes))
         count, array = require_shape(sizes[:1]), to_read(values)
         require(count < 2**31, f"the minibatch has {count} rows", expected="fewer than 2**31")
         starts = np.searchsorted(indices[:, 0].numpy(), np.arange(count + 1))
@@ -69,7 +69,7 @@ def bind_serialize_many(node: Node, device: Device) -> Function:
 
 
 def _array(data: Any, dtype: DType, what: str) -> Array:
-    """Returns the array that a serialized TensorProto holds."""
+    """Returns the array of a serialized TensorProto."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
@@ -86,13 +86,13 @@ def _array(data: Any, dtype: DType, what: str) -> Array:
 
 
 def _sparse(strings: Sequence[Any], dtype: DType) -> tuple[Array, Array, Array]:
-    """Returns the parts of one serialized sparse tensor, which must fit each other."""
+    """Returns the components of one serialized sparse tensor, which must match."""
     indices, values = _array(strings[0], dtypes.int64, "indices"), _array(strings[1], dtype, "values")
     shape = _array(strings[2], dtypes.int64, "shape")
     fits = indices.ndim == 2 and values.shape == indices.shape[:1] and shape.shape == indices.shape[1:]
     if not fits:
         shapes = f"{show(indices.shape)}, {show(values.shape)} and {show(shape.shape)}"
-        raise InvalidArgumentError(None, None, f"indices, values and shape do not fit: {shapes}")
+        raise InvalidArgumentError(None, None, f"indices, values and shape do not match: {shapes}")
     return indices, values, shape
 
 
@@ -109,7 +109,7 @@ def bind_deserialize(node: Node, device: Device) -> Function:
         batch = serialized.shape[:-1]
         items = [_sparse(row, dtype) for row in serialized.reshape(-1, 3).tolist()]
         if not items:
-            raise InvalidArgumentError(None, None, "serialized_sparse holds no sparse tensor")
+            raise InvalidArgumentError(None, None, "serialized_sparse is empty")
         ranks = {len(shape) for _, _, shape in items}
         if len(ranks) > 1:
             raise InvalidArgumentError(None, None, f"the sparse tensors differ in rank: {sorted(ranks)}")

@@ -1,4 +1,4 @@
-"""Kernels of the order and shape of sparse tensors."""
+"""Kernels of reordering, reshaping, concatenating and slicing sparse tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function, signed
-from thalweg._src.kernels.sparse import LIMIT, is_inside, number, place, require_fit, require_inside, require_shape
+from thalweg._src.kernels.sparse import LIMIT, is_inside, ravel, require_fit, require_inside, require_shape, unravel
 from thalweg._src.ops.reshape import reshaped
 from thalweg._src.ops.shape_functions import normalize_axis, require
 from thalweg._src.ops.sparse_shaping import split_sizes
@@ -20,7 +20,7 @@ from thalweg._src.resources.devices import Device
 
 
 def take(values: Any, positions: torch.Tensor) -> Any:
-    """Returns the values at positions, or where a mask is true, of whatever type."""
+    """Returns the values of any type at positions, or where a mask is true."""
     if isinstance(values, np.ndarray):
         return values[positions.numpy()]
     return signed(values)[positions].view(values.dtype)
@@ -33,9 +33,9 @@ def join(values: Sequence[Any]) -> Any:
 
 
 def in_order(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    """Returns the positions of places in order, equal ones as they come; places may lie outside."""
+    """Returns the stable sorting permutation of indices, which may be out of bounds."""
     if math.prod(shape) <= LIMIT and is_inside(indices, shape):
-        return torch.argsort(number(indices, shape), stable=True)
+        return torch.argsort(ravel(indices, shape), stable=True)
     order = torch.arange(indices.shape[0], device=indices.device)
     for axis in reversed(range(indices.shape[1])):
         order = order[torch.argsort(indices[order, axis], stable=True)]
@@ -63,13 +63,13 @@ def bind_reshape(node: Node, device: Device) -> Function:
         require(
             0 not in sizes or not indices.shape[0],
             f"{indices.shape[0]} indices in a tensor of shape {sizes}",
-            expected="no indices where there are no elements",
+            expected="no indices in an empty tensor",
         )
         if target == tuple(sizes):
             return indices, shape
         if not len(target):
             return indices.new_zeros((indices.shape[0], 0)), torch.tensor([], dtype=torch.int64)
-        return place(number(indices, sizes), target), torch.tensor(target, dtype=torch.int64)
+        return unravel(ravel(indices, sizes), target), torch.tensor(target, dtype=torch.int64)
 
     return reshape
 
@@ -141,9 +141,9 @@ def bind_slice(node: Node, device: Device) -> Function:
         require(
             len(starts) == len(sizes) == len(limits),
             f"start has {len(starts)} entries, size {len(sizes)}",
-            expected=f"{len(limits)}, one for each dimension",
+            expected=f"{len(limits)}, one per dimension",
         )
-        require(min(sizes, default=0) >= 0, f"size is {sizes}", expected="sizes of at least 0")
+        require(min(sizes, default=0) >= 0, f"size is {sizes}", expected="non-negative sizes")
         require_shape(limits)
         inside = torch.ones(indices.shape[0], dtype=torch.bool, device=indices.device)
         for axis, (first, length, limit) in enumerate(zip(starts, sizes, limits)):
@@ -159,7 +159,7 @@ def bind_slice(node: Node, device: Device) -> Function:
 def match(rows: torch.Tensor, others: torch.Tensor, *, once: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns for each row the position of an equal one among others, and whether there is one.
 
-    Each of the others is taken by all rows that equal it, or, if `once`, by one: the first by the first, and so on.
+    Each of the others matches all equal rows, or with `once` just one: the first matches the first, and so on.
     """
     both = torch.cat([others, rows])
     if not others.shape[0] or not rows.shape[0]:
@@ -168,7 +168,7 @@ def match(rows: torch.Tensor, others: torch.Tensor, *, once: bool = False) -> tu
     low, high = both.amin(0), both.amax(0)
     extents = [b - a + 1 for a, b in zip(low.tolist(), high.tolist())]
     if math.prod(extents) <= LIMIT:
-        numbers = number(both - low, extents)
+        numbers = ravel(both - low, extents)
     else:
         numbers = torch.unique(both, dim=0, return_inverse=True)[1]
     known, wanted = numbers[: others.shape[0]], numbers[others.shape[0] :]
@@ -181,7 +181,7 @@ def match(rows: torch.Tensor, others: torch.Tensor, *, once: bool = False) -> tu
 
 
 def _occurrence(numbers: torch.Tensor) -> torch.Tensor:
-    """Returns for each number how many equal ones come before it."""
+    """Returns for each value the number of equal ones before it."""
     ordered, order = torch.sort(numbers, stable=True)
     result = torch.empty_like(order)
     result[order] = torch.arange(order.numel(), device=order.device) - torch.searchsorted(ordered, ordered)
@@ -189,17 +189,17 @@ def _occurrence(numbers: torch.Tensor) -> torch.Tensor:
 
 
 def require_gradients(values: torch.Tensor, rows: torch.Tensor, others: torch.Tensor) -> None:
-    """Requires a gradient for each of the others, which have indices as long as the rows."""
+    """Requires one gradient per row of the others, whose indices must have the rows' rank."""
     require(
         values.shape == others.shape[:1],
         f"backprop_val_grad has shape {list(values.shape)}",
-        expected=f"one gradient for each of {others.shape[0]} indices",
+        expected=f"one gradient per index, {others.shape[0]}",
     )
-    require(rows.shape[1] == others.shape[1], "the indices differ in length", expected="indices of one rank")
+    require(rows.shape[1] == others.shape[1], "the indices differ in length", expected="indices of equal rank")
 
 
 def spread(values: torch.Tensor, at: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
-    """Returns the values at matched positions, 0 where there is none."""
+    """Returns the values at matched positions, 0 elsewhere."""
     if not values.numel():
         return torch.zeros(at.numel(), dtype=values.dtype, device=values.device)
     return torch.where(found, signed(values)[at], 0).view(values.dtype)
@@ -212,7 +212,7 @@ def bind_slice_grad(node: Node, device: Device) -> Function:
         require(
             start.shape == indices.shape[1:],
             f"input_start has shape {list(start.shape)}",
-            expected=f"[{indices.shape[1]}], a start for each dimension",
+            expected=f"[{indices.shape[1]}], one start per dimension",
         )
         require_gradients(grad, indices, outputs)
         at, found = match(indices - start.to(indices.device), outputs, once=True)

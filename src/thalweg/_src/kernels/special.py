@@ -47,7 +47,7 @@ def bind_polygamma(node: Node, device: Device) -> Callable[..., Any]:
 
 
 def _polygamma(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Returns (-1)^(a + 1) a! zeta(a + 1, x); digamma for order 0, no number unless a counts."""
+    """Returns (-1)^(a + 1) a! zeta(a + 1, x); digamma for order 0, NaN unless a is a non-negative integer."""
     order = torch.add(a, 1)
     sign = torch.where(torch.remainder(order, 2) == 0, 1.0, -1.0).to(a.dtype)
     value = torch.mul(torch.mul(sign, torch.exp(torch.lgamma(order))), torch.special.zeta(order, x))
@@ -96,7 +96,7 @@ def _betainc(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 def _beta_fraction(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Returns the continued fraction by Lentz's method, which keeps numerators and denominators away from 0."""
+    """Evaluates the continued fraction by Lentz's method, which keeps numerators and denominators nonzero."""
     tiny = 1e-300
 
     def nonzero(value: torch.Tensor) -> torch.Tensor:

@@ -55,12 +55,12 @@ def _lengths(x: torch.Tensor, fft_length: torch.Tensor, rank: int, inverse: bool
     require(x.ndim >= rank, f"input has rank {x.ndim}", expected=f"at least {rank}")
     require(fft_length.shape == (rank,), f"fft_length has shape {list(fft_length.shape)}", expected=f"[{rank}]")
     lengths: list[int] = fft_length.tolist()
-    require(min(lengths) >= 0, f"fft_length is {lengths}", expected="lengths of at least 0")
+    require(min(lengths) >= 0, f"fft_length is {lengths}", expected="non-negative lengths")
     taken = [*lengths[:-1], half(lengths[-1])] if inverse else lengths
     if x.numel() and any(size < n for size, n in zip(x.shape[-rank:], taken)):
         raise InvalidArgumentError(
             None,
             None,
-            f"input has shape {list(x.shape)}, but fft_length {lengths} takes {taken} of the last dimensions",
+            f"input has shape {list(x.shape)}, but fft_length {lengths} requires {taken} in the last dimensions",
         )
     return lengths

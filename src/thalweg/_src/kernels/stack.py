@@ -1,4 +1,4 @@
-"""Kernels of stacks: a Python list with a limit."""
+"""Kernels of stacks: Python lists with a maximum size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Items:
 
 def _require_stack(handle: Any) -> None:
     if type(handle) is not Items:
-        raise _refused("the handle is not that of a stack")
+        raise _refused("the handle is not a stack")
 
 
 def _refused(text: str) -> errors.InvalidArgumentError:
@@ -34,7 +34,7 @@ def _refused(text: str) -> errors.InvalidArgumentError:
 def _push(stack: Items, value: Any) -> Any:
     _require_stack(stack)
     if 0 <= stack.limit <= len(stack.values):
-        raise _refused(f"stack {stack.name!r} holds {len(stack.values)} values and may hold no more")
+        raise _refused(f"stack {stack.name!r} is full: it holds {len(stack.values)} values")
     stack.values.append(value)
     return value
 

@@ -1,4 +1,4 @@
-"""Kernels of staging areas; values stay on the device that they were left on until somebody takes them."""
+"""Kernels of staging areas; values stay on the device where they were staged until they are taken."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from thalweg._src.shapes import show
 Function = Callable[..., Any]
 
 
-def _brought(values: Sequence[Any], device: Device) -> list[Any]:
-    """Returns values on the device where they are taken, which is mostly where they are."""
+def _to_device(values: Sequence[Any], device: Device) -> list[Any]:
+    """Moves values to the device of the consumer, which is mostly where they are."""
     where = device.torch
     return [value.to(where) if isinstance(value, torch.Tensor) else value for value in values]
 
@@ -53,9 +53,9 @@ def bind_unstage(node: Node, device: Device) -> Function:
         def hand_over(*values: Any) -> None:
             if not _have_types(values, types):
                 wanted = ", ".join(dtype.name for dtype in types)
-                fail(step, invalid(f"staging area {area.name!r} holds values of other types than {wanted}"))
+                fail(step, invalid(f"staging area {area.name!r} holds values of types other than {wanted}"))
             else:
-                finish(*_brought(values, device))
+                finish(*_to_device(values, device))
 
         if index:
             area.peek(_number(index[0], "index"), step, hand_over, fail)
@@ -119,10 +119,10 @@ def bind_map_stage(node: Node, device: Device) -> Function:
     area, fail = _find_map(node, device), failure(node, device)
 
     def stage(step: Step, finish: Function, key: Any, indices: Any, *values: Any) -> None:
-        places = _numbers(indices)
-        if len(places) != len(values):
-            raise invalid(f"{len(places)} indices for {len(values)} values")
-        area.put(_number(key, "key"), places, tuple(map(kept, values)), step, finish, fail)
+        positions = _numbers(indices)
+        if len(positions) != len(values):
+            raise invalid(f"{len(positions)} indices for {len(values)} values")
+        area.put(_number(key, "key"), positions, tuple(map(kept, values)), step, finish, fail)
 
     return stage
 
@@ -138,8 +138,10 @@ def bind_map_unstage(node: Node, device: Device) -> Function:
     area, fail, keep = _find_map(node, device), failure(node, device), node.type.endswith("Peek")
 
     def unstage(step: Step, finish: Function, key: Any, indices: Any) -> None:
-        places = _require_count(node, _numbers(indices))
-        area.take(_number(key, "key"), places, keep, step, lambda key, *values: finish(*_brought(values, device)), fail)
+        positions = _require_count(node, _numbers(indices))
+        area.take(
+            _number(key, "key"), positions, keep, step, lambda key, *values: finish(*_to_device(values, device)), fail
+        )
 
     return unstage
 
@@ -150,7 +152,7 @@ def bind_map_unstage_no_key(node: Node, device: Device) -> Function:
 
     def unstage(step: Step, finish: Function, indices: Any) -> None:
         def hand_over(key: int, *values: Any) -> None:
-            finish(torch.tensor(key), *_brought(values, device))
+            finish(torch.tensor(key), *_to_device(values, device))
 
         area.take(None, _require_count(node, _numbers(indices)), False, step, hand_over, fail)
 

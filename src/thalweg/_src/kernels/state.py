@@ -1,4 +1,4 @@
-"""Kernels of state: a variable is looked up once, when the step is compiled, and each step calls its methods."""
+"""Kernels of variables: a variable is looked up once, when the step is compiled, and each step calls its methods."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from thalweg._src.resources.variables import VariableResource
 from thalweg._src.shapes import compatible, most_general, show
 
 _TENSORS = dtypes.ALL - {dtypes.string}
-# Adding and subtracting wrap around, so that the bits come out right in the signed type of the same width.
+# Addition and subtraction wrap around, so that the signed type of the same width yields the same bits.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
 def find_variable(node: Node, device: Device) -> VariableResource:
-    """Returns the variable that a handle node stands for on a device, made on first use."""
+    """Returns the variable of a handle node on a device, created on first use."""
     dtype, shape = node.attrs["dtype"], node.attrs["shape"]
     name = node.attrs["shared_name"] or node.name
     variable: VariableResource = device.resources.lookup_or_create(
@@ -38,7 +38,7 @@ def find_variable(node: Node, device: Device) -> VariableResource:
             None,
             None,
             errors.describe(
-                f"variable {name!r} exists already with another type or shape",
+                f"variable {name!r} already exists with another type or shape",
                 expected=f"{variable.dtype.name}{show(variable.shape)}",
                 received=f"{dtype.name}{show(shape)}",
             ),
@@ -54,7 +54,7 @@ def variable_of(node: Node, device: Device) -> VariableResource | None:
 
 
 def call_method(node: Node, device: Device, method: str, *args: Any) -> Call:
-    """Binds a method of the node's variable; a handle that is known only in the step is its first argument."""
+    """Binds a method of the node's variable; a handle known only at run time is its first argument."""
     variable = variable_of(node, device)
     if variable is None:
         return Call(getattr(VariableResource, method), (Input(0), *args))
@@ -87,7 +87,7 @@ def _require_same_shape(buffer: torch.Tensor, value: torch.Tensor) -> None:
     if buffer.shape != value.shape:
         shape = show(tuple(buffer.shape))
         raise errors.ShapeError(
-            f"cannot update a variable of shape {shape} by a value of shape {show(tuple(value.shape))}",
+            f"cannot update a variable of shape {shape} with a value of shape {show(tuple(value.shape))}",
             expected=f"a value of shape {shape}",
         )
 

@@ -1,4 +1,4 @@
-"""Kernels of stateless random numbers with parameters."""
+"""Kernels of parameterized stateless random ops."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _poisson(generator: torch.Generator, rates: Tensor) -> Tensor:
 
 
 def _truncated_normal(generator: torch.Generator, mean: Tensor, deviation: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """Inverts the distribution between the limits, from the side of the nearer tail."""
+    """Inverts the distribution function between the bounds, from the side of the nearer tail."""
     if not bool(((deviation > 0) & (low < high)).all()):
         raise InvalidArgumentError(None, None, "stddevs must be > 0, and minvals < maxvals")
     a, b = (low - mean) / deviation, (high - mean) / deviation

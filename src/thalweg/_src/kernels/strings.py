@@ -1,4 +1,4 @@
-"""Kernels of strings, which live on the host as NumPy arrays of bytes objects."""
+"""Kernels of strings, which are stored on the host as NumPy arrays of bytes objects."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from thalweg._src.shapes import show
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
-_TRAILING = bytes(range(0x80, 0xC0))  # bytes that continue a UTF-8 character
+_TRAILING = bytes(range(0x80, 0xC0))  # UTF-8 continuation bytes
 
 
 def as_bytes(text: str) -> bytes:
-    """Returns a string attribute as the bytes it was made of."""
+    """Encodes a string attribute to its original bytes."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def string_array(values: Sequence[bytes], shape: Sequence[int]) -> Array:
-    """Returns bytes objects as a string tensor of a shape."""
+    """Returns bytes objects as a string tensor of the given shape."""
     result = np.empty(len(values), dtype=object)
     result[:] = values
     return result.reshape(shape)
@@ -67,7 +67,7 @@ def bind_join(node: Node, device: Device) -> Function:
 
 
 def _sparse(rows: list[list[bytes]]) -> tuple[torch.Tensor, Array, torch.Tensor]:
-    """Returns rows of strings as the parts of a sparse matrix."""
+    """Returns rows of strings as the components of a sparse matrix."""
     indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
     values = [piece for row in rows for piece in row]
     width = max(map(len, rows), default=0)
@@ -89,7 +89,7 @@ def bind_split(node: Node, device: Device) -> Function:
 
 
 def _split_on_any(string: bytes, delimiters: bytes, skip_empty: bool) -> list[bytes]:
-    """Splits at each byte that is a delimiter; without delimiters, into single bytes."""
+    """Splits at every delimiter byte; without delimiters, into single bytes."""
     if not delimiters:
         return [string[i : i + 1] for i in range(len(string))]
     if not string:
@@ -116,7 +116,7 @@ def bind_split_v2(node: Node, device: Device) -> Function:
 
 
 def _split_on_spaces(string: bytes, limit: int) -> list[bytes]:
-    """Splits at runs of white space; when the limit is reached there is a rest, be it empty."""
+    """Splits at runs of whitespace; when the limit is reached there is a remainder, even if empty."""
     pieces = string.split(None, limit)
     return [*pieces, b""] if len(pieces) == limit else pieces
 
@@ -176,7 +176,7 @@ def _cut_bytes(string: bytes, pos: int, size: int, index: int) -> bytes:
 
 
 def _cut_characters(string: bytes, pos: int, size: int, index: int) -> bytes:
-    """Cuts between UTF-8 characters; bytes that continue nothing belong to the character before them."""
+    """Slices by UTF-8 characters; stray continuation bytes belong to the character before them."""
     starts = [i for i, byte in enumerate(string) if i == 0 or byte & 0xC0 != 0x80]
     count = len(starts)
     if not -count <= pos <= count or (pos < 0 and size < 0):
@@ -228,7 +228,7 @@ def bind_reduce_join(node: Node, device: Device) -> Function:
     def reduce_join(strings: Array, indices: torch.Tensor) -> Array:
         rank = strings.ndim
         axes = [normalize_axis(axis, rank, "reduction index") for axis in indices.reshape(-1).tolist()]
-        require(len(set(axes)) == len(axes), f"reduction_indices {indices.tolist()} names a dimension twice")
+        require(len(set(axes)) == len(axes), f"reduction_indices {indices.tolist()} contains a duplicate dimension")
         kept = [axis for axis in range(rank) if axis not in axes]
         shape = tuple(strings.shape[axis] for axis in kept)
         count = int(np.prod([strings.shape[axis] for axis in axes], dtype=np.int64))
@@ -286,7 +286,7 @@ def bind_ngrams(node: Node, device: Device) -> Function:
             found = [gram for width in widths for gram in windows(row, width)]
             if not found and row and attrs["preserve_short_sequences"]:
                 if pad_width < 0:
-                    raise invalid("without ngram_widths, pad_width must say how much a short sequence is padded")
+                    raise invalid("without ngram_widths, pad_width must specify the padding of a short sequence")
                 found = list(windows(row, len(row) + 2 * pad_width))
             result += found
             ends.append(len(result))
@@ -296,9 +296,9 @@ def bind_ngrams(node: Node, device: Device) -> Function:
 
 
 def _require_splits(bounds: list[int], count: int) -> None:
-    """Requires the row splits of a ragged matrix: from 0, never falling, to the number of values."""
+    """Requires valid row splits of a ragged matrix: from 0, never decreasing, to the number of values."""
     if bounds[0] != 0 or bounds[-1] != count:
         raise invalid(f"data_splits must run from 0 to {count}, the size of data, got {bounds[0]} to {bounds[-1]}")
     for first, second in itertools.pairwise(bounds):
         if second < first:
-            raise invalid(f"data_splits must not fall, got {first} before {second}")
+            raise invalid(f"data_splits must not decrease, got {first} before {second}")

@@ -1,4 +1,4 @@
-"""Kernels of summaries: values on the host become serialized Summary messages."""
+"""Kernels of summaries: host values become serialized Summary messages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.formats import summaries
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import array_proto, shape_proto
 from thalweg._src.kernels.audio import bind_encode_wav
@@ -20,7 +21,7 @@ from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
-_SMALL = 1e-6  # an image whose largest number is below is black
+_SMALL = 1e-6  # an image whose maximum is below is black
 
 
 def _result(summary: bytes) -> Array:
@@ -49,45 +50,39 @@ def _require_text(tag: bytes) -> None:
     try:
         tag.decode("utf-8")
     except UnicodeDecodeError:
-        raise _invalid(f"the tag {tag!r} is no UTF-8") from None
+        raise _invalid(f"the tag {tag!r} is not valid UTF-8") from None
 
 
 @kernel("ScalarSummary", devices=("CPU",))
 def bind_scalar_summary(node: Node, device: Device) -> Callable[..., Array]:
-    from thalweg._src.formats.summaries import scalars
-
     def summarize(tags: Array, values: torch.Tensor) -> Array:
         require(
             tags.shape == tuple(values.shape),
-            f"tags and values are not of one shape: {list(tags.shape)} and {list(values.shape)}",
-            expected="a tag for each value",
+            f"tags and values differ in shape: {list(tags.shape)} and {list(values.shape)}",
+            expected="one tag per value",
         )
         names = tags.reshape(-1).tolist()
         for name in names:
             _require_text(name)
-        return _result(scalars(names, map(float, values.reshape(-1).tolist())))
+        return _result(summaries.scalars(names, map(float, values.reshape(-1).tolist())))
 
     return summarize
 
 
 @kernel("HistogramSummary", devices=("CPU",))
 def bind_histogram_summary(node: Node, device: Device) -> Callable[..., Array]:
-    from thalweg._src.formats.summaries import histogram
-
     def summarize(tag: Array, values: torch.Tensor) -> Array:
         name, numbers = _tag(tag), values.reshape(-1).to(torch.float64).numpy()
         if not np.isfinite(numbers).all():
             what = "Nan" if np.isnan(numbers).any() else "Infinity"
             raise _invalid(f"{what} in summary histogram for: {node.name}")
-        return _result(histogram(name, numbers))
+        return _result(summaries.histogram(name, numbers))
 
     return summarize
 
 
 @kernel("ImageSummary", devices=("CPU",))
 def bind_image_summary(node: Node, device: Device) -> Callable[..., Array]:
-    from thalweg._src.formats.summaries import images
-
     most, bad_color, dtype = node.attrs["max_images"], node.attrs["bad_color"], node.attrs["T"]
 
     def summarize(tag: Array, tensor: torch.Tensor) -> Array:
@@ -101,15 +96,15 @@ def bind_image_summary(node: Node, device: Device) -> Callable[..., Array]:
         for image in tensor[:most].contiguous().numpy():
             pixels = image if dtype is dtypes.uint8 else _as_bytes(image, bad_color[:channels])
             pictures.append((height, width, channels, encode_png(pixels, -1)))
-        return _result(images(name, pictures, numbered=most > 1))
+        return _result(summaries.images(name, pictures, numbered=most > 1))
 
     return summarize
 
 
 def _as_bytes(image: Array, bad_color: Array) -> Array:
-    """Returns numbers as bytes: the largest is white; or 128 is zero, if some are negative.
+    """Scales values to bytes: the maximum is white; or 128 is zero, if some are negative.
 
-    Pixels that are not finite take no part and get the bad color.
+    Non-finite pixels are ignored and get the bad color.
     """
     finite = np.isfinite(image).all(axis=-1)
     least, largest = (float(image[finite].min()), float(image[finite].max())) if finite.any() else (np.inf, -np.inf)
@@ -129,8 +124,6 @@ def _as_bytes(image: Array, bad_color: Array) -> Array:
 
 @kernel("AudioSummaryV2", devices=("CPU",))
 def bind_audio_summary(node: Node, device: Device) -> Callable[..., Array]:
-    from thalweg._src.formats.summaries import sounds
-
     most, encode = node.attrs["max_outputs"], bind_encode_wav(node, device)
 
     def summarize(tag: Array, tensor: torch.Tensor, sample_rate: torch.Tensor) -> Array:
@@ -144,18 +137,16 @@ def bind_audio_summary(node: Node, device: Device) -> Callable[..., Array]:
         waves = []
         for sound in audio[:most]:
             waves.append((sound.shape[1], sound.shape[0], encode(sound, whole).item()))  # type: ignore[operator]
-        return _result(sounds(name, waves, rate, numbered=most > 1))
+        return _result(summaries.sounds(name, waves, rate, numbered=most > 1))
 
     return summarize
 
 
 @kernel("MergeSummary", devices=("CPU",))
 def bind_merge_summary(node: Node, device: Device) -> Callable[..., Array]:
-    from thalweg._src.formats.summaries import merged
-
     def merge(*inputs: Array) -> Array:
         try:
-            return _result(merged(part for array in inputs for part in array.reshape(-1).tolist()))
+            return _result(summaries.merged(part for array in inputs for part in array.reshape(-1).tolist()))
         except ValueError as error:
             raise _invalid(str(error)) from None
 
@@ -163,7 +154,7 @@ def bind_merge_summary(node: Node, device: Device) -> Callable[..., Array]:
 
 
 def _proto(value: Any, dtype: DType) -> Any:
-    """Returns a tensor's message with its bytes as they are, as readers of summaries expect."""
+    """Returns a tensor's message with raw bytes, as summary readers expect."""
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
     if dtype is dtypes.string:
@@ -177,14 +168,12 @@ def _proto(value: Any, dtype: DType) -> Any:
 
 @kernel("TensorSummaryV2", devices=("CPU",))
 def bind_tensor_summary_v2(node: Node, device: Device) -> Callable[..., Array]:
-    from thalweg._src.formats.summaries import tensor
-
     dtype = node.attrs["T"]
 
     def summarize(tag: Array, value: Any, metadata: Array) -> Array:
         name = _tag(tag)
         try:
-            return _result(tensor(name, _proto(value, dtype), _only(metadata, "serialized_summary_metadata")))
+            return _result(summaries.tensor(name, _proto(value, dtype), _only(metadata, "serialized_summary_metadata")))
         except ValueError as error:
             raise _invalid(str(error)) from None
 
@@ -193,7 +182,5 @@ def bind_tensor_summary_v2(node: Node, device: Device) -> Callable[..., Array]:
 
 @kernel("TensorSummary", devices=("CPU",))
 def bind_tensor_summary(node: Node, device: Device) -> Callable[..., Array]:
-    from thalweg._src.formats.summaries import tensor
-
     dtype = node.attrs["T"]
-    return lambda value: _result(tensor(b"", _proto(value, dtype), None, node_name=node.name))
+    return lambda value: _result(summaries.tensor(b"", _proto(value, dtype), None, node_name=node.name))

@@ -1,4 +1,4 @@
-"""Kernels of tensor arrays: a Python list with what was promised about its elements."""
+"""Kernels of TensorArrays: a Python list with the declared properties of its elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import Shape, compatible, merge, show
 
-_MAX_SIZE = 1 << 26  # elements; the list itself would fill the memory before anything was written
+_MAX_SIZE = 1 << 26  # elements; a longer list alone would fill memory
 _FLOW = torch.tensor(0.0)
 
 
@@ -59,8 +59,8 @@ class Elements:
         self.same = same
         self.name = name
         self.device = device
-        self.of = of  # the array that this one holds the gradients of
-        self.were_read: dict[int, Any] = {}  # indices, with the shapes that were there
+        self.of = of  # the array whose gradients this one holds
+        self.were_read: dict[int, Any] = {}  # indices of cleared elements, with their shapes
         self.gradients: dict[str, Elements] = {}
 
     def write(self, index: int, value: Any) -> None:
@@ -111,16 +111,16 @@ class Elements:
         return value
 
     def _missing(self, index: int) -> Any:
-        """Returns zeros for an element that nobody wrote."""
+        """Returns zeros for an element that was never written."""
         if index in self.were_read and self.clears:
             raise _refused(
-                f"TensorArray {self.name!r}: element {index} was read before and is gone; "
+                f"TensorArray {self.name!r}: element {index} was cleared after it was read; "
                 "clear_after_read=False keeps elements"
             )
         shape = self.shape if self.of is None else self.of.shape_at(index)
         if shape is None or None in shape:
             raise _refused(
-                f"TensorArray {self.name!r}: cannot read element {index}, which nobody wrote: "
+                f"TensorArray {self.name!r}: cannot read element {index}, which was never written: "
                 f"the shape of elements, {show(shape)}, is not known"
             )
         if self.dtype is dtypes.string:
@@ -128,7 +128,7 @@ class Elements:
         return torch.zeros(shape, dtype=TORCH[self.dtype], device=self.device)  # type: ignore[arg-type]
 
     def shape_at(self, index: int) -> Shape:
-        """Returns what is known of the shape of one element, which may have been read and be gone."""
+        """Returns the static shape of one element, which may have been cleared."""
         value = self.items[index]
         found = value.shape if value is not None else self.were_read.get(index)
         return self.shape if found is None else tuple(found)
@@ -139,7 +139,7 @@ def _refused(text: str) -> errors.InvalidArgumentError:
 
 
 def _nothing_to_join(array: Elements, shape: Shape) -> errors.UnimplementedError:
-    text = f"TensorArray {array.name!r}: no elements to join, and their shape, {show(shape)}, is not known"
+    text = f"TensorArray {array.name!r}: no elements to concatenate, and their shape, {show(shape)}, is not known"
     return errors.UnimplementedError(None, None, text)
 
 
@@ -187,7 +187,7 @@ def bind_tensor_array_grad(node: Node, device: Device) -> Callable[[Elements, An
 
 def _require_array(handle: Any) -> None:
     if type(handle) is not Elements:
-        raise _refused("the handle is not that of a TensorArray")
+        raise _refused("the handle is not a TensorArray")
 
 
 def _write(array: Elements, index: Any, value: Any, flow: Any) -> Any:
@@ -237,7 +237,7 @@ def _require_equal_shapes(array: Elements, values: list[Any]) -> None:
     for index, value in enumerate(values):
         if value.shape != first:
             raise _refused(
-                f"TensorArray {array.name!r}: elements to join differ in shape: the first has {show(tuple(first))}, "
+                f"TensorArray {array.name!r}: elements to stack differ in shape: the first has {show(tuple(first))}, "
                 f"number {index} has {show(tuple(value.shape))}"
             )
 

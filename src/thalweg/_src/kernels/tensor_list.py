@@ -1,4 +1,4 @@
-"""Kernels of tensor lists: a list is empty or a pair of the list before and its last element, never changed."""
+"""Kernels of tensor lists: immutable linked lists, each either empty or a pair of its predecessor and last element."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from thalweg._src import dtypes, errors
+from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
 from thalweg._src.kernels.types import TORCH
@@ -24,17 +24,17 @@ def push(before: List, value: Any) -> List:
 
 def pop(elements: List, shape: Any = None) -> List:
     if not elements:
-        raise errors.InvalidArgumentError(None, None, "the list has no element left to pop")
+        raise errors.InvalidArgumentError(None, None, "cannot pop from an empty list")
     return elements
 
 
-def push_away(before: List, value: Any) -> List:
-    """Pushes a value that shall not stay in memory."""
+def push_swapped(before: List, value: Any) -> List:
+    """Pushes a value that is swapped out of device memory."""
     return (before, swap_out(value))
 
 
 def pop_back(elements: List) -> List:
-    """Pops a value that was pushed away."""
+    """Pops a value, which may have been swapped out."""
     before, value = pop(elements)
     return (before, value.value() if isinstance(value, SwappedTensor) else value)
 
@@ -46,7 +46,7 @@ def bind_empty(node: Node, device: Device) -> Known:
 
 @kernel("TensorListPushBack")
 def bind_push(node: Node, device: Device) -> Callable[..., Any]:
-    return push_away if node.attrs.get("_swap_memory") else push
+    return push_swapped if node.attrs.get("_swap_memory") else push
 
 
 @kernel("TensorListPopBack")
@@ -64,23 +64,19 @@ def bind_rows(node: Node, device: Device) -> Callable[..., Any]:
     return rows
 
 
-@kernel("AddN", T=[dtypes.variant])
-def bind_add_lists(node: Node, device: Device) -> Callable[..., Any]:
-    def add_lists(*lists: List) -> List:
-        """Adds lists element by element; one without elements stands for zeros."""
-        longest = max(map(_length, lists))
-        columns = [_elements(one) for one in lists if one]
-        if any(len(column) != longest for column in columns):
-            raise errors.InvalidArgumentError(None, None, "tensor lists of different lengths cannot be added")
-        total: List = _EMPTY
-        for row in zip(*columns):
-            element = row[0]
-            for other in row[1:]:
-                element = add_lists(element, other) if isinstance(element, tuple) else element + other
-            total = (total, element)
-        return total
-
-    return add_lists
+def add_lists(*lists: List) -> List:
+    """Adds lists element-wise; an empty one stands for zeros."""
+    longest = max(map(_length, lists))
+    columns = [_elements(one) for one in lists if one]
+    if any(len(column) != longest for column in columns):
+        raise errors.InvalidArgumentError(None, None, "tensor lists of different lengths cannot be added")
+    total: List = _EMPTY
+    for row in zip(*columns):
+        element = row[0]
+        for other in row[1:]:
+            element = add_lists(element, other) if isinstance(element, tuple) else element + other
+        total = (total, element)
+    return total
 
 
 def _length(elements: List) -> int:

@@ -1,6 +1,6 @@
-"""Kernels of updates: the rules of update_rules.py under the locks of the variables they change.
+"""Kernels of optimizer updates: the rules of update_rules.py under the locks of the variables they change.
 
-Updates of many variables by one rule are one call: torch's fused kernels for plain, momentum and Adam steps.
+Updates of many variables by one rule are one call: torch's fused kernels for SGD, momentum and Adam.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class _Buffers:
         found = {variable: variable.writable() for variable in set(self.variables)}
         return [found[variable] for variable in self.variables]
 
-    def lie_alike(self, count: int) -> bool:
-        """Returns whether each of `count` variables lies in memory as its slots do."""
+    def have_equal_layouts(self, count: int) -> bool:
+        """Returns whether each of `count` variables has the memory layout of its slots."""
         orders = [variable.memory_format for variable in self.variables]
         return orders[count:] == orders[:-count]
 
@@ -61,7 +61,7 @@ class _Buffers:
 
 
 def _buffers(node: Node, device: Device, indices: Sequence[int]) -> Any:
-    """Returns the variables behind the inputs: found now, or in each step where a handle comes from elsewhere."""
+    """Returns the variables of the inputs: found at binding, or in each step for a handle computed at run time."""
     handles = [node.inputs[index][0] for index in indices]
     if all(handle.type == "VarHandleOp" for handle in handles):
         return _Buffers([find_variable(handle, device) for handle in handles])
@@ -69,7 +69,7 @@ def _buffers(node: Node, device: Device, indices: Sequence[int]) -> Any:
 
 
 def _number(node: Node, index: int, device: Device) -> Any:
-    """Returns the argument that gives a rule a hyperparameter without a wait for the device."""
+    """Returns the argument that passes a hyperparameter to a rule without synchronizing the device."""
     value = node.constant(index)
     if value is not None and value.ndim == 0:
         return float(value) if node.input_dtype(index).is_floating else value.item()
@@ -79,7 +79,7 @@ def _number(node: Node, index: int, device: Device) -> Any:
 
 
 def _split(node: Node) -> tuple[list[int], list[int], dict[str, Any]]:
-    """Returns the positions of variables and of other inputs, and the attributes that change the rule."""
+    """Returns the positions of variables and of other inputs, and the attributes that affect the rule."""
     resources = [i for i in range(len(node.inputs)) if node.input_dtype(i) is dtypes.resource]
     others = list(range(len(resources), len(node.inputs)))
     attrs = {key: node.attrs[key] for key in node.definition.explicit if key != "use_locking"}
@@ -90,13 +90,13 @@ def _bind_whole(rule: Rule, node: Node, device: Device) -> Call:
     resources, others, attrs = _split(node)
     names = [arg.name for arg in node.definition.inputs]
     gradient = next(i for i in others if names[i] in _GRADIENTS)
-    place = gradient - len(resources)
+    position = gradient - len(resources)
     rule = partial(rule, **attrs)
 
     def update(buffers: _Buffers, *values: Any) -> None:
         with buffers.guard:
             writable = buffers.writable()
-            _require_shapes(writable, values[place].shape, "grad")
+            _require_shapes(writable, values[position].shape, "grad")
             rule(*writable, *values)
 
     values = [Input(i) if i == gradient else _number(node, i, device) for i in others]
@@ -107,20 +107,20 @@ def _bind_rows(rule: Rule, node: Node, device: Device) -> Call:
     resources, others, attrs = _split(node)
     names = [arg.name for arg in node.definition.inputs]
     gradient, chosen = names.index("grad"), names.index("indices")
-    place = [i for i in others if i != chosen].index(gradient)
+    position = [i for i in others if i != chosen].index(gradient)
     distinct = node.inputs[chosen][0].type in ("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
     rule = partial(rule, **attrs)
 
     def update(buffers: _Buffers, indices: torch.Tensor, *values: Any) -> None:
         with buffers.guard:
             writable = buffers.writable()
-            _require_rows(writable, values[place], indices)
+            _require_rows(writable, values[position], indices)
             if distinct or len(indices) == len(torch.unique(indices)):
                 update_rows(writable, indices, values)
                 return
-            for i in range(len(indices)):  # equal indices are separate updates, one after the other
-                grad = values[place][i : i + 1]
-                update_rows(writable, indices[i : i + 1], (*values[:place], grad, *values[place + 1 :]))
+            for i in range(len(indices)):  # equal indices are separate updates, applied in sequence
+                grad = values[position][i : i + 1]
+                update_rows(writable, indices[i : i + 1], (*values[:position], grad, *values[position + 1 :]))
 
     def update_rows(writable: list[torch.Tensor], indices: torch.Tensor, values: Sequence[Any]) -> None:
         rows = [buffer.index_select(0, indices) for buffer in writable]
@@ -146,18 +146,18 @@ def _require_rows(buffers: Sequence[torch.Tensor], grad: torch.Tensor, indices: 
         if buffer.dim() == 0 or indices.dim() != 1 or grad.shape != (len(indices), *buffer.shape[1:]):
             raise errors.ShapeError(
                 f"grad has shape {show(tuple(grad.shape))} for indices of shape {show(tuple(indices.shape))}",
-                expected=f"a row of the variable, whose shape is {show(tuple(buffer.shape))}, for each index",
+                expected=f"one row of the variable, whose shape is {show(tuple(buffer.shape))}, per index",
             )
     count = min(len(buffer) for buffer in buffers)
-    if len(indices):  # on a device too: there a bad index would end the whole process, and Unique waited already
+    if len(indices):  # on a device too: a bad index would abort the process there, and Unique has already synchronized
         low, high = torch.aminmax(indices)
         if low.item() < 0 or high.item() >= count:
-            place, index = next((i, x) for i, x in enumerate(indices.tolist()) if not 0 <= x < count)
-            raise errors.InvalidArgumentError(None, None, f"indices[{place}] = {index} is not in [0, {count})")
+            position, index = next((i, x) for i, x in enumerate(indices.tolist()) if not 0 <= x < count)
+            raise errors.InvalidArgumentError(None, None, f"indices[{position}] = {index} is not in [0, {count})")
 
 
-# The op of each rule on whole variables, its twin on rows, and the rule. The rule's arguments are the op's inputs, a
-# buffer for each variable, then the op's attributes by name.
+# The dense op of each rule, its sparse counterpart, and the rule. The rule's arguments are the op's inputs, with one
+# buffer per variable, then the op's attributes by name.
 _RULES: list[tuple[str, str | None, Rule]] = [
     ("ResourceApplyKerasMomentum", "ResourceSparseApplyKerasMomentum", rules.keras_momentum),
     ("ResourceApplyAdagrad", "ResourceSparseApplyAdagrad", rules.adagrad),
@@ -190,7 +190,7 @@ kernel("ResourceSparseApplyMomentum", T=_TYPES)(partial(_bind_rows, rules.moment
 
 
 class _Group:
-    """The layout of an update of n variables at once: n of each kind of variable, numbers, n gradients."""
+    """The input layout of an update of n variables at once: n variables per slot, hyperparameters, n gradients."""
 
     __slots__ = ("_buffers", "_count", "_device", "_kinds", "_node", "_positions")
 
@@ -209,19 +209,19 @@ class _Group:
         self._buffers = _buffers(node, device, resources)
 
     def call(self, change: Callable[..., None], *numbers: str) -> Call:
-        """Returns the call of `change(is_fused, one list of buffers a kind, gradients, numbers)` under the locks.
+        """Returns the call of `change(is_fused, one list of buffers per slot, gradients, numbers)` under the locks.
 
-        is_fused: torch's fused kernels may be used; they walk through memory, so all must lie there in one order
+        is_fused: torch's fused kernels may be used; they traverse memory linearly, so all need the same layout
         """
         count, kinds = self._count, self._kinds
         values = [_number(self._node, self._positions[name][0], self._device) for name in numbers]
         fused = _is_fused(self._node, self._device)
-        moves = self._device.accelerator is not None  # variables may lie in memory in another order
+        moves = self._device.accelerator is not None  # variables may have been given another memory layout
 
         def update(buffers: _Buffers, grads: list[torch.Tensor], *values: Any) -> None:
             with buffers.guard:
                 writable = buffers.writable()
-                is_fused = fused and (not moves or buffers.lie_alike(count))
+                is_fused = fused and (not moves or buffers.have_equal_layouts(count))
                 for i, (grad, shape) in enumerate(zip(grads, buffers.shapes(count))):
                     if grad.shape != shape:
                         _require_shapes(writable[i::count], grad.shape, "grad")
@@ -231,7 +231,7 @@ class _Group:
                     lists = [writable[kind * count : (kind + 1) * count] for kind in range(kinds)]
                     change(is_fused, lists, grads, *values)
                     return
-                for i in range(count):  # a variable that appears twice is updated twice, one after the other
+                for i in range(count):  # a variable that appears twice is updated twice in sequence
                     change(is_fused, [[buffer] for buffer in writable[i::count]], grads[i : i + 1], *values)
 
         gradients = next(self._positions[name] for name in _GRADIENTS if name in self._positions)
@@ -239,7 +239,7 @@ class _Group:
 
 
 def _is_fused(node: Node, device: Device) -> bool:
-    """Returns whether torch's fused kernels are used; a compiler fuses the single operations into more."""
+    """Returns whether torch's fused kernels are used; a compiler fuses the individual operations better."""
     return node.attrs["T"] in _FUSED and not device.compiling
 
 
@@ -262,7 +262,7 @@ def bind_momentum(node: Node, device: Device) -> Call:
     def change(
         fused: bool, buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], lr: Number, momentum: Number
     ) -> None:
-        if fused and isinstance(momentum, float) and momentum != 0:  # without momentum torch keeps no accumulator
+        if fused and isinstance(momentum, float) and momentum != 0:  # without momentum torch has no accumulator
             _sgd(buffers[0], grads, buffers[1], lr, momentum, use_nesterov)
             return
         for var, accum, grad in zip(*buffers, grads):
@@ -296,8 +296,8 @@ def _sgd(
 @kernel("ResourceApplyAdam", "_ApplyAdamGroup", T=_TYPES)
 def bind_adam(node: Node, device: Device) -> Call:
     use_nesterov = node.attrs["use_nesterov"]
-    # torch corrects for moments that started at zero by the number of steps; our rate is corrected already, and after
-    # infinitely many steps there is nothing left to correct.
+    # torch's bias correction depends on the number of steps; our rate is corrected already, and after infinitely many
+    # steps no correction remains.
     steps = [torch.full((), math.inf, device=device.torch)] * node.attrs.get("N", 1)
 
     def change(
@@ -340,5 +340,5 @@ def _is_fraction(beta: Number) -> bool:
 
 
 def _as_rate(lr: Number) -> Number:
-    """Returns a rate as torch's fused kernels take it: a number, or a tensor that is float32 for every type."""
+    """Returns a learning rate in the form of torch's fused kernels: a number, or a float32 tensor for every type."""
     return lr.float() if isinstance(lr, torch.Tensor) else lr

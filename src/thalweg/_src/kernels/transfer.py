@@ -1,4 +1,4 @@
-"""Kernels that move values: feeds, Send and Recv over the step's rendezvous."""
+"""Kernels of data transfer: feeds, Send and Recv over the step's rendezvous."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg._src.resources.devices import Device
 from thalweg._src.resources.rendezvous import rendezvous_key
 from thalweg._src.resources.step import Step
 
-_AT_ONCE = 64 << 10  # bytes that a driver takes along with the call
+_INLINE_BYTES = 64 << 10  # bytes that a driver copies within the call
 
 
 def _key(node: Node) -> str:
@@ -47,7 +47,7 @@ def bind_recv(node: Node, device: Device) -> Callable[..., None]:
 
 @kernel("_CopyToHost")
 def bind_copy_to_host(node: Node, device: Device) -> Call:
-    later = "_fetched" in node.attrs and device.torch.type != "cpu"  # the end of the step waits for it
+    later = "_fetched" in node.attrs and device.torch.type != "cpu"  # the step waits for it before it ends
     return Call(torch.Tensor.to, (Input(0), device.host), {"non_blocking": later, "copy": True})
 
 
@@ -55,19 +55,19 @@ def bind_copy_to_host(node: Node, device: Device) -> Call:
 def bind_copy_to_device(node: Node, device: Device) -> Call:
     if device.accelerator is None or not device.accelerator.has_pinned_memory():
         return Call(torch.Tensor.to, (Input(0), device.torch), {"copy": True})
-    aside: Any = None
+    copy_stream: Any = None
 
     def to_device(value: torch.Tensor) -> torch.Tensor:
-        """Copies to the device while it computes; memory that can be paged out would have to wait for it."""
-        nonlocal aside
-        if value.nbytes <= _AT_ONCE:
+        """Copies to the device asynchronously, from pinned memory; a copy from pageable memory would block."""
+        nonlocal copy_stream
+        if value.nbytes <= _INLINE_BYTES:
             return value.to(device.torch, non_blocking=True)
         here = torch.accelerator.current_stream(device.torch)
-        if aside is None:
-            aside = torch.Stream(device.torch)
-        with aside:
+        if copy_stream is None:
+            copy_stream = torch.Stream(device.torch)
+        with copy_stream:
             copy = value.pin_memory().to(device.torch, non_blocking=True)
-        here.wait_stream(aside)
+        here.wait_stream(copy_stream)
         copy.record_stream(here)
         return copy
 

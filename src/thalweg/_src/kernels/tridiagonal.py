@@ -1,4 +1,4 @@
-"""Kernels of tridiagonal matrices."""
+"""Kernels of tridiagonal solvers and products."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
-_DENSE = 128  # rows; as whole matrices so few are solved sooner than row by row
+_DENSE = 128  # rows; smaller systems are solved faster as dense matrices
 
 
 @kernel("TridiagonalMatMul")
@@ -53,12 +53,12 @@ def _require_fit(diagonals: torch.Tensor, count: int, rhs: torch.Tensor) -> None
     require(
         fits and diagonals.shape[-1] == rhs.shape[-2],
         f"rhs has shape {show(tuple(rhs.shape))}, diagonals {show(tuple(diagonals.shape))}",
-        expected=f"diagonals with {count} rows, as long as rhs has rows",
+        expected=f"diagonals with {count} rows, each as long as rhs has rows",
     )
 
 
 def _by_rows(diagonals: torch.Tensor, rhs: torch.Tensor, pivoting: bool, perturbed: bool) -> torch.Tensor:
-    """Eliminates row by row, of two neighbours the one with the greater first element before the other."""
+    """Gaussian elimination with partial pivoting between adjacent rows."""
     above, main, below = (part.unbind(-1) for part in diagonals.unbind(-2))
     rows = rhs.unbind(-2)
     count = len(rows)
@@ -89,7 +89,7 @@ def _by_rows(diagonals: torch.Tensor, rhs: torch.Tensor, pivoting: bool, perturb
 
 
 def _substituted(solved: list[list[torch.Tensor]]) -> torch.Tensor:
-    """Solves equations whose unknowns are the next three, from the last to the first."""
+    """Back substitution with three nonzeros per row."""
     result: list[torch.Tensor] = []
     for pivot, first, second, right in reversed(solved):
         for factor, known in zip((first, second), result[-1:-3:-1]):

@@ -1,4 +1,4 @@
-"""Types and arrays: DType to torch.dtype, NumPy arrays to device tensors and back."""
+"""Conversion between DType and torch.dtype, and between NumPy arrays and device tensors."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ TORCH: dict[DType, torch.dtype] = {
 }
 
 _CPU = torch.device("cpu")
-_SMALL = 4096  # bytes: a copy of them costs less than to ask who holds them
+_SMALL = 4096  # bytes: copying these is cheaper than checking references
 _use_count = torch._C._storage_Use_Count
-_holders = getattr(torch.Tensor, "_use_count", lambda value: 0)  # outside Python, which is the first of them
+_holders = getattr(torch.Tensor, "_use_count", lambda value: 0)  # references outside Python, plus one for Python itself
 
 
 class _Writable:
-    """Shows a read-only array to NumPy as a writable one over the same memory; nothing of ours writes to feeds."""
+    """Exposes a read-only array to NumPy as a writable one over the same memory; kernels never write to feeds."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
@@ -73,21 +73,21 @@ def from_numpy(array: np.ndarray[Any, Any], dtype: DType, device: torch.device =
 
 
 def fetched(values: Sequence[Value]) -> list[Any]:
-    """Returns the values of a step as the user's own: NumPy scalars, and arrays that nothing else holds or changes."""
+    """Returns the values of a step for the caller: NumPy scalars, and arrays that nothing else refers to."""
     arrays: list[Any] = []
     for value in values:
         if getattr(value, "nbytes", 0) > _SMALL:
             del value  # or it is counted as a holder
-            return [to_numpy(values[place], is_free) for place, is_free in enumerate(_are_free(values))]
+            return [to_numpy(values[place], is_unstructured) for place, is_unstructured in enumerate(_are_free(values))]
         arrays.append(to_numpy(value))
     return arrays
 
 
 def _are_free(values: Sequence[Value]) -> list[bool]:
-    """Tells of each value whether nobody holds it but the sequence.
+    """Returns for each value whether only the sequence refers to it.
 
-    An object of which that is known is counted last, since interpreters differ in what they count of their own, and
-    may count less of it as they go on.
+    An object with a known answer is counted last as a baseline, since interpreters differ in the references they hold
+    themselves, and may drop some as they optimize.
     """
     known = (object(),)
     counts = [sys.getrefcount(value) for value in [*values, *known]]
@@ -95,21 +95,21 @@ def _are_free(values: Sequence[Value]) -> list[bool]:
     return [count <= sole for count in counts]
 
 
-def to_numpy(value: Value, is_free: bool = False) -> Any:
+def to_numpy(value: Value, is_unstructured: bool = False) -> Any:
     """Returns a value as a NumPy scalar or an array of its own.
 
-    is_free: nobody else holds the value, which may so become the array if nobody else sees its memory
+    is_unstructured: nobody else holds the value, which may so become the array if nobody else sees its memory
     """
     if not isinstance(value, torch.Tensor):
-        return _strings(value, is_free) if isinstance(value, np.ndarray) else value
-    if value.is_cpu and value.ndim and value.is_contiguous() and not (is_free and _has_own_memory(value)):
+        return _strings(value, is_unstructured) if isinstance(value, np.ndarray) else value
+    if value.is_cpu and value.ndim and value.is_contiguous() and not (is_unstructured and _has_own_memory(value)):
         value = value.clone()  # a scalar is copied below, as is what lies in another order
     array = _array(value)
     return array[()] if array.ndim == 0 else array
 
 
 def to_read(value: Value) -> np.ndarray[Any, Any]:
-    """Returns a value as an array for somebody who only reads it, and now: over the same memory where possible."""
+    """Returns a value as an array for immediate, read-only use: over the same memory where possible."""
     return _array(value) if isinstance(value, torch.Tensor) else np.asarray(value)
 
 
@@ -124,16 +124,16 @@ def _array(value: torch.Tensor) -> np.ndarray[Any, Any]:
     return value.resolve_neg().resolve_conj().numpy() if value.is_complex() else value.numpy()
 
 
-def _strings(value: np.ndarray[Any, Any], is_free: bool) -> Any:
+def _strings(value: np.ndarray[Any, Any], is_unstructured: bool) -> Any:
     if value.ndim == 0:
         return value.item()
-    return value if is_free and value.base is None else value.copy()
+    return value if is_unstructured and value.base is None else value.copy()
 
 
 def _has_own_memory(value: torch.Tensor) -> bool:
-    """Returns whether no other tensor shows the same memory, and this one most of it.
+    """Returns whether no other tensor shares the memory, and this one uses most of it.
 
-    Memory that came from NumPy belongs to the user, whoever holds it.
+    Memory that came from NumPy belongs to the user, whatever refers to it.
     """
     storage = value.untyped_storage()
     return (

@@ -1,4 +1,4 @@
-"""Kernels of Unicode: between encodings, and between strings and the numbers of their characters."""
+"""Kernels of Unicode: transcoding, and conversion between strings and code points."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _CODECS = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
 
 
 class _Decoder:
-    """Reads strings of one encoding, and knows what to do with bytes that mean nothing in it."""
+    """Decodes strings of one encoding, with a policy for invalid bytes."""
 
     def __init__(self, attrs: dict[str, Any]) -> None:
         self._codec = attrs["input_encoding"]
         try:
             b"a".decode(self._codec)
         except UnicodeDecodeError:
-            pass  # a part of a character
+            pass  # an incomplete character
         except (LookupError, ValueError):
             raise invalid(f"input_encoding {self._codec!r} is unknown") from None
         self._errors = attrs["errors"]
@@ -45,7 +45,7 @@ class _Decoder:
         return "".join(text for text, _ in self._runs(string))
 
     def characters(self, string: bytes) -> tuple[list[int], list[int]]:
-        """Returns the numbers of the characters and the bytes at which they begin."""
+        """Returns the code points and the byte offsets at which they start."""
         codec, mark = self._codec_of(string)
         codes: list[int] = []
         starts: list[int] = []
@@ -55,18 +55,18 @@ class _Decoder:
                 starts.append(start)
                 start += len(char.encode(codec, "surrogatepass")) if len(text) > 1 else 0
         if mark and starts:
-            starts[0] = 0  # a byte order mark belongs to the first character
+            starts[0] = 0  # a byte order mark is part of the first character
         return codes, starts
 
     def _codec_of(self, string: bytes) -> tuple[str, int]:
-        """Returns Python's name of the codec and the length of the mark that says it."""
+        """Returns Python's codec and the length of the byte order mark that selects it."""
         if not self._is_utf16:
             return self._codec, 0
         mark = string[:2]
         return ("utf-16-le" if mark == b"\xff\xfe" else "utf-16-be"), 2 * (mark in (b"\xff\xfe", b"\xfe\xff"))
 
     def _runs(self, string: bytes) -> Iterator[tuple[str, int]]:
-        """Yields decoded runs and single replacements, each with the byte at which it begins."""
+        """Yields decoded runs and single replacements, each with its byte offset."""
         codec, start = self._codec_of(string)
         while start < len(string):
             rest = string[start:]
@@ -103,7 +103,7 @@ def _replacement(attrs: dict[str, Any]) -> int:
 
 
 def _writable(code: int) -> int:
-    """Returns a character that encodings can hold: surrogates are none."""
+    """Returns a character that encodings can represent, which surrogates are not."""
     return _REPLACEMENT if code in _SURROGATES else code
 
 
@@ -147,14 +147,14 @@ def bind_encode(node: Node, device: Device) -> Function:
         if 0 <= code <= _LAST and code not in _SURROGATES:
             return chr(code)
         if errors == "strict":
-            raise invalid(f"{code} is no character: a surrogate, or out of range")
+            raise invalid(f"{code} is not a character: a surrogate, or out of range")
         return replacement if errors == "replace" else ""
 
     def encode(values: torch.Tensor, splits: torch.Tensor) -> Array:
         bounds, codes = splits.tolist(), values.tolist()
         falling = any(a > b for a, b in itertools.pairwise(bounds))
         if falling or not bounds or bounds[0] != 0 or bounds[-1] != len(codes):
-            raise invalid(f"input_splits must rise from 0 to {len(codes)}, the number of characters")
+            raise invalid(f"input_splits must increase from 0 to {len(codes)}, the number of characters")
         texts = ["".join([character(code) for code in codes[a:b]]) for a, b in itertools.pairwise(bounds)]
         return string_array([text.encode(codec) for text in texts], (len(texts),))
 

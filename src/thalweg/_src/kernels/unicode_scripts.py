@@ -1,4 +1,4 @@
-"""The script of every character, as Unicode 13 has it, in the numbers that ICU and TensorFlow use."""
+"""Unicode script property of every character (Unicode 13), with the codes of ICU and TensorFlow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-# Runs of characters of one script, one after another from 0: the length of each, seven bits a byte, then its number.
+# Consecutive runs of characters of one script from 0: the length of each, seven bits per byte, then its code.
 _RUNS = (
     "c-noIU5r)L70375d!O%n&z*B;=FZ%EXXf7dU}hK?W`@rh2IQ-v1~Q;n5G97B;=e^JSkQ<>ouD$3f}#z6kc#qA1lts?6$)CUO&cGYCVgm4n>0T3"
     "wMpYc)ApfF`ag#YZA{aL-&t#a@4fa~YoArBQg+FRl5&AKs;w-lMt)|>1Il5Ac3RYKv9Tx<Yot<Q3&~_!C#jAWvLcSXrucdBwVW4U&~G&66JrER"
@@ -36,7 +36,7 @@ _RUNS = (
     "K6fgHt7!Y*d&<vJUdmn$-^$jUYRTTTakizoc#yIyyNfC8<Ft3FG#9gT%u0s?4Sx!}>;}C|8ZPCj+4xR+V@uR5&T`Pl=fBoT4?e6X5k42b5C?|o"
     "T<<SU-fG7QoBS!lulkdVf0)B7?80_6E%-v@=szR;8%Xs?hX"
 )
-# The scripts that patterns know by name.
+# The scripts that regular expressions refer to by name.
 SCRIPTS = {
     "Arabic": 2,
     "Armenian": 3,
@@ -60,7 +60,7 @@ INVALID = -1
 
 @cache
 def _table() -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int32]]]:
-    """Returns where each run begins, the end of the last one included, and the runs' numbers."""
+    """Returns the start of each run, with the end of the last one, and the runs' codes."""
     starts, scripts = [0], []
     data = iter(zlib.decompress(base64.b85decode(_RUNS)))
     for byte in data:
@@ -77,7 +77,7 @@ def _table() -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tup
 def script_of(
     codes: np.ndarray[tuple[int, ...], np.dtype[np.int32]],
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-    """Returns the scripts of characters; INVALID for a number that is no character."""
+    """Returns the scripts of characters; INVALID for an integer that is not a character."""
     starts, scripts = _table()
     runs = np.clip(np.searchsorted(starts, codes, side="right") - 1, 0, len(scripts) - 1)
     return np.where((codes >= 0) & (codes < starts[-1]), scripts[runs], np.int32(INVALID))

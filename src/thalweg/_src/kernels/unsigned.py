@@ -1,4 +1,4 @@
-"""Unsigned integers of 16, 32 and 64 bits, for which torch has few kernels: how to compute with them by signed ones."""
+"""Arithmetic of 16-, 32- and 64-bit unsigned integers by signed ones, since torch has few unsigned kernels."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _SIGN_BIT = torch.tensor(-(2**63))
 
 
 def by_bits(function: Callable[..., Any], dtype: dtypes.DType, count: int) -> Call:
-    """Calls a function whose result has the same bits for signed and unsigned numbers: sums, products."""
+    """Calls a function whose result has the same bits for signed and unsigned integers: sums, products."""
     unsigned = TORCH[dtype]
     inputs = tuple(Call(torch.Tensor.view, (Input(i), SAME_BITS[unsigned])) for i in range(count))
     return Call(torch.Tensor.view, (Call(function, inputs), unsigned))
 
 
 def by_order(function: Callable[..., Any], dtype: dtypes.DType, count: int, returns_number: bool) -> Call:
-    """Calls a function that depends on the order of numbers only: comparisons, the greater, the lesser.
+    """Calls a function that depends only on the order of values: comparisons, maximum, minimum.
 
-    Changing the top bit maps 64-bit unsigned order to signed order.
+    Flipping the top bit maps 64-bit unsigned order to signed order.
     """
     unsigned = TORCH[dtype]
     if unsigned is not torch.uint64:
@@ -44,7 +44,7 @@ def by_order(function: Callable[..., Any], dtype: dtypes.DType, count: int, retu
 
 
 def by_value(function: Callable[..., Any], dtype: dtypes.DType, count: int, returns_number: bool = True) -> Call:
-    """Calls a function on 16 or 32 bits in a type that holds every value."""
+    """Calls a function on 16 or 32 bits in a type that represents every value."""
     unsigned = TORCH[dtype]
     inputs = tuple(Call(torch.Tensor.to, (Input(i), _WIDER[unsigned])) for i in range(count))
     result = Call(function, inputs)
@@ -52,7 +52,7 @@ def by_value(function: Callable[..., Any], dtype: dtypes.DType, count: int, retu
 
 
 def on_host(function: Callable[..., Any]) -> Callable[..., torch.Tensor]:
-    """Returns a NumPy function as one of tensors in host memory."""
+    """Returns a NumPy function as a function of tensors in host memory."""
 
     def compute(*values: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(np.asarray(function(*[value.numpy() for value in values])))

@@ -1,7 +1,7 @@
-"""Update rules: how one gradient changes a variable and what an optimizer remembers of it.
+"""Optimizer update rules: how a gradient changes a variable and its slots.
 
 Each rule changes its buffers in place. Hyperparameters are Python numbers or 0-d tensors: numbers where they are known
-when the step is compiled or live on the host, tensors on a device, so that no step waits for one.
+at compile time or are on the host, tensors on a device, so that no step synchronizes for one.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def centered_rms_prop(
 
 
 def corrected_rate(lr: Number, beta1_power: Number, beta2_power: Number) -> Number:
-    """Returns Adam's rate with the correction for moments that started at zero."""
+    """Returns Adam's bias-corrected learning rate."""
     if isinstance(beta2_power, torch.Tensor):
         return lr * (1 - beta2_power).sqrt() / (1 - beta1_power)
     if isinstance(beta2_power, complex):
@@ -203,7 +203,7 @@ def ftrl_v2(
 
 
 def _shrunk(value: torch.Tensor, rate: Number, l1: Number, l2: Number) -> torch.Tensor:
-    """Returns a value drawn towards zero: by l1, but not past it, and then in proportion by l2."""
+    """Returns a value shrunk toward zero: by l1 (soft thresholding), then proportionally by l2."""
     if isinstance(l1, torch.Tensor) or l1 > 0:
         value = value.sign().mul_((value.abs() - rate * l1).clamp_(min=0))
     return value.div_(1 + rate * l2)

@@ -1,4 +1,4 @@
-"""Kernels that bring saved matrices into the order of other vocabularies."""
+"""Kernels of vocabulary remapping: reorders saved matrices for new vocabularies."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def bind_vocab_remapping(node: Node, device: Device) -> Callable[..., Any]:
     def remapping(new_file: Array, old_file: Array) -> Any:
         new, old = _lines(new_file), _lines(old_file)
         if start + count > len(new):
-            raise _invalid(f"the new vocabulary has {len(new)} entries, {start} to {start + count} were asked for")
+            raise _invalid(f"the new vocabulary has {len(new)} entries, {start} to {start + count} were requested")
         if most > len(old):
-            raise _invalid(f"the old vocabulary has {len(old)} entries, {most} were asked for")
-        places = {entry: place for place, entry in enumerate(old[: most if most >= 0 else None])}
-        found = [places.get(entry, -1) for entry in new[start : start + count]]
-        present = sum(place >= 0 for place in found)
+            raise _invalid(f"the old vocabulary has {len(old)} entries, {most} were requested")
+        positions = {entry: position for position, entry in enumerate(old[: most if most >= 0 else None])}
+        found = [positions.get(entry, -1) for entry in new[start : start + count]]
+        present = sum(position >= 0 for position in found)
         return torch.tensor(found, dtype=torch.int64), torch.tensor(present, dtype=torch.int32)
 
     return remapping
@@ -55,12 +55,14 @@ def bind_load_and_remap(node: Node, device: Device) -> Callable[..., Any]:
 
     def load(path: Array, name: Array, row_map: torch.Tensor, column_map: torch.Tensor, values: torch.Tensor) -> Any:
         old = _matrix(path, name, columns, bool(len(column_map)))
-        chosen_rows = _places(row_map, old.shape[0], "row_remapping")
-        chosen_columns = _places(column_map, old.shape[1], "col_remapping") if len(column_map) else np.arange(columns)
+        chosen_rows = _positions(row_map, old.shape[0], "row_remapping")
+        chosen_columns = (
+            _positions(column_map, old.shape[1], "col_remapping") if len(column_map) else np.arange(columns)
+        )
         known = np.outer(chosen_rows >= 0, chosen_columns >= 0)
         wanted = rows * columns - int(known.sum())
         if len(values) != wanted:
-            raise _invalid(f"initializing_values has {len(values)} numbers, {wanted} elements need one")
+            raise _invalid(f"initializing_values has {len(values)} values, but {wanted} elements need one")
         result = np.empty((rows, columns), np.float32)
         result[known] = old[np.ix_(chosen_rows[chosen_rows >= 0], chosen_columns[chosen_columns >= 0])].ravel()
         result[~known] = values.numpy()
@@ -76,15 +78,17 @@ def _matrix(path: Array, name: Array, columns: int, remapped: bool) -> Array:
         if len(entry.shape) != 2 or entry.dtype is not dtypes.float32:
             raise _invalid(f"tensor {key!r} is {entry.dtype.name}{list(entry.shape)}, expected a float32 matrix")
         if not remapped and entry.shape[1] != columns:
-            raise _invalid(f"tensor {key!r} has {entry.shape[1]} columns, {columns} are asked for as they are")
+            raise _invalid(
+                f"tensor {key!r} has {entry.shape[1]} columns, but {columns} are requested without remapping"
+            )
         return reader.read(key)
 
 
-def _places(mapping: torch.Tensor, size: int, what: str) -> Array:
-    places: Array = mapping.numpy()
-    there = places[places >= 0]
+def _positions(mapping: torch.Tensor, size: int, what: str) -> Array:
+    positions: Array = mapping.numpy()
+    there = positions[positions >= 0]
     if len(np.unique(there)) != len(there):
-        raise _invalid(f"{what} names one place twice")
+        raise _invalid(f"{what} maps two entries to one position")
     if len(there) and int(there.max()) >= size:
-        raise _invalid(f"{what} names the place {int(there.max())}, the old tensor has {size}")
-    return np.maximum(places, -1)
+        raise _invalid(f"{what} contains position {int(there.max())}, but the old tensor has {size}")
+    return np.maximum(positions, -1)

@@ -1,4 +1,4 @@
-"""What kernels that wait share: how they fail later, and values that may be kept."""
+"""Shared parts of blocking kernels: failing after the call has returned, and values that outlive the step."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from thalweg._src.graph.source_line import made_at
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 
-_LOCAL_TASK = "/job:localhost/replica:0/task:0"  # says nothing in a process of its own
+_LOCAL_TASK = "/job:localhost/replica:0/task:0"  # redundant in a single process
 
 
 def failure(node: Node, device: Device) -> Callable[[Any, errors.OpError], None]:
-    """Returns what ends a step with an error of this node, once the kernel's call is over."""
+    """Returns a function that fails the step with an error of this node after the kernel's call has returned."""
     place = device.name.removeprefix(_LOCAL_TASK)
 
     def fail(step: Step, error: errors.OpError) -> None:
@@ -45,20 +45,20 @@ def invalid(text: str) -> errors.InvalidArgumentError:
 
 
 def shared(node: Node, device: Device, kind: str, make: Callable[[str], Any]) -> Any:
-    """Returns the resource that a handle stands for by container and name, made on first use."""
+    """Returns the resource of a handle by container and name, created on first use."""
     name = node.attrs["shared_name"] or node.name
     return device.resources.lookup_or_create(node.attrs["container"], kind, name, lambda: make(name))
 
 
 def require_same(resource: Any, received: dict[str, Any], expected: dict[str, Any]) -> None:
-    """Raises if a resource of this name exists already and is of another kind."""
+    """Raises if the existing resource of this name has other properties."""
     for what, value in received.items():
         if expected[what] != value:
             raise errors.InvalidArgumentError(
                 None,
                 None,
                 errors.describe(
-                    f"{resource.name!r} exists already with another {what}",
+                    f"{resource.name!r} already exists with another {what}",
                     expected=str(expected[what]),
                     received=str(value),
                 ),

@@ -1,4 +1,4 @@
-"""Kernels of selections and distinct values."""
+"""Kernels of selection (where), one_hot and unique."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bind_select(node: Node, device: Device) -> Function | Call:
 
 
 def _rows(condition: Any, t: Any, e: Any) -> Any:
-    """Returns the condition in a shape that broadcasts as Select means it: a vector chooses rows."""
+    """Reshapes the condition to broadcast as Select requires: a vector selects rows."""
     require(
         t.shape == e.shape, f"t and e have shapes {show(tuple(t.shape))} and {show(tuple(e.shape))}", expected="equal"
     )
@@ -90,7 +90,7 @@ def bind_one_hot(node: Node, device: Device) -> Function:
     known, dtype, widen = node.constant(1), TORCH[node.dtypes[0]], node.input_dtype(0) is not dtypes.int64
 
     def marked(indices: torch.Tensor, depth: torch.Tensor, on: torch.Tensor, off: torch.Tensor) -> torch.Tensor:
-        """Writes one element for each index; one out of range has none, and then all are compared."""
+        """Writes one element per index; if an index is out of range, falls back to comparing all."""
         count = int(depth if known is None else known)
         columns = indices.unsqueeze(axis)
         if count <= 0:
@@ -121,14 +121,14 @@ def _hits(indices: torch.Tensor, depth: int, axis: int) -> torch.Tensor:
 
 
 def distinct(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Returns distinct slices by first appearance, which of them each slice is, and how often each appears."""
+    """Returns distinct slices by first appearance, the index of each slice among them, and their counts."""
     if x.dtype in (torch.uint16, torch.uint32, torch.uint64):
         values, which, counts = distinct(x.to(torch.int64), dim)
         return values.to(x.dtype), which, counts
     size = x.shape[dim]
     if not x.numel():
         return (
-            x.narrow(dim, 0, min(size, 1)),  # slices without elements are equal
+            x.narrow(dim, 0, min(size, 1)),  # empty slices are equal
             torch.zeros(size, dtype=torch.int64, device=x.device),
             torch.full((min(size, 1),), size, device=x.device),
         )
@@ -178,13 +178,13 @@ def _bind_unique_v2(node: Node, find: Function) -> Function:
 
 
 def distinct_strings(x: Any, dim: int) -> tuple[Any, torch.Tensor, torch.Tensor]:
-    """Returns what `distinct` does, of strings."""
+    """Does the same as `distinct` for strings."""
     slices = np.moveaxis(x, dim, 0)
     keys = x.tolist() if x.ndim == 1 else [tuple(part.ravel().tolist()) for part in slices]
-    place: dict[Any, int] = {}
-    which = torch.tensor([place.setdefault(key, len(place)) for key in keys], dtype=torch.int64)
+    position: dict[Any, int] = {}
+    which = torch.tensor([position.setdefault(key, len(position)) for key in keys], dtype=torch.int64)
     first = np.unique(which.numpy(), return_index=True)[1]
-    return np.moveaxis(slices[first], 0, dim), which, torch.bincount(which, minlength=len(place))
+    return np.moveaxis(slices[first], 0, dim), which, torch.bincount(which, minlength=len(position))
 
 
 @kernel("Unique", "UniqueWithCounts", **STRINGS)

@@ -1,1 +1,1 @@
-"""What models are built of: layers, losses, metrics, recurrent cells, feature columns, distributions, lookup tables."""
+"""Building blocks of models: layers, losses, metrics, RNN cells, feature columns, distributions, lookup tables."""

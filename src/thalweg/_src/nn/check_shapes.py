@@ -1,4 +1,4 @@
-"""Assertions about the shapes of several tensors at once, with symbols for sizes that must agree."""
+"""assert_shapes: static and dynamic checks of the shapes of several tensors, with symbols for equal sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANY = (None, ".")
 
 
 class _Checked:
-    """A tensor with the sizes that are asked of it; they are counted from the last."""
+    """A tensor with its required sizes, counted from the last dimension."""
 
     def __init__(self, x: Any, sizes: Any) -> None:
         self.x = x if isinstance(x, SparseTensor) else convert_to_tensor(x)
@@ -40,7 +40,7 @@ class _Checked:
         self.static: Shape = as_shape(self.x.get_shape())
 
     def require_rank(self, data: Any, summarize: Any, message: str) -> list[Operation]:
-        """Checks the rank, now if it is known; a scalar counts as a vector of one element."""
+        """Checks the rank, statically if it is known; a scalar counts as a vector of one element."""
         count = len(self.symbols)
         least = count if self.open or count > 1 else 0
         most = None if self.open else max(count, 1)
@@ -58,7 +58,7 @@ class _Checked:
         )
 
     def sizes(self) -> list[tuple[int, Any]]:
-        """Returns place, from the last, and symbol of each size that something is asked of."""
+        """Returns the position, counted from the last, and the symbol of each size with a requirement."""
         symbols = self.symbols or ([] if self.open else [1])
         return [(i - len(symbols), symbol) for i, symbol in enumerate(symbols) if symbol not in _ANY]
 
@@ -67,17 +67,17 @@ class _Checked:
         return self.x.dense_shape if isinstance(self.x, SparseTensor) else shape_of(self.x)
 
     def size(self, place: int) -> Any:
-        """Returns a size, as a number if it is known."""
+        """Returns a size, an integer if it is known statically."""
         if self.static is None:
             return cast(concat([[1], cast(self.dynamic, dtypes.int32)], 0)[place], dtypes.int32)
         if len(self.static) < -place:
-            return 1  # of a scalar
+            return 1  # a scalar
         known = self.static[place]
         return cast(self.dynamic[place], dtypes.int32) if known is None else known
 
 
 def _plain(size: Any) -> Any:
-    value = getattr(size, "value", size)  # that of a Dimension
+    value = getattr(size, "value", size)  # a Dimension
     return int(value) if isinstance(value, numbers.Integral) else value
 
 
@@ -85,10 +85,10 @@ def _plain(size: Any) -> Any:
 def assert_shapes(
     shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Returns an operation that fails unless tensors have the shapes asked for: pairs, or a dictionary.
+    """Returns an operation that fails unless tensors have the given shapes: pairs, or a dictionary.
 
     A size is a number, a symbol (equal symbols mean equal sizes), or None or "." for any; "..." or "*" at the start
-    stands for any number of dimensions. What is known while the graph is built is checked at once.
+    stands for any number of dimensions. Statically known shapes are checked immediately.
     """
     pairs = list(shapes.items() if isinstance(shapes, dict) else shapes)
     intro = f"{message}: " if message else ""

@@ -1,4 +1,4 @@
-"""Embedding lookup: rows of one table, or of a table in several parts, one by one or combined."""
+"""Embedding lookup in one table or a partitioned one, of single or combined rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: Any = None,
 ) -> Tensor:
-    """Returns the rows that ids name, from one table or from parts that hold rows by "mod" or "div"."""
+    """Returns the rows of a table for ids; partitions hold the rows as `partition_strategy` says."""
     parts = _parts(params)
     if partition_strategy not in ("mod", "div"):
         raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
@@ -48,7 +48,7 @@ def embedding_lookup(
 
 
 def _parts(params: Any) -> list[Any]:
-    """Returns the parts of a table: a list of them, a partitioned variable, or the one table."""
+    """Returns the partitions of a table: of a list, of a partitioned variable, or the table itself."""
     if params is None:
         raise ValueError("params must be specified")
     if not isinstance(params, list | tuple) and hasattr(params, "_get_variable_list"):
@@ -60,13 +60,13 @@ def _parts(params: Any) -> list[Any]:
 
 
 def _rows(table: Any, ids: Tensor) -> Tensor:
-    """Gathers from a variable without reading the whole of it, from a tensor directly."""
+    """Gathers rows; those of a variable without reading the whole variable."""
     reader = getattr(table, "sparse_read", None)
     return reader(ids) if reader is not None else gather(table, ids)
 
 
 def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
-    """Scales rows whose norm is greater than max_norm."""
+    """Clips rows to the norm max_norm."""
     if max_norm is None:
         return rows
     if ids.dims is not None and rows.dims is not None:
@@ -79,7 +79,7 @@ def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
 
 
 def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> Tensor:
-    """Sends each id to the part that holds it and puts the rows back in order."""
+    """Looks each id up in its partition and restores the order of the rows."""
     flat = reshape(ids, [-1])
     places = sequences_ops.range(size(flat))
     count = len(parts)
@@ -104,7 +104,7 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> 
 
 
 def _divided(parts: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns part and row of ids in a table cut into runs, the first of which have one row more."""
+    """Returns partition and row of ids under the "div" strategy: contiguous ranges, the first ones longer by a row."""
     sizes = [as_shape(part.shape) for part in parts]
     if all(shape is not None and shape[0] is not None for shape in sizes):
         total: Any = sum(shape[0] for shape in sizes)  # type: ignore[index, misc]
@@ -131,9 +131,9 @@ def embedding_lookup_sparse(
     combiner: str | None = None,
     max_norm: Any = None,
 ) -> Tensor:
-    """Returns for each row of ids the sum, the mean, or the sum over the root of the count, of the rows they name.
+    """Combines the embeddings of each row of ids: sum, mean, or sum divided by the square root of the count.
 
-    Each row of the table is read once, however many ids name it.
+    Each row of the table is gathered once, even if its id is repeated.
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINED:
@@ -165,7 +165,7 @@ def _require_sparse(sp_ids: Any, sp_weights: Any) -> None:
 
 
 def _weighted(rows: Tensor, places: Tensor, owners: Tensor, weights: Tensor, combiner: str, name: str | None) -> Tensor:
-    """Combines rows with weights: their weighted sum, over the sum of the weights or over the root of their squares."""
+    """Combines rows with weights: the weighted sum, divided by the sum or the root sum of squares of the weights."""
     weights = math.cast(weights, rows.dtype)
     found = gather(rows, places)
     depth = None if found.dims is None else len(found.dims)
@@ -193,9 +193,9 @@ def safe_embedding_lookup_sparse(
     partition_strategy: str = "div",
     max_norm: Any = None,
 ) -> Tensor:
-    """Combines rows as embedding_lookup_sparse, of any rank, ids below 0 and weights of 0 left out.
+    """Combines embeddings as `embedding_lookup_sparse`, without negative ids and weights of 0, for ids of any rank.
 
-    Rows without ids get the row of default_id, or zeros if there is none.
+    Rows without ids get the embedding of default_id, or zeros if it is None.
     """
     parts = _parts(embedding_weights)
     kind = as_dtype_of(parts[0])
@@ -229,14 +229,14 @@ def as_dtype_of(table: Any) -> dtypes.DType:
 
 
 def _as_matrix(sparse: SparseTensor, depth: Any) -> SparseTensor:
-    """Returns a sparse tensor as a matrix that keeps the last dimension."""
+    """Reshapes a sparse tensor to a matrix with the same last dimension."""
     shape = sparse.dense_shape
     leading = reduce_prod(shape[: depth - 1], keepdims=True)
     return sparse_reshape(sparse, concat([leading, shape[depth - 1 : depth]], 0))
 
 
 def _pruned(ids: SparseTensor, weights: SparseTensor | None, combiner: str) -> tuple[SparseTensor, SparseTensor | None]:
-    """Leaves out ids below 0; and those without weight, unless they are summed."""
+    """Removes negative ids; unless they are summed, also those without weight."""
     valid = greater_equal(ids.values, zeros([], ids.dtype))
     if weights is not None and combiner != "sum":
         valid = logical_and(valid, greater(weights.values, zeros([], weights.dtype)))

@@ -1,4 +1,4 @@
-"""Lookup tables as the user's program holds them: static ones with their initializers, and mutable ones."""
+"""Lookup tables: static tables with initializers, and mutable tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from thalweg._src.ops.control import group
 
 @export("contrib.lookup.LookupInterface")
 class LookupInterface(ABC):
-    """What every table has: types, a name, a size, and a search."""
+    """The interface of lookup tables: key and value types, name, size and lookup."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
@@ -31,10 +31,12 @@ class LookupInterface(ABC):
 
     @property
     def key_dtype(self) -> DType:
+        """The type of the keys."""
         return self._key_dtype
 
     @property
     def value_dtype(self) -> DType:
+        """The type of the values."""
         return self._value_dtype
 
     @property
@@ -52,7 +54,7 @@ class LookupInterface(ABC):
 
 
 class _Table(LookupInterface):
-    """A table with a handle of its own."""
+    """The base class of tables with a resource handle."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any, default_value: Any, handle: Tensor, value_shape: Any) -> None:
         super().__init__(key_dtype, value_dtype)
@@ -66,10 +68,12 @@ class _Table(LookupInterface):
 
     @property
     def resource_handle(self) -> Tensor:
+        """The tensor of the resource."""
         return self._handle
 
     @property
     def table_ref(self) -> Tensor:
+        """The tensor of the resource; deprecated name of `resource_handle`."""
         return self._handle
 
     @property
@@ -78,6 +82,7 @@ class _Table(LookupInterface):
 
     @property
     def default_value(self) -> Tensor:
+        """The value of missing keys."""
         return self._default_value
 
     def size(self, name: str | None = None) -> Tensor:
@@ -85,7 +90,7 @@ class _Table(LookupInterface):
         return ops.lookup_table_size_op(self._handle, name=name or f"{self.name}_Size")
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Returns the values of keys, the default for those that are not in the table; sparse keys give them sparse."""
+        """Returns the values of keys, the default for missing keys; sparse for sparse keys."""
         if isinstance(keys, SparseTensorValue):
             keys = SparseTensor.from_value(keys)
         flat = keys.values if isinstance(keys, SparseTensor) else keys
@@ -102,12 +107,12 @@ class _Table(LookupInterface):
         return tensor
 
 
-# Static tables and what fills them.
+# Static tables and their initializers.
 
 
 @export("contrib.lookup.TableInitializerBase")
 class TableInitializerBase(ABC):
-    """What fills a static table."""
+    """The base class of initializers of static tables."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
@@ -115,20 +120,22 @@ class TableInitializerBase(ABC):
 
     @property
     def key_dtype(self) -> DType:
+        """The type of the keys."""
         return self._key_dtype
 
     @property
     def value_dtype(self) -> DType:
+        """The type of the values."""
         return self._value_dtype
 
     @property
     def _shared_name(self) -> str:
-        """The name under which tables of equal contents share one resource; "" for a resource of its own."""
+        """The name under which tables of equal contents share one resource; "" if the resource is not shared."""
         return ""
 
     @abstractmethod
     def initialize(self, table: Any) -> Operation:
-        """Returns the operation that fills a table, and adds it to those that `tables_initializer` runs."""
+        """Returns the operation that initializes a table, and adds it to those that `tables_initializer` runs."""
 
     def _check_types(self, table: Any) -> None:
         for what, own, other in (
@@ -141,7 +148,7 @@ class TableInitializerBase(ABC):
 
 @export("lookup.KeyValueTensorInitializer", "contrib.lookup.KeyValueTensorInitializer")
 class KeyValueTensorInitializer(TableInitializerBase):
-    """Fills a table from a tensor of keys and one of values."""
+    """Initializes a table from a tensor of keys and one of values."""
 
     def __init__(
         self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
@@ -163,7 +170,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
 @export("lookup.TextFileIndex", "contrib.lookup.TextFileIndex")
 class TextFileIndex:
-    """The places of a line that are no column of it."""
+    """Constants for the whole line and the line number in place of a column."""
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
@@ -171,7 +178,7 @@ class TextFileIndex:
 
 @export("lookup.TextFileInitializer", "contrib.lookup.TextFileInitializer")
 class TextFileInitializer(TableInitializerBase):
-    """Fills a table from the lines of a file: columns of them, whole lines, or their numbers."""
+    """Initializes a table from the lines of a file: by columns, whole lines, or line numbers."""
 
     def __init__(
         self,
@@ -232,7 +239,7 @@ class TextFileInitializer(TableInitializerBase):
 
 @export("contrib.lookup.TextFileStringTableInitializer")
 class TextFileStringTableInitializer(TextFileInitializer):
-    """Fills a table from numbers to strings: by default from a line's number to the line."""
+    """Initializes a table from integers to strings: by default from line number to line."""
 
     def __init__(
         self,
@@ -250,7 +257,7 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
 @export("contrib.lookup.TextFileIdTableInitializer")
 class TextFileIdTableInitializer(TextFileInitializer):
-    """Fills a table from strings to numbers: by default from a line to its number."""
+    """Initializes a table from strings to integers: by default from line to line number."""
 
     def __init__(
         self,
@@ -269,7 +276,7 @@ class TextFileIdTableInitializer(TextFileInitializer):
 
 @export("contrib.lookup.InitializableLookupTableBase")
 class InitializableLookupTableBase(_Table):
-    """A table that an initializer fills once."""
+    """The base class of tables that an initializer fills once."""
 
     def __init__(
         self, default_value: Any, initializer: Any, shared_name: str | None = None, name: str | None = None
@@ -288,11 +295,12 @@ class InitializableLookupTableBase(_Table):
 
     @property
     def initializer(self) -> Operation:
-        """The operation that fills the table."""
+        """The operation that initializes the table."""
         return self._initializer
 
     @property
     def init(self) -> Operation:
+        """The operation that initializes the table; deprecated name of `initializer`."""
         return self._initializer
 
     def export(self, name: str | None = None) -> Any:
@@ -304,7 +312,7 @@ class InitializableLookupTableBase(_Table):
 
 @export("lookup.StaticHashTable")
 class StaticHashTable(InitializableLookupTableBase):
-    """A table that is filled once, by its initializer, and only read afterwards."""
+    """A table that its initializer fills once and that is read-only afterwards."""
 
     def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
         super().__init__(default_value, initializer, name=name)
@@ -312,7 +320,7 @@ class StaticHashTable(InitializableLookupTableBase):
 
 @export("contrib.lookup.HashTable")
 class HashTable(InitializableLookupTableBase):
-    """A static table under its name of `tf.contrib.lookup`."""
+    """A static table with the constructor of `tf.contrib.lookup`."""
 
     def __init__(
         self, initializer: Any, default_value: Any, shared_name: str | None = None, name: str | None = None
@@ -322,13 +330,14 @@ class HashTable(InitializableLookupTableBase):
 
 @export("tables_initializer", "initializers.tables_initializer")
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """Returns an operation that fills all tables of the default graph."""
+    """Returns an operation that initializes all tables of the default graph."""
     result: Operation = group(*get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
     return result
 
 
 @export("initialize_all_tables")
 def initialize_all_tables(name: str = "init_all_tables") -> Operation:
+    """Returns an operation that initializes all tables; the deprecated name of `tables_initializer`."""
     return tables_initializer(name)
 
 
@@ -336,15 +345,15 @@ def initialize_all_tables(name: str = "init_all_tables") -> Operation:
 
 
 class _MutableTable(_Table):
-    """A table that operations change; it is empty in a new session."""
+    """The base class of mutable tables, which are empty in a new session."""
 
     def remove(self, keys: Any, name: str | None = None) -> Operation:
-        """Returns an operation that takes keys out of the table."""
+        """Returns an operation that removes keys from the table."""
         keys = self._convert(keys, self._key_dtype, "Keys")
         return ops.lookup_table_remove_op.operation(self._handle, keys, name=name or f"{self.name}_lookup_table_remove")
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
-        """Returns an operation that puts keys with their values into the table."""
+        """Returns an operation that inserts keys with their values, or replaces their values."""
         keys = self._convert(keys, self._key_dtype, "Keys")
         values = self._convert(values, self._value_dtype, "Values")
         return ops.lookup_table_insert_op.operation(
@@ -361,7 +370,7 @@ class _MutableTable(_Table):
         )
 
     def _save_with_variables(self, name: str) -> None:
-        """Lets a Saver of all variables save the entries, too."""
+        """Adds the table to the collection of saveable objects, so that a Saver saves its entries."""
         add_to_collection(GraphKeys.SAVEABLE_OBJECTS, _TableSaveable(self, name))
 
 
@@ -390,7 +399,7 @@ def _saved(table: _MutableTable) -> Saved:
 
 @export("contrib.lookup.MutableHashTable")
 class MutableHashTable(_MutableTable):
-    """A table that operations change."""
+    """A mutable hash table."""
 
     def __init__(
         self,
@@ -418,7 +427,7 @@ class MutableHashTable(_MutableTable):
 
 @export("contrib.lookup.MutableDenseHashTable")
 class MutableDenseHashTable(_MutableTable):
-    """A table that operations change, with two keys that no entry may have; keys may have dimensions."""
+    """A mutable hash table with keys of any shape; the empty and the deleted key cannot be inserted."""
 
     def __init__(
         self,

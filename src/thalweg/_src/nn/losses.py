@@ -1,4 +1,4 @@
-"""Losses: how far predictions are from labels, weighted, reduced to one number and kept in a collection."""
+"""Loss functions: weighted, reduced to a scalar and added to a collection."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from thalweg._src.nn.weights import (
     assert_broadcastable,
     broadcast_weights,
     require_compatible,
-    squeezed_alike,
-    squeezed_to,
+    squeeze_to_common_rank,
+    squeeze_to_rank,
 )
 from thalweg._src.ops.comparison import greater, not_equal
 from thalweg._src.ops.constants import constant
@@ -47,7 +47,7 @@ from thalweg._src.ops.where import where
 
 @export("losses.Reduction")
 class Reduction:
-    """How weighted losses become the result: as they are, summed, or averaged in one of three ways."""
+    """How weighted losses are reduced: not at all, to a sum, or to one of three means."""
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -58,6 +58,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
+        """Returns all reductions."""
         return (
             cls.NONE,
             cls.SUM,
@@ -69,7 +70,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: Any) -> None:
-        """Raises ValueError unless the key is a reduction."""
+        """Raises ValueError if the key is not a reduction."""
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}; it is one of {', '.join(dict.fromkeys(cls.all()))}.")
 
@@ -89,6 +90,7 @@ def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
 
 @export("losses.get_losses", "contrib.losses.get_losses", "contrib.slim.losses.get_losses")
 def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Any]:
+    """Returns the losses of a collection."""
     return get_collection(loss_collection, scope)
 
 
@@ -98,6 +100,7 @@ def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES
     "contrib.slim.losses.get_regularization_losses",
 )
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """Returns the regularization losses."""
     return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
@@ -112,7 +115,7 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """Returns the sum of all losses, those of regularizers included if asked for."""
+    """Returns the sum of all losses, optionally with the regularization losses."""
     losses = get_losses(scope)
     if add_regularization_losses:
         losses = losses + get_regularization_losses(scope)
@@ -130,12 +133,12 @@ def compute_weighted_loss(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns losses times weights, reduced; weights are a scalar or broadcast to the losses."""
+    """Returns the weighted losses, reduced; weights are a scalar or broadcast to the losses."""
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss", [losses, weights]):
         losses = convert_to_tensor(losses)
         values = cast(losses, dtypes.float32)
-        if isinstance(weights, int | float) and weights == 1:  # what nearly every program uses needs no weights at all
+        if isinstance(weights, int | float) and weights == 1:  # the most frequent case needs no weights
             loss = _reduced(values, size(values), reduction)
         else:
             weights = cast(convert_to_tensor(weights, name="weights"), dtypes.float32)
@@ -147,7 +150,7 @@ def compute_weighted_loss(
 
 
 def _count(losses: Tensor, weights: Tensor, reduction: str) -> Tensor | None:
-    """Returns what the sum of the weighted losses is divided by."""
+    """Returns the divisor of the sum of the weighted losses."""
     if reduction == Reduction.MEAN:
         return reduce_sum(multiply(ones_like(losses), weights))
     if reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
@@ -163,7 +166,7 @@ def _reduced(weighted: Tensor, count: Tensor | None, reduction: str) -> Tensor:
 
 
 def _present(losses: Tensor, weights: Tensor) -> Tensor:
-    """Returns 1 for each loss whose weight is not 0, and 0 for the others."""
+    """Returns 1 for each loss with nonzero weight, and 0 for the others."""
     return broadcast_weights(cast(not_equal(weights, 0.0), dtypes.float32), losses)
 
 
@@ -192,7 +195,7 @@ def absolute_difference(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted |predictions - labels|."""
+    """Returns the weighted mean absolute difference."""
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as name:
         labels, predictions = _as_float(labels, predictions)
@@ -211,7 +214,7 @@ def cosine_distance(
     reduction: str = _BY_NONZERO_WEIGHTS,
     dim: int | None = None,
 ) -> Tensor:
-    """Returns the weighted 1 - sum(predictions * labels) along an axis, along which both have length 1."""
+    """Returns the weighted cosine distance 1 - sum(predictions * labels) along an axis, for unit vectors."""
     if axis is not None and dim is not None:
         raise ValueError("Cannot specify both 'axis' and 'dim'.")
     axis = dim if axis is None else axis
@@ -231,7 +234,7 @@ def hinge_loss(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted max(0, 1 - (2 labels - 1) logits), for labels 0 and 1."""
+    """Returns the weighted hinge loss max(0, 1 - (2 labels - 1) logits), for labels 0 and 1."""
     _require(labels=labels, logits=logits)
     with name_scope(scope, "hinge_loss", [logits, labels, weights]) as name:
         labels, logits = _as_float(labels, logits)
@@ -250,12 +253,12 @@ def huber_loss(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted errors: half their square up to delta, linear beyond."""
+    """Returns the weighted Huber loss: half the squared error up to `delta`, linear beyond."""
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "huber_loss", [predictions, labels, weights]) as name:
         labels, predictions = _as_float(labels, predictions)
         errors = absolute(subtract(predictions, labels))
-        # The part beyond delta is found by subtraction, whose gradient is right at both ends.
+        # The part beyond delta is computed by subtraction, whose gradient is right at both ends.
         near = minimum(errors, delta)
         far = subtract(errors, near)
         losses = add(multiply(0.5, multiply(near, near)), multiply(delta, far))
@@ -272,7 +275,7 @@ def log_loss(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted -labels log(predictions) - (1 - labels) log(1 - predictions), for probabilities."""
+    """Returns the weighted log loss -labels log(predictions) - (1 - labels) log(1 - predictions)."""
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "log_loss", [predictions, labels, weights]) as name:
         labels, predictions = _as_float(labels, predictions)
@@ -290,7 +293,7 @@ def mean_pairwise_squared_error(
     scope: str | None = None,
     loss_collection: Any = GraphKeys.LOSSES,
 ) -> Tensor:
-    """Returns the weighted squares of how differences within a row of predictions err, averaged over all pairs."""
+    """Returns the weighted mean squared error of the differences between all pairs within each example."""
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):
         weights, labels = cast(weights, dtypes.float32), cast(labels, dtypes.float32)
@@ -319,7 +322,7 @@ def mean_squared_error(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted (predictions - labels) squared."""
+    """Returns the weighted mean squared error."""
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as name:
         labels, predictions = _as_float(labels, predictions)
@@ -337,7 +340,7 @@ def sigmoid_cross_entropy(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted cross entropy of classes that do not exclude each other; smoothing draws labels to 1/2."""
+    """Returns the weighted cross entropy of independent classes; smoothing moves labels towards 1/2."""
     _require(multi_class_labels=multi_class_labels, logits=logits)
     with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]) as name:
         logits = convert_to_tensor(logits)
@@ -359,7 +362,7 @@ def softmax_cross_entropy(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted cross entropy of exclusive classes; smoothing draws labels to 1 / classes."""
+    """Returns the weighted cross entropy of exclusive classes; smoothing moves labels towards 1 / classes."""
     _require(onehot_labels=onehot_labels, logits=logits)
     with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as name:
         logits = convert_to_tensor(logits)
@@ -382,10 +385,10 @@ def sparse_softmax_cross_entropy(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted cross entropy of exclusive classes, the labels given by their numbers."""
+    """Returns the weighted cross entropy of exclusive classes, for integer labels."""
     _require(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as name:
-        labels, logits = squeezed_alike(labels, logits, expected_rank_diff=1)
-        weights = squeezed_to(weights, labels)
+        labels, logits = squeeze_to_common_rank(labels, logits, expected_rank_diff=1)
+        weights = squeeze_to_rank(weights, labels)
         losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)

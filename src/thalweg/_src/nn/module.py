@@ -1,4 +1,4 @@
-"""Module: a named group of variables and other modules, which finds what is in it by looking at its attributes."""
+"""Module: a named group of variables and submodules, found through its attributes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = re.compile(r"^[A-Za-z_]\w*$")
 
 @export("Module")
 class Module(AutoTrackable):
-    """What holds variables as attributes; a checkpoint saves them by the names of these."""
+    """A base class for objects that hold variables as attributes; checkpoints save them by attribute name."""
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -31,20 +31,22 @@ class Module(AutoTrackable):
 
     @property
     def name(self) -> str:
+        """The name of the module."""
         return self._name
 
     @property
     def name_scope(self) -> scopes.name_scope:
-        """The name scope of the module, to be entered again."""
+        """The name scope of the module, which can be re-entered."""
         return scopes.name_scope(self._scope_name)
 
     @property
     def variables(self) -> tuple[Any, ...]:
-        """All variables in this module and its submodules, by the names of the attributes."""
+        """All variables of this module and its submodules, sorted by attribute name."""
         return tuple(self._flatten(predicate=lambda value: isinstance(value, Variable)))
 
     @property
     def trainable_variables(self) -> tuple[Any, ...]:
+        """The trainable variables of this module and its submodules."""
         return tuple(variable for variable in self.variables if variable.trainable)
 
     @property
@@ -59,7 +61,7 @@ class Module(AutoTrackable):
         attribute_traversal_key: Any = None,
         with_path: bool = False,
     ) -> Iterator[Any]:
-        """Yields what is in the attributes, each thing once, those of submodules last."""
+        """Yields the values of the attributes, each once, those of submodules last."""
         seen = {id(self)}
         modules: list[tuple[Any, tuple[Any, ...]]] = [(self, ())]
         while modules:
@@ -78,7 +80,7 @@ class Module(AutoTrackable):
 
     @classmethod
     def with_name_scope(cls, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Lets a method run in the module's name scope."""
+        """Decorator that runs a method in the name scope of the module."""
 
         @functools.wraps(method)
         def inside(self: Any, *args: Any, **kwargs: Any) -> Any:

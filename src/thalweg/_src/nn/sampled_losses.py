@@ -1,4 +1,4 @@
-"""Losses over very many classes, computed from the true classes and a sample of the others."""
+"""Sampled losses over many classes: nce_loss and sampled_softmax_loss."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def nce_loss(
     partition_strategy: str = "mod",
     name: str = "nce_loss",
 ) -> Tensor:
-    """Returns the noise-contrastive loss of each example: true classes against sampled ones, by logistic regression."""
+    """Returns the noise-contrastive estimation loss of each example."""
     logits, targets = _sampled_logits(
         weights,
         biases,
@@ -69,7 +69,7 @@ def sampled_softmax_loss(
     name: str = "sampled_softmax_loss",
     seed: int | None = None,
 ) -> Tensor:
-    """Returns the cross entropy of each example over its true classes and the sampled ones."""
+    """Returns the softmax cross entropy of each example over its true and the sampled classes."""
     logits, targets = _sampled_logits(
         weights,
         biases,
@@ -105,7 +105,7 @@ def _sampled_logits(
 ) -> tuple[Tensor, Tensor]:
     """Returns logits and targets: columns of the true classes, then of the sampled ones.
 
-    From each logit goes the log of how often its class was to be expected in the sample.
+    The log of the expected count of each class in the sample is subtracted from its logit.
     """
     parts = weights if isinstance(weights, list | tuple) else [weights]
     with name_scope(name, "compute_sampled_logits", [*parts, biases, inputs, labels]):
@@ -117,7 +117,7 @@ def _sampled_logits(
         sampled, true_expected, sampled_expected = (stop_gradient(value) for value in sampled_values)
         sampled = cast(sampled, dtypes.int64)
         ids, count = concat([flat, sampled], 0), shape(flat)[0]
-        # One look-up each, so that the gradients are one set of rows each.
+        # One lookup each, so that each gradient is one set of rows.
         rows = _looked_up(weights, ids, partition_strategy, inputs)
         offsets = _looked_up(biases, ids, partition_strategy, inputs)
         true_rows = reshape(rows[:count], concat([[-1, num_true], shape(rows)[1:]], 0))
@@ -138,7 +138,7 @@ def _looked_up(table: Any, ids: Tensor, partition_strategy: str, like: Tensor) -
 
 
 def _accidental_hits(labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, dtype: dtypes.DType) -> Tensor:
-    """Returns what makes the logits of sampled classes that are true ones vanish."""
+    """Returns a sparse tensor that, added to the logits, masks sampled classes that are true ones."""
     indices, ids, weights = compute_accidental_hits(labels, sampled, num_true)
     places = stack([indices, cast(ids, dtypes.int32)], 1)
     sizes = stack([shape(labels)[0], num_sampled])

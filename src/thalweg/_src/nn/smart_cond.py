@@ -1,4 +1,4 @@
-"""Choosing between two computations: while the graph is built if the condition is known then, else in the step."""
+"""smart_cond: a conditional that is resolved while the graph is built if its condition is constant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.variables.variables import Variable
 
 @export("contrib.framework.smart_constant_value")
 def smart_constant_value(pred: Any) -> bool | None:
-    """Returns the truth of a condition if it is known while the graph is built, else None."""
+    """Returns the static value of a condition, None if it is unknown."""
     if isinstance(pred, Tensor):
         value = constant_value(pred)
         return None if value is None else bool(value)
@@ -30,7 +30,7 @@ def smart_constant_value(pred: Any) -> bool | None:
 
 @export("contrib.framework.smart_cond")
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
-    """Returns what one of two functions returns: of equal structure, if the condition is known only in the step."""
+    """Returns the result of one of two functions, selected statically if the condition is constant."""
     if not callable(true_fn):
         raise TypeError("`true_fn` must be callable.")
     if not callable(false_fn):

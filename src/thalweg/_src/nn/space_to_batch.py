@@ -1,4 +1,4 @@
-"""Windows with holes by rearranging: what a plain operation does on every n-th cell."""
+"""Dilated windows by space-to-batch: a plain operation on every n-th element."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thalweg._src.ops.space_to_depth import batch_to_space_nd, space_to_batch_nd
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Returns the paddings that make sizes divisible by blocks, and the crops that undo what was added for it."""
+    """Returns paddings that make sizes divisible by block sizes, and the crops that undo them."""
     with name_scope(name, "required_space_to_batch_paddings", [input_shape, block_shape]):
         sizes = convert_to_tensor(input_shape, dtypes.int32, name="input_shape")
         blocks: Any = convert_to_tensor(block_shape, dtypes.int32, name="block_shape")
@@ -45,7 +45,7 @@ def required_space_to_batch_paddings(
 
 
 def _if_known(value: Tensor) -> Any:
-    """Returns the value itself where it follows from the graph, which is lighter to compute with."""
+    """Returns the static value of a tensor if it is known, which avoids operations."""
     known = constant_value(value)
     return value if known is None else convert_to_tensor(known, value.dtype)
 
@@ -60,7 +60,7 @@ def with_space_to_batch(
     spatial_dims: Any = None,
     data_format: str | None = None,
 ) -> Tensor:
-    """Runs `op(input, number of spatial dimensions, padding)` as if its windows had holes of dilation_rate."""
+    """Runs `op(input, number of spatial dimensions, padding)` with windows dilated by dilation_rate."""
     input = convert_to_tensor(input, name="input")
     rate = convert_to_tensor(dilation_rate, dtypes.int32, name="dilation_rate")
     if rate.dims is None or len(rate.dims) != 1 or rate.dims[0] is None:
@@ -77,9 +77,9 @@ def with_space_to_batch(
         raise ValueError(f"spatial_dims must increase and be positive, got {places}")
     base = _base_paddings(padding, filter_shape, count, rate)
     paddings, crops = required_space_to_batch_paddings(_spatial_sizes(input, places), rate, base)
-    blocks = _spread(rate, 1, places)
-    split = space_to_batch_nd(input, blocks, _spread(paddings, 0, places))
-    return batch_to_space_nd(op(split, count, "VALID"), blocks, _spread(crops, 0, places))
+    blocks = _fill_dimensions(rate, 1, places)
+    split = space_to_batch_nd(input, blocks, _fill_dimensions(paddings, 0, places))
+    return batch_to_space_nd(op(split, count, "VALID"), blocks, _fill_dimensions(crops, 0, places))
 
 
 def _spatial_sizes(input: Tensor, places: list[int]) -> Any:
@@ -102,8 +102,8 @@ def _base_paddings(padding: str, filter_shape: Any, count: int, rate: Tensor) ->
     return pack([pack([first[i], rest[i]]) for i in range(count)])
 
 
-def _spread(values: Any, fill: int, places: list[int]) -> Any:
-    """Returns one entry for each dimension up to the last spatial one; those between get a filler."""
+def _fill_dimensions(values: Any, fill: int, places: list[int]) -> Any:
+    """Returns one entry for each dimension up to the last spatial one, with `filler` for the others."""
     values = convert_to_tensor(values)
     if places == [i + 1 for i in range(len(places))]:
         return values
@@ -124,7 +124,7 @@ def conv2d_backprop_input_v2(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Returns the gradient of conv2d by its input, of which only the shape is looked at."""
+    """Returns the gradient of conv2d with respect to its input, of which only the shape is used."""
     return conv2d_backprop_input_op(
         shape(input),
         filter,
@@ -152,7 +152,7 @@ def conv2d_backprop_filter_v2(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Returns the gradient of conv2d by its filter, of which only the shape is looked at."""
+    """Returns the gradient of conv2d with respect to its filter, of which only the shape is used."""
     return conv2d_backprop_filter_op(
         input,
         shape(filter),

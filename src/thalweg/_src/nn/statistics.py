@@ -1,4 +1,4 @@
-"""Statistics and norms, made of reductions: variance, log-sum-exp, counts, vector and matrix norms."""
+"""Statistics and norms: variance, standard deviation, log-sum-exp, nonzero counts, vector and matrix norms."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import is_finite, not_equal
 from thalweg._src.ops.concat import concat, stack
+from thalweg._src.ops.decompositions import svd
 from thalweg._src.ops.identity import stop_gradient
 from thalweg._src.ops.math import (
     abs as abs_of,
@@ -47,7 +48,7 @@ from thalweg._src.ops.where import setdiff1d, where
 
 @export("math.reduce_variance")
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Returns the mean square distance from the mean along the axes."""
+    """Returns the variance along the axes."""
     with name_scope(name, "reduce_variance", [input_tensor]):
         x = convert_to_tensor(input_tensor)
         mean = reduce_mean(x, axis, keepdims=True)
@@ -77,7 +78,7 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Returns log(sum(exp(x))) along the axes, without overflow: the greatest element is taken out of the sum."""
+    """Returns log(sum(exp(x))) along the axes, without overflow."""
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "ReduceLogSumExp", [input_tensor]) as scope:
@@ -99,7 +100,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """Counts the elements along the axes that are not zero, False or empty strings."""
+    """Returns the number of elements along the axes that are not zero, False or empty strings."""
     keepdims = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     input_tensor = one_of("input", input, "input_tensor", input_tensor)
@@ -156,15 +157,13 @@ def _require_norm(ord: Any, axis: Any, matrix: bool) -> None:
 
 
 def _matrix_norm(magnitude: Tensor, ord: Any, axis: Any) -> Tensor:
-    """Returns the greatest sum of a column (1) or of a row (inf)."""
+    """Returns the largest absolute sum of a column (1) or of a row (inf)."""
     summed, greatest = (axis[0], axis[1]) if ord == 1 else (axis[1], axis[0])
     return reduce_max(reduce_sum(magnitude, summed, keepdims=True), greatest, keepdims=True)
 
 
 def _spectral_norm(x: Tensor, axis: Any) -> Tensor:
     """Returns the greatest singular value of the matrices that two axes hold, which keep their places."""
-    from thalweg._src.ops.decompositions import svd  # which are made of less than statistics
-
     order: Any
     if x.dims is None:
         first, second = (add(rank(x), a) if a < 0 else a for a in axis)

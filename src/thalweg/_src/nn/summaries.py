@@ -1,4 +1,4 @@
-"""Summaries by name: each under a tag made of its scope, and in a collection so that all can be merged."""
+"""Summaries: tagged by name scope, and collected so that they can be merged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SUMMARIES = (GraphKeys.SUMMARIES,)
 
 
 def _clean(name: str | None) -> str | None:
-    """Returns a name with the characters that scopes cannot have replaced."""
+    """Returns a name with the characters replaced that are invalid in scopes."""
     if name is None:
         return None
     cleaned = _NOT_IN_TAGS.sub("_", name).lstrip("/")
@@ -40,7 +40,7 @@ def _clean(name: str | None) -> str | None:
 def _tagged(
     name: str, family: str | None, values: Sequence[Any], default_name: str | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Opens the scope of a summary; gives its tag, which a family stands before, and the scope."""
+    """Opens the scope of a summary; yields its tag, with the family as a prefix, and the scope."""
     base, family = _clean(name), _clean(family)
     with name_scope(base if family is None else f"{family}/{base}", default_name, values) as scope:
         tag = scope.rstrip("/")
@@ -55,14 +55,14 @@ def _collected(summary: Tensor, collections: Any, default: Sequence[str] = _SUMM
 
 @export("summary.scalar")
 def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Tensor:
-    """Returns a summary of one number."""
+    """Returns a summary of a scalar."""
     with _tagged(name, family, [tensor]) as (tag, scope):
         return _collected(scalar_summary(tag, tensor, name=scope), collections)
 
 
 @export("summary.histogram")
 def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
-    """Returns a summary of how numbers are distributed."""
+    """Returns a histogram summary."""
     with _tagged(name, family, [values], "HistogramSummary") as (tag, scope):
         return _collected(histogram_summary(tag, values, name=scope), collections)
 
@@ -83,7 +83,7 @@ def audio(
     collections: Any = None,
     family: str | None = None,
 ) -> Tensor:
-    """Returns a summary of the first sounds of a batch: [batch, samples] or [batch, samples, channels] in [-1, 1]."""
+    """Returns a summary of the first clips of a batch: [batch, samples] or [batch, samples, channels] in [-1, 1]."""
     with _tagged(name, family, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
         return _collected(audio_summary_v2(tag, tensor, rate, max_outputs=max_outputs, name=scope), collections)
@@ -111,7 +111,7 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> Tensor:
-    """Returns a summary of any tensor, with what a plugin of TensorBoard needs to show it."""
+    """Returns a summary of any tensor, with the metadata of a TensorBoard plugin."""
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
     metadata = SummaryMetadata() if summary_metadata is None else summary_metadata
@@ -125,7 +125,7 @@ def tensor_summary(
 
 @export("summary.merge")
 def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Tensor:
-    """Returns one summary of several, whose tags must differ."""
+    """Returns one summary merged of several, whose tags must differ."""
     name = _clean(name)
     with name_scope(name, "Merge", inputs):
         return _collected(merge_summary(inputs, name=name), collections, ())
@@ -133,7 +133,7 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
 
 @export("summary.merge_all")
 def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
-    """Returns one summary of all that are in a collection; None if there are none."""
+    """Returns one summary merged of all in a collection; None if there are none."""
     summaries = get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None
 

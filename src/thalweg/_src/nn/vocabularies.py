@@ -1,4 +1,4 @@
-"""Vocabularies: tables between words and their numbers, with buckets for words that are not in them."""
+"""Vocabulary tables: words to ids and back, with hash buckets for out-of-vocabulary words."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KEYS = (dtypes.int32, dtypes.int64, dtypes.string)
 
 @export("contrib.lookup.HasherSpec")
 class HasherSpec(NamedTuple):
-    """A hash function by its name, and its key."""
+    """A hash function by name, with its key."""
 
     hasher: str
     key: Any
@@ -46,7 +46,7 @@ FastHashSpec = HasherSpec("fasthash", None)
 
 @export("contrib.lookup.StrongHashSpec")
 class StrongHashSpec(HasherSpec):
-    """The strong hash with a key of two numbers."""
+    """The strong hash function with a key of two integers."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class StrongHashSpec(HasherSpec):
 
 @export("contrib.lookup.IdTableWithHashBuckets")
 class IdTableWithHashBuckets(LookupInterface):
-    """A table of numbers, with buckets by hash behind the last number for keys that are not in it."""
+    """A table of ids with hash buckets, after the last id, for keys that are not in it."""
 
     def __init__(
         self,
@@ -91,15 +91,16 @@ class IdTableWithHashBuckets(LookupInterface):
 
     @property
     def initializer(self) -> Operation:
-        """The operation that fills the table behind the buckets."""
+        """The operation that initializes the table."""
         return no_op() if self._table is None else self._table.initializer
 
     @property
     def init(self) -> Operation:
+        """The operation that initializes the table; deprecated name of `initializer`."""
         return self.initializer
 
     def size(self, name: str | None = None) -> Tensor:
-        """Returns the number of entries and buckets."""
+        """Returns the number of entries plus that of buckets."""
         with name_scope(name, f"{self._name}_Size"):
             buckets = constant(self._num_oov_buckets, dtypes.int64)
             return buckets if self._table is None else add(self._table.size(), buckets)
@@ -113,7 +114,7 @@ class IdTableWithHashBuckets(LookupInterface):
         raise ValueError(f"Unknown hasher {spec.hasher}: use FastHashSpec or StrongHashSpec")
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Returns the numbers of keys, those of buckets for keys that are not in the table."""
+        """Returns the ids of keys, those of buckets for keys that are not in the table."""
         if isinstance(keys, SparseTensorValue):
             keys = SparseTensor.from_value(keys)
         given = keys.values if isinstance(keys, SparseTensor) else keys
@@ -141,7 +142,7 @@ class IdTableWithHashBuckets(LookupInterface):
 
 @export("lookup.StaticVocabularyTable")
 class StaticVocabularyTable(IdTableWithHashBuckets):
-    """A table of numbers, with at least one bucket for keys that are not in it."""
+    """A table of ids with at least one bucket for keys that are not in it."""
 
     def __init__(
         self, initializer: Any, num_oov_buckets: int, lookup_key_dtype: Any = None, name: str | None = None
@@ -157,6 +158,7 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
 
     @property
     def resource_handle(self) -> Tensor | None:
+        """The tensor of the resource."""
         return None if self._table is None else self._table.resource_handle
 
 
@@ -173,7 +175,7 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:
-    """Returns a table from the words of a file, one a line, to their numbers."""
+    """Returns a table from words to ids; the file has one word per line."""
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
         raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
     if num_oov_buckets < 0:
@@ -205,7 +207,7 @@ def index_table_from_tensor(
     name: str | None = None,
     vocabulary_list: Any = None,
 ) -> Any:
-    """Returns a table from words to their places in a list."""
+    """Returns a table from words to their indices in a list."""
     mapping = vocabulary_list if mapping is None else mapping
     if mapping is None:
         raise ValueError("mapping: expected words, received None")
@@ -245,7 +247,7 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> HashTable:
-    """Returns a table from numbers to the words of a file, one a line."""
+    """Returns a table from ids to words; the file has one word per line."""
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
         raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
     if vocab_size is not None and vocab_size < 1:
@@ -265,7 +267,7 @@ def index_to_string_table_from_file(
 def index_to_string_table_from_tensor(
     mapping: Any = None, default_value: Any = "UNK", name: str | None = None, vocabulary_list: Any = None
 ) -> HashTable:
-    """Returns a table from places in a list to the words there."""
+    """Returns a table from indices to the words of a list."""
     mapping = vocabulary_list if mapping is None else mapping
     if mapping is None:
         raise ValueError("mapping: expected words, received None")
@@ -277,11 +279,11 @@ def index_to_string_table_from_tensor(
 
 @export("contrib.lookup.string_to_index")
 def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None) -> Any:
-    """Returns the places of words in a list."""
+    """Returns the indices of words in a list."""
     return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
 
 
 @export("contrib.lookup.index_to_string")
 def index_to_string(tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None) -> Any:
-    """Returns the words at places in a list."""
+    """Returns the words of a list at indices."""
     return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

@@ -1,6 +1,6 @@
-"""Weights beside values: which shapes fit, and how they are made to fit.
+"""Broadcasting of weights to values, for losses and metrics.
 
-Losses and metrics take a scalar, or weights with the rank of the values and each dimension either 1 or the values' own.
+Weights are a scalar, or have the rank of the values and each size either 1 or that of the values.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from thalweg._src.shapes import Shape, compatible, is_fully_defined, show
 
 
 def assert_broadcastable(weights: Any, values: Any) -> Operation:
-    """Returns an operation that fails unless the weights fit the values; ValueError now, if both shapes are known."""
+    """Returns an operation that fails if weights do not broadcast to values; raises ValueError if that is known."""
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         weights, values = convert_to_tensor(weights, name="weights"), convert_to_tensor(values, name="values")
         if _fit(weights.dims, values.dims):
             return no_op(name="static_checks_determined_all_ok")
         weights_shape, values_shape = shape(weights), shape(values)
-        # Broadcasting that fails says the same as the assertion would.
+        # The broadcast itself fails like the assertion would.
         whole = equal(broadcast_dynamic_shape(weights_shape, values_shape), values_shape)
         same_rank = logical_and(equal(rank(weights), rank(values)), reduce_all(whole))
         data = [
@@ -46,7 +46,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
 
 
 def _fit(weights: Shape, values: Shape) -> bool:
-    """Returns whether weights are known to fit; raises ValueError if they are known not to."""
+    """Returns whether weights are known to broadcast; raises ValueError if they are known not to."""
     if weights == ():
         return True
     if weights is None or values is None:
@@ -64,7 +64,7 @@ def _fit(weights: Shape, values: Shape) -> bool:
 
 
 def broadcast_weights(weights: Any, values: Any) -> Tensor:
-    """Returns the weights in the shape of the values."""
+    """Returns the weights broadcast to the shape of the values."""
     with name_scope(None, "broadcast_weights", [weights, values]) as scope:
         values = convert_to_tensor(values, name="values")
         factors = convert_to_tensor(weights, values.dtype.base_dtype, name="weights")
@@ -75,7 +75,7 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
 
 
 def with_rank_of(weights: Any, values: Tensor) -> Tensor:
-    """Returns weights that had a last dimension too many or too few with the rank of the values; scalars stay."""
+    """Adds or removes a last dimension of weights so that they have the rank of the values; scalars are unchanged."""
     factors = convert_to_tensor(weights, name="weights")
     own, other = factors.dims, values.dims
     if own == ():
@@ -88,7 +88,7 @@ def with_rank_of(weights: Any, values: Tensor) -> Tensor:
 
 
 def _with_rank_of(weights: Tensor, values: Tensor) -> Tensor:
-    """Adds or drops the last dimension in the step, whose shapes alone tell the ranks."""
+    """Adds or removes the last dimension in the step, for ranks that are not known statically."""
     own, difference = rank(weights), subtract(rank(weights), rank(values))
     is_weights = subtract(1, cast(equal(own, 0), dtypes.int32))
     fewer = cast(equal(difference, 1), dtypes.int32)
@@ -103,16 +103,16 @@ def _leading(tensor: Tensor, count: Any) -> Tensor:
     return slice_of(shape(tensor), [0], pack([count]))
 
 
-def squeezed_to(weights: Any, values: Tensor) -> Tensor:
-    """Returns weights that had a last dimension too many without it."""
+def squeeze_to_rank(weights: Any, values: Tensor) -> Tensor:
+    """Removes a surplus last dimension of the weights."""
     factors = convert_to_tensor(weights, name="weights")
     if factors.dims is None or values.dims is None:
         return _dropped(factors, equal(subtract(rank(factors), rank(values)), 1))
     return squeeze(factors, [-1]) if len(factors.dims) == len(values.dims) + 1 else factors
 
 
-def squeezed_alike(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tuple[Tensor, Tensor]:
-    """Drops a last dimension of size 1 from that of the two which has a dimension too many, if need be in the step."""
+def squeeze_to_common_rank(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tuple[Tensor, Tensor]:
+    """Removes a last dimension of size 1 from the tensor with the higher rank, if necessary in the step."""
     labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
     if labels.dims is not None and predictions.dims is not None:
         return remove_squeezable_dimensions(labels, predictions, expected_rank_diff)
@@ -125,13 +125,13 @@ def squeezed_alike(labels: Any, predictions: Any, expected_rank_diff: int = 0) -
 
 
 def _dropped(tensor: Tensor, condition: Tensor) -> Tensor:
-    """Returns the tensor without its last dimension, which has size 1, where a condition holds in the step."""
+    """Removes the last dimension, of size 1, if a condition holds in the step."""
     if tensor.dims is not None and (not tensor.dims or tensor.dims[-1] not in (None, 1)):
         return tensor
     return reshape(tensor, _leading(tensor, subtract(rank(tensor), cast(condition, dtypes.int32))))
 
 
 def require_compatible(first: Tensor, second: Tensor) -> None:
-    """Raises ValueError if two static shapes cannot be the same."""
+    """Raises ValueError if two static shapes are incompatible."""
     if not compatible(first.dims, second.dims):
         raise ValueError(f"Shapes {show(first.dims)} and {show(second.dims)} are incompatible")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from thalweg._src.export import export, export_lazy
+from thalweg._src.formats import events
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.messages import Message
@@ -28,9 +29,7 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        from thalweg._src.formats.events import EventFileWriter
-
-        self.event_writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        self.event_writer = events.EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
         self._closed = False
         self._described: set[str] = set()
         self._run_tags: set[str] = set()
@@ -45,6 +44,7 @@ class FileWriter:
         self.close()
 
     def get_logdir(self) -> str:
+        """Returns the folder of the event files."""
         return self.event_writer.get_logdir()
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
@@ -115,6 +115,7 @@ class FileWriter:
         self._closed = True
 
     def reopen(self) -> None:
+        """Opens a new event file after `close`."""
         self.event_writer.reopen()
         self._closed = False
 
@@ -150,8 +151,6 @@ class FileWriterCache:
 @export("train.summary_iterator")
 def summary_iterator(path: str) -> Iterator[Any]:
     """Returns an iterator over the events of a file."""
-    from thalweg._src.formats import events
-
     return events.summary_iterator(path)
 
 

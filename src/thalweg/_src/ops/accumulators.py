@@ -1,4 +1,4 @@
-"""Accumulators of gradients as operations: handles, sums, and taking them."""
+"""Gradient accumulator ops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NUMBERS = frozenset(dtypes.ALL) - {dtypes.bool, dtypes.string, dtypes.resource, 
 
 
 def _shape_of(c: Inference) -> Shape:
-    """Returns the shape of a gradient, if the graph tells which accumulator this is."""
+    """Returns the shape of a gradient, if the accumulator is statically known."""
     maker = maker_of(c.sources[0], _MAKERS)
     return None if maker is None else maker.attrs["shape"]
 
@@ -82,14 +82,16 @@ def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
     return op(name, signature, differentiable=False, doc=doc, **more)
 
 
-conditional_accumulator_op = _handle("ResourceConditionalAccumulator", "resource", "The handle of a sum of gradients.")
+conditional_accumulator_op = _handle(
+    "ResourceConditionalAccumulator", "resource", "Creates a gradient accumulator and returns its handle."
+)
 sparse_conditional_accumulator_op = _handle(
-    "SparseConditionalAccumulator", "string", "The handle of a sum of sparse gradients."
+    "SparseConditionalAccumulator", "string", "Creates a sparse gradient accumulator and returns its handle."
 )
 accumulator_apply_gradient_op = _use(
     "ResourceAccumulatorApplyGradient",
     "handle: resource, local_step: int64, gradient: dtype ->",
-    "Adds a gradient, unless it is stale.",
+    "Adds a gradient to an accumulator, unless it is stale.",
     dtype=attr.types(NUMBERS),
     host="local_step",
     stateful=True,
@@ -98,7 +100,7 @@ accumulator_apply_gradient_op = _use(
 accumulator_num_accumulated_op = _use(
     "ResourceAccumulatorNumAccumulated",
     "handle: resource -> num_accumulated: int32",
-    "The number of gradients since the last were taken.",
+    "Returns the number of gradients accumulated since the last take.",
     host="num_accumulated",
     stateful=True,
     infer=scalar,
@@ -106,7 +108,7 @@ accumulator_num_accumulated_op = _use(
 accumulator_set_global_step_op = _use(
     "ResourceAccumulatorSetGlobalStep",
     "handle: resource, new_global_step: int64 ->",
-    "Sets the step before which gradients are stale.",
+    "Sets the global step of an accumulator; gradients of earlier steps are stale.",
     host="new_global_step",
     stateful=True,
     infer=_step_set,
@@ -114,7 +116,7 @@ accumulator_set_global_step_op = _use(
 accumulator_take_gradient_op = _use(
     "ResourceAccumulatorTakeGradient",
     "handle: resource, num_required: int32 -> average: dtype",
-    "Takes the mean, or sum, of the gradients when there are enough.",
+    "Takes the mean, or sum, of the accumulated gradients; blocks until there are enough.",
     dtype=attr.types(NUMBERS),
     host="num_required",
     stateful=True,
@@ -124,7 +126,7 @@ accumulator_take_gradient_op = _use(
 sparse_accumulator_apply_gradient_op = _use(
     "SparseAccumulatorApplyGradient",
     "handle: string, local_step: int64, gradient_indices: int64, gradient_values: dtype, gradient_shape: int64 ->",
-    "Adds rows of a gradient, unless it is stale.",
+    "Adds a sparse gradient to an accumulator, unless it is stale.",
     dtype=attr.types(NUMBERS),
     has_known_shape=attr.AttrDef("bool"),
     infer=_sparse_applied,
@@ -132,7 +134,7 @@ sparse_accumulator_apply_gradient_op = _use(
 sparse_accumulator_take_gradient_op = _use(
     "SparseAccumulatorTakeGradient",
     "handle: string, num_required: int32 -> indices: int64, values: dtype, shape: int64",
-    "Takes the mean, or sum, of each row when there are enough gradients.",
+    "Takes the mean, or sum, of the accumulated sparse gradients; blocks until there are enough.",
     dtype=attr.types(NUMBERS),
     waits=True,
     infer=_sparse_taken,
@@ -140,12 +142,12 @@ sparse_accumulator_take_gradient_op = _use(
 sparse_accumulator_num_accumulated_op = _use(
     "AccumulatorNumAccumulated",
     "handle: string -> num_accumulated: int32",
-    "The number of sparse gradients since the last were taken.",
+    "Returns the number of sparse gradients accumulated since the last take.",
     infer=scalar,
 )
 sparse_accumulator_set_global_step_op = _use(
     "AccumulatorSetGlobalStep",
     "handle: string, new_global_step: int64 ->",
-    "Sets the step before which sparse gradients are stale.",
+    "Sets the global step of a sparse accumulator; gradients of earlier steps are stale.",
     infer=_step_set,
 )

@@ -1,12 +1,14 @@
-"""Sound as WAV files."""
+"""WAV audio encoding and decoding ops."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from thalweg._src.export import export, export_constants
+from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, show
 
@@ -21,21 +23,21 @@ def _decoded(c: Inference) -> Sequence[Shape]:
 
 def _encoded(c: Inference) -> Sequence[Shape]:
     audio = with_rank(c, 0, 2)
-    require(audio is None or audio[1] != 0, f"audio has shape {show(audio)}", expected="a channel at least")
+    require(audio is None or audio[1] != 0, f"audio has shape {show(audio)}", expected="at least one channel")
     require(not c.shapes[1], f"sample_rate has shape {show(c.shapes[1])}", expected="a scalar")
     rate = c.value(1)
     require(rate is None or int(rate) > 0, f"sample_rate is {rate}", expected="a positive number")
     return [()]
 
 
-decode_wav = op(
+decode_wav_op = op(
     "DecodeWav",
     "contents: string -> audio: float32, sample_rate: int32",
     desired_channels=-1,
     desired_samples=-1,
     differentiable=False,
     infer=_decoded,
-    doc="The samples of a 16-bit WAV file as floats in [-1, 1), a column for each channel, and their rate.",
+    doc="Decodes a 16-bit PCM WAV file to floats in [-1, 1), one column per channel, and its sample rate.",
 ).many
 encode_wav = export("audio.encode_wav")(
     op(
@@ -44,10 +46,14 @@ encode_wav = export("audio.encode_wav")(
         host="sample_rate",
         differentiable=False,
         infer=_encoded,
-        doc="Samples in [-1, 1] as a 16-bit WAV file.",
+        doc="Encodes samples in [-1, 1] as a 16-bit PCM WAV file.",
     )
 )
 
-export_constants(
-    decode_wav="audio.decode_wav",
-)
+
+@export("audio.decode_wav")
+def decode_wav(
+    contents: TensorLike, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
+) -> Any:
+    """Decodes a 16-bit WAV file to samples in [-1, 1), one column per channel; returns them and the sample rate."""
+    return decode_wav_op.many(contents, desired_channels=desired_channels, desired_samples=desired_samples, name=name)

@@ -1,4 +1,4 @@
-"""Barriers as operations: elements whose components arrive one by one under a key."""
+"""Barrier ops: queues of elements whose components arrive separately under a key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _inserted(c: Inference) -> Sequence[Shape]:
     count, values = vector_size(c, 1), c.shapes[2]
     require(values is None or len(values) > 0, "values is a scalar", expected="a value for each key")
     if values is not None:
-        same_dimension(count, values[0], "the numbers of keys and of values", expected="a value for each key")
+        same_dimension(count, values[0], "numbers of keys and values", expected="a value for each key")
     return []
 
 
@@ -40,7 +40,7 @@ def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
 barrier_op = _use(
     "Barrier",
     "-> handle: string",
-    "The handle of a barrier.",
+    "Creates a barrier and returns its handle.",
     component_types=attr.type_list(1),
     shapes=attr.AttrDef("list(shape)", (), None, 0),
     capacity=-1,
@@ -52,7 +52,7 @@ barrier_op = _use(
 barrier_insert_many_op = _use(
     "BarrierInsertMany",
     "handle: string, keys: string, values: T ->",
-    "Gives one component of the elements with these keys.",
+    "Inserts one component of the elements with the given keys.",
     T=attr.types(),
     component_index=attr.integer(),
     infer=_inserted,
@@ -60,7 +60,7 @@ barrier_insert_many_op = _use(
 barrier_take_many_op = _use(
     "BarrierTakeMany",
     "handle: string, num_elements: int32 -> indices: int64, keys: string, values: list(component_types)",
-    "Takes complete elements; waits for them.",
+    "Takes complete elements from a barrier; blocks until there are enough.",
     component_types=attr.type_list(1),
     allow_small_batch=False,
     wait_for_incomplete=False,
@@ -71,13 +71,19 @@ barrier_take_many_op = _use(
 barrier_close_op = _use(
     "BarrierClose",
     "handle: string ->",
-    "Lets no new keys in.",
+    "Closes a barrier to new keys.",
     cancel_pending_enqueues=False,
     infer=no_outputs,
 )
 barrier_ready_size_op = _use(
-    "BarrierReadySize", "handle: string -> size: int32", "The number of complete elements.", infer=scalar
+    "BarrierReadySize",
+    "handle: string -> size: int32",
+    "Returns the number of complete elements in a barrier.",
+    infer=scalar,
 )
 barrier_incomplete_size_op = _use(
-    "BarrierIncompleteSize", "handle: string -> size: int32", "The number of incomplete elements.", infer=scalar
+    "BarrierIncompleteSize",
+    "handle: string -> size: int32",
+    "Returns the number of incomplete elements in a barrier.",
+    infer=scalar,
 )

@@ -1,4 +1,4 @@
-"""More special functions: Bessel functions, integrals without a closed form, and quasi-random numbers."""
+"""Bessel functions, special integrals (Dawson, Fresnel, Spence), and quasi-random numbers."""
 
 from __future__ import annotations
 
@@ -24,25 +24,39 @@ def _function(name: str, doc: str) -> OpDef:
     return unary(name, dtypes.FLOATING, doc)
 
 
-bessel_i0_op = _function("BesselI0", "The modified Bessel function of the first kind and order 0.")
-bessel_i1_op = _function("BesselI1", "The modified Bessel function of the first kind and order 1.")
-bessel_j0_op = _function("BesselJ0", "The Bessel function of the first kind and order 0.")
-bessel_j1_op = _function("BesselJ1", "The Bessel function of the first kind and order 1.")
-bessel_y0_op = _function("BesselY0", "The Bessel function of the second kind and order 0.")
-bessel_y1_op = _function("BesselY1", "The Bessel function of the second kind and order 1.")
-bessel_k0_op = _function("BesselK0", "The modified Bessel function of the second kind and order 0.")
-bessel_k1_op = _function("BesselK1", "The modified Bessel function of the second kind and order 1.")
-bessel_k0e_op = _function("BesselK0e", "The Bessel function k0(x) times exp(x).")
-bessel_k1e_op = _function("BesselK1e", "The Bessel function k1(x) times exp(x).")
-dawsn_op = _function("Dawsn", "exp(-x^2) times the integral of exp(t^2) from 0 to x.")
-expint_op = _function("Expint", "The integral of exp(t) / t from minus infinity to x > 0.")
-fresnel_cos_op = _function("FresnelCos", "The integral of cos(pi t^2 / 2) from 0 to x.")
-fresnel_sin_op = _function("FresnelSin", "The integral of sin(pi t^2 / 2) from 0 to x.")
-spence_op = _function("Spence", "The integral of log(t) / (1 - t) from 1 to x.")
+bessel_i0_op = _function(
+    "BesselI0", "Computes the modified Bessel function of the first kind of order 0, element-wise."
+)
+bessel_i1_op = _function(
+    "BesselI1", "Computes the modified Bessel function of the first kind of order 1, element-wise."
+)
+bessel_j0_op = _function("BesselJ0", "Computes the Bessel function of the first kind of order 0, element-wise.")
+bessel_j1_op = _function("BesselJ1", "Computes the Bessel function of the first kind of order 1, element-wise.")
+bessel_y0_op = _function("BesselY0", "Computes the Bessel function of the second kind of order 0, element-wise.")
+bessel_y1_op = _function("BesselY1", "Computes the Bessel function of the second kind of order 1, element-wise.")
+bessel_k0_op = _function(
+    "BesselK0", "Computes the modified Bessel function of the second kind of order 0, element-wise."
+)
+bessel_k1_op = _function(
+    "BesselK1", "Computes the modified Bessel function of the second kind of order 1, element-wise."
+)
+bessel_k0e_op = _function(
+    "BesselK0e", "Computes the exponentially scaled Bessel function k0(x) * exp(x), element-wise."
+)
+bessel_k1e_op = _function(
+    "BesselK1e", "Computes the exponentially scaled Bessel function k1(x) * exp(x), element-wise."
+)
+dawsn_op = _function("Dawsn", "Computes Dawson's integral exp(-x^2) * integral of exp(t^2) from 0 to x, element-wise.")
+expint_op = _function(
+    "Expint", "Computes the exponential integral of exp(t) / t from minus infinity to x > 0, element-wise."
+)
+fresnel_cos_op = _function("FresnelCos", "Computes the Fresnel integral of cos(pi t^2 / 2) from 0 to x, element-wise.")
+fresnel_sin_op = _function("FresnelSin", "Computes the Fresnel integral of sin(pi t^2 / 2) from 0 to x, element-wise.")
+spence_op = _function("Spence", "Computes Spence's integral of log(t) / (1 - t) from 1 to x, element-wise.")
 
 
 def _named(definition: OpDef, default: str) -> Callable[..., Tensor]:
-    """Returns the public function of an op, whose nodes have a name of their own by default."""
+    """Returns the public function of an op, with the op's own default node name."""
 
     def function(x: Any, name: str | None = None) -> Tensor:
         with name_scope(name, default, [x]):
@@ -76,7 +90,7 @@ def erfcinv(x: Any, name: str | None = None) -> Tensor:
         return multiply(negative(ndtri(multiply(x, 0.5))), numbers.sqrt(0.5), name=scope)
 
 
-_DIMENSIONS = 2999  # as many as TensorFlow has direction numbers for
+_DIMENSIONS = 2999  # limit of TensorFlow's direction numbers
 
 
 def _sobol(c: Inference) -> Sequence[Shape]:
@@ -96,7 +110,7 @@ sobol_sample_op = op(
     host="dim, num_results, skip",
     infer=_sobol,
     differentiable=False,
-    doc="Points of the Sobol sequence, which fill the unit cube evenly.",
+    doc="Generates points of the Sobol low-discrepancy sequence in the unit cube.",
 )
 
 
@@ -104,6 +118,6 @@ sobol_sample_op = op(
 def sobol_sample(
     dim: Any, num_results: Any, skip: Any = 0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Returns points of the Sobol sequence in [0, 1) ** dim, the first `skip` left out."""
+    """Returns points of the Sobol sequence in [0, 1) ** dim, skipping the first `skip`."""
     with name_scope(name, "sobol", [dim, num_results, skip]):
         return sobol_sample_op(dim, num_results, skip, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Counting: histograms, occurrences of integers, and of pairs of labels and predictions."""
+"""Histograms, bincount and confusion matrices."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ histogram_fixed_width_op = op(
     host="value_range, nbins",
     infer=_histogram,
     differentiable=False,
-    doc="How many values lie in each of nbins parts of a range; the outer parts count what is beyond them.",
+    doc="Counts the values in each of nbins equal-width bins; values outside the range count in the outer bins.",
 )
 
 
 def _require_weights(values: Shape, weights: Shape, alike: bool) -> None:
-    """Requires no weights, or one for each value: in the same shape, or in any."""
+    """Requires no weights, or one per value: of the same shape, or of any."""
     count, given = num_elements(values), num_elements(weights)
     fits = given in (None, 0) or (compatible(values, weights) if alike else count in (None, given))
     require(fits, f"weights have shape {show(weights)}", expected=f"none, or one for each of {show(values)}")
@@ -66,7 +66,7 @@ def _bincount(c: Inference) -> Sequence[Shape]:
 
 def _dense_bincount(c: Inference) -> Sequence[Shape]:
     values, (counts,) = c.shapes[0], _bincount(c)
-    require(values is None or len(values) <= 2, f"input is {show(values)}", expected="rank 2 at most")
+    require(values is None or len(values) <= 2, f"input is {show(values)}", expected="rank at most 2")
     if values is None:
         return [None]
     return [(values[0], *counts)] if len(values) == 2 else [counts]  # type: ignore[misc]
@@ -79,7 +79,7 @@ bincount_op = op(
     host="size",
     infer=_bincount,
     differentiable=False,
-    doc="How often each integer below size occurs, or the sum of its weights.",
+    doc="Counts the occurrences of each integer below size, or sums their weights.",
 )
 dense_bincount_op = op(
     "DenseBincount",
@@ -90,7 +90,7 @@ dense_bincount_op = op(
     host="size",
     infer=_dense_bincount,
     differentiable=False,
-    doc="Bincount, row by row for a matrix; or only whether each integer occurs.",
+    doc="Counts the occurrences of each integer, per row for a matrix, or only whether each occurs.",
 )
 
 
@@ -98,7 +98,7 @@ dense_bincount_op = op(
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """Counts values in equal parts of a range; what lies beyond it counts to the first or the last."""
+    """Counts values in equal-width bins; values outside the range count in the first or the last bin."""
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
         return histogram_fixed_width_op(values, value_range, nbins, dtype=dtype, name=scope)
 
@@ -107,7 +107,7 @@ def histogram_fixed_width(
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """Returns for each value which of nbins equal parts of a range it lies in."""
+    """Returns the index of the equal-width bin of each value."""
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
         values = convert_to_tensor(values, name="values")
         limits: Any = convert_to_tensor(value_range, values.dtype, name="value_range")
@@ -129,7 +129,7 @@ def bincount(
     dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Counts how often each integer occurs, or sums its weights; the result ends with the largest integer."""
+    """Counts the occurrences of each integer, or sums their weights, up to the largest integer."""
     with name_scope(name, "bincount", [arr, weights]):
         arr = convert_to_tensor(arr, dtypes.int32, name="arr")
         size = _bins(arr, minlength, maxlength)
@@ -139,7 +139,7 @@ def bincount(
 
 
 def _bins(arr: Tensor, minlength: Any, maxlength: Any) -> Tensor:
-    """Returns one number more than the largest, 0 if there are none, within limits; a constant where that is known."""
+    """Returns the largest value plus one, 0 if there are none, within limits; constant if known statically."""
     least = None if minlength is None else convert_to_tensor(minlength, dtypes.int32, name="minlength")
     most = None if maxlength is None else convert_to_tensor(maxlength, dtypes.int32, name="maxlength")
     known, low, high = (None if t is None else complete(static_value(t)) for t in (arr, least, most))
@@ -162,7 +162,7 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Tensor:
-    """Counts, or sums weights, for each label (the row) and prediction (the column)."""
+    """Counts, or sums weights, for each label (row) and prediction (column)."""
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]) as scope:
         labels, predictions = remove_squeezable_dimensions(labels, predictions)
         predictions, labels = cast(predictions, dtypes.int64), cast(labels, dtypes.int64)
@@ -180,7 +180,7 @@ def confusion_matrix(
 
 
 def _checked(classes: Tensor, name: str, num_classes: Any) -> Tensor:
-    """Returns classes that are counted only if all of them exist."""
+    """Returns the classes, guarded by assertions that they are in range."""
     checks = [assert_non_negative(classes, message=f"`{name}` contains negative values.  ")]
     if num_classes is not None:
         checks.append(assert_less(classes, cast(num_classes, dtypes.int64), message=f"`{name}` out of bound"))
@@ -190,7 +190,7 @@ def _checked(classes: Tensor, name: str, num_classes: Any) -> Tensor:
 def remove_squeezable_dimensions(
     labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Drops a last dimension of size 1 from the one of the two that has a dimension too many."""
+    """Removes a last dimension of size 1 from the argument that has one dimension too many."""
     with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
         predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
         if predictions.dims is None or labels.dims is None:

@@ -1,4 +1,4 @@
-"""Numbers to buckets."""
+"""Bucketization of numbers."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ bucketize = op(
     boundaries=attr.AttrDef("list(float)"),
     differentiable=False,
     infer=_bucketized,
-    doc="For each number, how many boundaries it has reached.",
+    doc="Assigns each number to a bucket: the number of boundaries that are not greater.",
 )

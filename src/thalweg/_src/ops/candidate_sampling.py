@@ -1,4 +1,4 @@
-"""Candidate samplers: a few classes drawn out of many, and how often each of them was to be expected."""
+"""Candidate samplers: sample a few of many classes, and return the expected counts of the classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg._src.shapes import Shape, show
 
 
 def _true_classes(c: Inference) -> tuple[int | None, int | None]:
-    """Returns the shape of the true classes: examples, and `num_true` classes of each."""
+    """Returns the shape of the true classes: examples, and `num_true` classes per example."""
     classes, num_true = with_rank(c, 0, 2), c.attrs["num_true"]
     assert classes is not None
     require(
@@ -56,19 +56,25 @@ def _sampler(name: str, doc: str, **attrs: Any) -> OpDef:
 
 
 _RANGE = {"range_max": attr.integer(1)}
-uniform_op = _sampler("UniformCandidateSampler", "Classes with equal chances.", **_RANGE)
+uniform_op = _sampler("UniformCandidateSampler", "Samples classes from a uniform distribution.", **_RANGE)
 log_uniform_op = _sampler(
-    "LogUniformCandidateSampler", "Classes by Zipf's law, the frequent ones first in number.", **_RANGE
+    "LogUniformCandidateSampler",
+    "Samples classes from a log-uniform (Zipfian) distribution; classes must be sorted by descending frequency.",
+    **_RANGE,
 )
 learned_unigram_op = _sampler(
-    "LearnedUnigramCandidateSampler", "Classes as often as they were true in earlier steps.", **_RANGE
+    "LearnedUnigramCandidateSampler",
+    "Samples classes from a distribution learned from the true classes of earlier steps.",
+    **_RANGE,
 )
 thread_unsafe_unigram_op = _sampler(
-    "ThreadUnsafeUnigramCandidateSampler", "Classes as often as they were true in earlier steps.", **_RANGE
+    "ThreadUnsafeUnigramCandidateSampler",
+    "Samples classes from a distribution learned from the true classes of earlier steps.",
+    **_RANGE,
 )
 fixed_unigram_op = _sampler(
     "FixedUnigramCandidateSampler",
-    "Classes by given weights, from a file or a list.",
+    "Samples classes from a distribution with given weights, from a file or a list.",
     **_RANGE,
     vocab_file="",
     distortion=1.0,
@@ -77,7 +83,7 @@ fixed_unigram_op = _sampler(
     shard=attr.integer(0, 0),
     unigrams=attr.AttrDef("list(float)", ()),
 )
-all_op = _sampler("AllCandidateSampler", "All classes, each of them once.")
+all_op = _sampler("AllCandidateSampler", "Returns all classes as the sample, each of them once.")
 
 
 def _hits(c: Inference) -> Sequence[Shape]:
@@ -94,7 +100,7 @@ compute_accidental_hits_op = op(
     seed2=0,
     differentiable=False,
     infer=_hits,
-    doc="Where a sampled class is a true one: row, place in the sample, and the least number as a weight.",
+    doc="Finds sampled classes that are true classes: row, position in the sample, and the lowest float as a weight.",
 )
 
 
@@ -114,7 +120,10 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Draws classes of [0, range_max) with equal chances; returns them and the expected counts of true and drawn."""
+    """Samples classes uniformly from [0, range_max).
+
+    Returns the sampled classes, and the expected counts of the true and of the sampled classes.
+    """
     attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     return _draw(uniform_op, true_classes, seed, name, **attrs)
 
@@ -129,7 +138,10 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Draws class k with a chance of log((k + 2) / (k + 1)) / log(range_max + 1), for classes in falling frequency."""
+    """Samples class k with probability log((k + 2) / (k + 1)) / log(range_max + 1).
+
+    This fits classes that are sorted by decreasing frequency.
+    """
     attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     return _draw(log_uniform_op, true_classes, seed, name, **attrs)
 
@@ -144,7 +156,7 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Draws classes as often as they were true so far, where each was once to begin with."""
+    """Samples classes by the frequencies of the true classes so far, with an initial count of 1."""
     attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     return _draw(learned_unigram_op, true_classes, seed, name, **attrs)
 
@@ -165,9 +177,9 @@ def fixed_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Draws classes by weights raised to `distortion`: a list, or the last fields of a CSV file's lines.
+    """Samples classes by weights raised to `distortion`: a list, or the last fields of a CSV file's lines.
 
-    The first `num_reserved_ids` classes are never drawn; of several shards each takes every num_shards-th class.
+    The first `num_reserved_ids` classes are never sampled; each of several shards has every num_shards-th class.
     """
     attrs: dict[str, Any] = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     attrs |= {"vocab_file": vocab_file, "distortion": distortion, "num_reserved_ids": num_reserved_ids}
@@ -184,7 +196,7 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns all classes as the sample, so that a sampled loss can be tried without sampling."""
+    """Returns all classes as the sample, so that a sampled loss can be tested without sampling."""
     attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique}
     return _draw(all_op, true_classes, seed, name, **attrs)
 
@@ -193,7 +205,7 @@ def all_candidate_sampler(
 def compute_accidental_hits(
     true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: str | None = None
 ) -> Any:
-    """Returns rows, places and weights of the sampled classes that are true ones of an example."""
+    """Returns rows, positions and weights of the sampled classes that are true classes of an example."""
     first, second = get_seed(seed)
     return compute_accidental_hits_op.many(
         true_classes, sampled_candidates, num_true=num_true, seed=first or 0, seed2=second or 0, name=name

@@ -1,4 +1,4 @@
-"""Assertions about tensors: those that the graph alone decides fail while it is built, the others in the step."""
+"""Assertions about tensors: checked during graph construction if the values are static, otherwise in the step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Compare = Callable[..., Any]
 
 
 def _pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Returns both as tensors; a number takes the type of the tensor beside it."""
+    """Returns both as tensors; a Python number takes the type of the other tensor."""
     if isinstance(y, Tensor) and not isinstance(x, Tensor):
         return convert_to_tensor(x, preferred_dtype=y.dtype, name="x"), y
     x = convert_to_tensor(x, name="x")
@@ -165,7 +165,7 @@ def assert_near(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless |x - y| <= atol + rtol * |y| everywhere; tolerances of 10 roundings."""
+    """Returns an operation that fails unless |x - y| <= atol + rtol * |y| everywhere; tolerances default to 10 ulps."""
     with name_scope(name, "assert_near", [x, y]):
         x, y = _pair(x, y)
         rounding = 10 * _rounding(x.dtype)
@@ -222,7 +222,7 @@ def assert_rank(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless x has the rank; ValueError now, if both are known."""
+    """Returns an operation that fails unless x has the rank; raises ValueError now if both are static."""
     with name_scope(name, "assert_rank", [x]):
         return _rank_checked(x, [rank], operator.eq, equal, "must have rank", data, summarize, message)
 
@@ -236,7 +236,7 @@ def assert_rank_at_least(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless x has the rank or a higher one; ValueError now, if both are known."""
+    """Returns an operation that fails unless x has at least the rank; raises ValueError now if both are static."""
     with name_scope(name, "assert_rank_at_least", [x]):
         return _rank_checked(x, [rank], operator.ge, greater_equal, "must have rank at least", data, summarize, message)
 
@@ -250,7 +250,7 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless x has one of the ranks; ValueError now, if all are known."""
+    """Returns an operation that fails unless x has one of the ranks; raises ValueError now if all are static."""
     with name_scope(name, "assert_rank_in", [x]):
         return _rank_checked(x, list(ranks), operator.eq, equal, "must have rank in", data, summarize, message)
 
@@ -309,7 +309,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 @export("assert_scalar", "debugging.assert_scalar", "contrib.framework.assert_scalar")
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
-    """Returns the tensor; raises ValueError if it is known not to be a scalar."""
+    """Returns the tensor; raises ValueError if it is statically known not to be a scalar."""
     with name_scope(name, "assert_scalar", [tensor]):
         result = convert_to_tensor(tensor, name="tensor")
         if result.dims:
@@ -320,7 +320,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 @export("assert_same_float_dtype", "debugging.assert_same_float_dtype", "contrib.framework.assert_same_float_dtype")
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
-    """Returns the one floating type that the tensors and dtype have, float32 if there are none."""
+    """Returns the common floating type of the tensors and dtype, float32 if there are none."""
     found = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     first: Any = None
     for tensor in tensors or ():
@@ -339,7 +339,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
 
 @export("is_numeric_tensor", "debugging.is_numeric_tensor")
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Returns whether the argument is a tensor of numbers."""
+    """Returns whether the argument is a tensor of a numeric type."""
     if not isinstance(tensor, Tensor):
         return False
     dtype = tensor.dtype.base_dtype
@@ -348,6 +348,6 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 @export("assert_proper_iterable", "debugging.assert_proper_iterable")
 def assert_proper_iterable(values: Any) -> None:
-    """Raises TypeError unless the values are a list or another iterable, and no tensor, array or text."""
+    """Raises TypeError unless the values are a list or another iterable other than a tensor, array or string."""
     if isinstance(values, Tensor | np.ndarray | str | bytes) or not hasattr(values, "__iter__"):
-        raise TypeError(f"Expected argument 'values' to be iterable, and not a tensor or text: found {type(values)}")
+        raise TypeError(f"Expected argument 'values' to be iterable, and not a tensor or string: found {type(values)}")

@@ -1,4 +1,4 @@
-"""Checkpoints written and read in the graph, and the names of their shards."""
+"""Checkpoint save and restore ops, and the names of shards."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from thalweg._src.shapes import Shape
 
 
 def _named(c: Inference, count: int, lists: Sequence[int] = (1, 2)) -> None:
-    """Requires a prefix, and a name and a slice for each of so many tensors."""
+    """Requires a prefix, and a name and a slice for each of `count` tensors."""
     require_scalar(c, 0)
     for index in lists:
         name = c.definition.inputs[index].name
         same_dimension(
-            vector_size(c, index), count, f"{name} and tensors differ in number", f"{count} {name}, one a tensor"
+            vector_size(c, index), count, f"{name} and tensors differ in number", f"{count} {name}, one per tensor"
         )
 
 
@@ -33,7 +33,7 @@ def _save_whole(c: Inference) -> Sequence[Shape]:
 
 
 def _restore(c: Inference) -> Sequence[Shape]:
-    """A slice has the shape that it names; a whole tensor can have any."""
+    """A slice has the shape that its spec states; a whole tensor can have any."""
     _named(c, c.num_outputs)
     specs = c.partial(2)
     return [None] * c.num_outputs if specs is None else [_sliced_shape(spec) for spec in specs]
@@ -47,7 +47,7 @@ def _restore_one(c: Inference) -> Sequence[Shape]:
 
 
 def _sliced_shape(spec: object) -> Shape:
-    """Returns the shape of a slice such as "10 4 0,3:-"; what cannot be read is refused when it is run."""
+    """Returns the shape of a slice such as "10 4 0,3:-"; a malformed spec is rejected at run time."""
     if not isinstance(spec, bytes) or not spec:
         return None
     *sizes, extents = spec.split(b" ")
@@ -78,7 +78,7 @@ save_v2_op = op(
     stateful=True,
     differentiable=False,
     infer=_save,
-    doc="Writes tensors into a checkpoint, which exists from the moment that all of them are on disk.",
+    doc="Saves tensors to a checkpoint, which becomes visible once all of them are on disk.",
 )
 restore_v2_op = op(
     "RestoreV2",
@@ -87,7 +87,7 @@ restore_v2_op = op(
     stateful=True,
     differentiable=False,
     infer=_restore,
-    doc="Tensors, or slices of them, from a checkpoint.",
+    doc="Restores tensors, or slices of them, from a checkpoint.",
 )
 merge_v2_checkpoints_op = op(
     "MergeV2Checkpoints",
@@ -97,7 +97,7 @@ merge_v2_checkpoints_op = op(
     stateful=True,
     differentiable=False,
     infer=_merge,
-    doc="Makes one checkpoint of several, whose files it takes over.",
+    doc="Merges several checkpoints into one by moving their files.",
 )
 sharded_filename_op = op(
     "ShardedFilename",
@@ -105,7 +105,7 @@ sharded_filename_op = op(
     differentiable=False,
     host="shard, num_shards",
     infer=_filename,
-    doc="The name of one shard of a file.",
+    doc="Returns the name of one shard of a file.",
 )
 sharded_filespec_op = op(
     "ShardedFilespec",
@@ -113,7 +113,7 @@ sharded_filespec_op = op(
     differentiable=False,
     host="num_shards",
     infer=_filename,
-    doc="The pattern that the names of all shards of a file match.",
+    doc="Returns the pattern that matches the names of all shards of a file.",
 )
 disable_copy_on_read_op = op(
     "DisableCopyOnRead",
@@ -121,10 +121,10 @@ disable_copy_on_read_op = op(
     stateful=True,
     differentiable=False,
     infer=no_outputs,
-    doc="Does nothing: a variable that is read for a checkpoint needs no copy. TensorFlow's savers have it.",
+    doc="Does nothing, since reading a variable for a checkpoint needs no copy; TensorFlow's savers contain it.",
 )
 
-# TensorFlow's first form of checkpoints, a single file.
+# Version 1 checkpoints, a single file.
 
 save_op = op(
     "Save",
@@ -133,7 +133,7 @@ save_op = op(
     stateful=True,
     differentiable=False,
     infer=_save_whole,
-    doc="Writes tensors into a checkpoint of the first form.",
+    doc="Saves tensors to a version 1 checkpoint.",
 )
 save_slices_op = op(
     "SaveSlices",
@@ -142,7 +142,7 @@ save_slices_op = op(
     stateful=True,
     differentiable=False,
     infer=_save,
-    doc="Writes tensors, or slices of them, into a checkpoint of the first form.",
+    doc="Saves tensors, or slices of them, to a version 1 checkpoint.",
 )
 restore_op = op(
     "Restore",
@@ -152,7 +152,7 @@ restore_op = op(
     stateful=True,
     differentiable=False,
     infer=_restore_one,
-    doc="A tensor from a checkpoint of either form.",
+    doc="Restores a tensor from a checkpoint of either version.",
 )
 restore_slice_op = op(
     "RestoreSlice",
@@ -162,5 +162,5 @@ restore_slice_op = op(
     stateful=True,
     differentiable=False,
     infer=_restore_one,
-    doc="A slice of a tensor from a checkpoint of either form.",
+    doc="Restores a slice of a tensor from a checkpoint of either version.",
 )

@@ -1,4 +1,4 @@
-"""Comparisons, tests of numbers, logic and bits."""
+"""Comparisons, floating-point predicates, logical and bitwise operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def _comparison(name: str, types: Any, doc: str, infer: Infer = broadcast_inputs
 
 
 def _predicate(name: str, doc: str) -> OpDef:
-    return op(name, "x: T -> y: bool", T=dtypes.FLOATING, infer=unchanged, differentiable=False, doc=doc)
+    return op(
+        name, "x: T -> y: bool", T=dtypes.FLOATING, infer=unchanged, differentiable=False, traceable=True, doc=doc
+    )
 
 
 def _logical(name: str, doc: str) -> OpDef:
@@ -32,12 +34,14 @@ def _logical(name: str, doc: str) -> OpDef:
         infer=broadcast_inputs,
         commutative=True,
         differentiable=False,
+        traceable=True,
+        fails="never",
         doc=doc,
     )
 
 
 def _equality(c: Inference) -> Sequence[Shape]:
-    """Shapes broadcast; unless that is an error, ones that do not make the whole comparison a single answer."""
+    """Broadcasts shapes; unless that is an error, incompatible shapes make the result a single scalar."""
     if c.attrs["incompatible_shape_error"]:
         return broadcast_inputs(c)
     try:
@@ -47,60 +51,124 @@ def _equality(c: Inference) -> Sequence[Shape]:
     return [result if all(s is not None and None not in s for s in c.shapes) else None]
 
 
-less = export("less", "math.less")(_comparison("Less", dtypes.REAL, "x < y."))
-less_equal = export("less_equal", "math.less_equal")(_comparison("LessEqual", dtypes.REAL, "x <= y."))
-greater = export("greater", "math.greater")(_comparison("Greater", dtypes.REAL, "x > y."))
-greater_equal = export("greater_equal", "math.greater_equal")(_comparison("GreaterEqual", dtypes.REAL, "x >= y."))
+less = export("less", "math.less")(
+    _comparison("Less", dtypes.REAL, "Returns whether x < y, element-wise.", traceable=True)
+)
+less_equal = export("less_equal", "math.less_equal")(
+    _comparison("LessEqual", dtypes.REAL, "Returns whether x <= y, element-wise.", traceable=True)
+)
+greater = export("greater", "math.greater")(
+    _comparison("Greater", dtypes.REAL, "Returns whether x > y, element-wise.", traceable=True)
+)
+greater_equal = export("greater_equal", "math.greater_equal")(
+    _comparison("GreaterEqual", dtypes.REAL, "Returns whether x >= y, element-wise.", traceable=True)
+)
 equal_op = _comparison(
-    "Equal", attr.types(), "x == y.", _equality, incompatible_shape_error=attr.boolean(True), commutative=True
+    "Equal",
+    attr.types(),
+    "Returns whether x == y, element-wise.",
+    _equality,
+    incompatible_shape_error=attr.boolean(True),
+    commutative=True,
+    traceable=True,
 )
 not_equal_op = _comparison(
-    "NotEqual", attr.types(), "x != y.", _equality, incompatible_shape_error=attr.boolean(True), commutative=True
+    "NotEqual",
+    attr.types(),
+    "Returns whether x != y, element-wise.",
+    _equality,
+    incompatible_shape_error=attr.boolean(True),
+    commutative=True,
+    traceable=True,
 )
 approximate_equal = _comparison(
     "ApproximateEqual",
     dtypes.NUMERIC | dtypes.QUANTIZED,
-    "|x - y| < tolerance.",
+    "Returns whether |x - y| < tolerance, element-wise.",
     merged_inputs,
     tolerance=1e-5,
     commutative=True,
 )
 
-is_nan = export("is_nan", "debugging.is_nan", "math.is_nan")(_predicate("IsNan", "Whether x is not a number."))
-is_inf = export("is_inf", "debugging.is_inf", "math.is_inf")(_predicate("IsInf", "Whether x is infinite."))
+is_nan = export("is_nan", "debugging.is_nan", "math.is_nan")(
+    _predicate("IsNan", "Returns whether x is NaN, element-wise.")
+)
+is_inf = export("is_inf", "debugging.is_inf", "math.is_inf")(
+    _predicate("IsInf", "Returns whether x is infinite, element-wise.")
+)
 is_finite = export("is_finite", "debugging.is_finite", "math.is_finite")(
-    _predicate("IsFinite", "Whether x is neither infinite nor not a number.")
+    _predicate("IsFinite", "Returns whether x is neither infinite nor NaN, element-wise.")
 )
 
-logical_and = export("logical_and", "math.logical_and")(_logical("LogicalAnd", "x and y."))
-logical_or = export("logical_or", "math.logical_or")(_logical("LogicalOr", "x or y."))
+logical_and = export("logical_and", "math.logical_and")(
+    _logical("LogicalAnd", "Computes the logical AND of x and y, element-wise.")
+)
+logical_or = export("logical_or", "math.logical_or")(
+    _logical("LogicalOr", "Computes the logical OR of x and y, element-wise.")
+)
 logical_not = export("logical_not", "math.logical_not")(
-    op("LogicalNot", "x: bool -> y: bool", infer=unchanged, differentiable=False, doc="not x.")
+    op(
+        "LogicalNot",
+        "x: bool -> y: bool",
+        infer=unchanged,
+        differentiable=False,
+        doc="Computes the logical NOT of x, element-wise.",
+        traceable=True,
+        fails="never",
+    )
 )
 
 bitwise_and = export("bitwise.bitwise_and")(
-    binary("BitwiseAnd", dtypes.INTEGERS, "x & y.", commutative=True, differentiable=False)
+    binary(
+        "BitwiseAnd",
+        dtypes.INTEGERS,
+        "Computes the bitwise AND of x and y, element-wise.",
+        commutative=True,
+        differentiable=False,
+    )
 )
 bitwise_or = export("bitwise.bitwise_or")(
-    binary("BitwiseOr", dtypes.INTEGERS, "x | y.", commutative=True, differentiable=False)
+    binary(
+        "BitwiseOr",
+        dtypes.INTEGERS,
+        "Computes the bitwise OR of x and y, element-wise.",
+        commutative=True,
+        differentiable=False,
+    )
 )
 bitwise_xor = export("bitwise.bitwise_xor")(
-    binary("BitwiseXor", dtypes.INTEGERS, "x ^ y.", commutative=True, differentiable=False)
+    binary(
+        "BitwiseXor",
+        dtypes.INTEGERS,
+        "Computes the bitwise XOR of x and y, element-wise.",
+        commutative=True,
+        differentiable=False,
+    )
 )
-left_shift = export("bitwise.left_shift")(binary("LeftShift", dtypes.INTEGERS, "x << y.", differentiable=False))
-right_shift = export("bitwise.right_shift")(binary("RightShift", dtypes.INTEGERS, "x >> y.", differentiable=False))
-invert = export("bitwise.invert")(unary("Invert", dtypes.INTEGERS, "Every bit changed.", differentiable=False))
+left_shift = export("bitwise.left_shift")(
+    binary(
+        "LeftShift", dtypes.INTEGERS, "Shifts the bits of x left by y positions, element-wise.", differentiable=False
+    )
+)
+right_shift = export("bitwise.right_shift")(
+    binary(
+        "RightShift", dtypes.INTEGERS, "Shifts the bits of x right by y positions, element-wise.", differentiable=False
+    )
+)
+invert = export("bitwise.invert")(
+    unary("Invert", dtypes.INTEGERS, "Inverts every bit of x, element-wise.", differentiable=False)
+)
 
 
 @export("equal", "math.equal")
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns whether x == y, element by element."""
+    """Returns whether x == y, element-wise."""
     return equal_op(x, y, name=name)
 
 
 @export("not_equal", "math.not_equal")
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns whether x != y, element by element."""
+    """Returns whether x != y, element-wise."""
     return not_equal_op(x, y, name=name)
 
 

@@ -1,4 +1,4 @@
-"""Joining and splitting: tensors side by side, along a dimension they have or a new one."""
+"""Concatenation, stacking and splitting."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
 
 
 def objects(values: list[Any]) -> np.ndarray[Any, Any]:
-    """Returns numbers as a vector that may hold None for unknown ones."""
+    """Returns numbers as a vector that may contain None for unknown ones."""
     result = np.empty(len(values), dtype=object)
     result[:] = values
     return result
 
 
 def concatenated(parts: Sequence[Shape], axis: int | None) -> Shape:
-    """Returns the shape of tensors joined along an axis; they must agree in all others."""
+    """Returns the shape of tensors concatenated along an axis; all other sizes must match."""
     known = [part for part in parts if part is not None]
     if not known:
         return None
@@ -48,7 +48,7 @@ def concatenated(parts: Sequence[Shape], axis: int | None) -> Shape:
     for i in range(rank):
         if i != axis:
             for part in known[1:]:
-                result[i] = same_dimension(result[i], part[i], f"sizes of dimension {i}", "equal sizes but in axis")
+                result[i] = same_dimension(result[i], part[i], f"sizes of dimension {i}", "equal sizes except in axis")
     sizes = [part[axis] for part in known]
     result[axis] = None if None in sizes or len(known) < len(parts) else sum(sizes)  # type: ignore[arg-type]
     return tuple(result)
@@ -80,7 +80,9 @@ concat_op = op(
     host="axis",
     infer=_concat,
     evaluate=_concat_value,
-    doc="Tensors joined along a dimension that they have.",
+    doc="Concatenates tensors along an existing dimension.",
+    traceable=True,
+    fails="by shape",
 )
 
 
@@ -97,7 +99,7 @@ concat_offset_op = op(
     host="concat_dim, shape, offset",
     infer=_offsets,
     differentiable=False,
-    doc="Where each of several joined tensors begins.",
+    doc="Computes the offset of each tensor within their concatenation.",
 )
 
 
@@ -113,7 +115,7 @@ def _pack(c: Inference) -> Sequence[Shape]:
 
 def _pack_value(c: Inference) -> Any:
     parts = [c.partial(i) for i in range(len(c.shapes))]
-    if () in c.shapes:  # then all are scalars
+    if () in c.shapes:  # all are scalars
         return objects([None if part is None else part.item() for part in parts])
     return None if any(part is None for part in parts) else np.stack(parts, c.attrs["axis"])  # type: ignore[arg-type]
 
@@ -125,7 +127,9 @@ pack = op(
     axis=0,
     infer=_pack,
     evaluate=_pack_value,
-    doc="Tensors of one shape, side by side along a new dimension.",
+    doc="Stacks tensors of equal shape along a new dimension.",
+    traceable=True,
+    fails="by shape",
 )
 
 
@@ -139,7 +143,7 @@ def _split_evenly(c: Inference) -> Sequence[Shape]:
     size = source[where]
     require(
         size is None or size % count == 0,
-        f"dimension {where} of size {size} does not divide into {count} equal parts",
+        f"dimension {where} of size {size} is not divisible into {count} equal parts",
         expected=f"a multiple of {count}",
     )
     return [(*source[:where], None if size is None else size // count, *source[where + 1 :])] * count
@@ -152,12 +156,15 @@ split_op = op(
     T=attr.types(),
     host="split_dim",
     infer=_split_evenly,
-    doc="Equal parts of a tensor along a dimension.",
+    doc="Splits a tensor into equal parts along a dimension.",
+    traceable=True,
+    fails="by shape",
+    view="value",
 )
 
 
 def split_sizes(sizes: Sequence[int | None], whole: int | None, count: int) -> list[int | None]:
-    """Returns the sizes of the parts, with the one given as -1 computed; they must fill the whole."""
+    """Returns the sizes of the parts, with a -1 inferred; they must add up to the whole."""
     result = list(sizes)
     require(len(result) == count, f"size_splits has {len(result)} entries", expected=f"{count}, one for each output")
     require(result.count(-1) <= 1, f"size_splits {result} has more than one -1", expected="at most one -1")
@@ -165,7 +172,7 @@ def split_sizes(sizes: Sequence[int | None], whole: int | None, count: int) -> l
     require(all(size >= 0 for size in known), f"size_splits {result} has a negative size")
     if -1 in result:
         rest = None if whole is None or None in result else whole - sum(known)
-        require(rest is None or rest >= 0, f"size_splits {result} is more than the dimension's {whole}")
+        require(rest is None or rest >= 0, f"size_splits {result} exceeds the dimension's {whole}")
         result[result.index(-1)] = rest
     elif whole is not None and None not in result:
         require(sum(known) == whole, f"size_splits {result} adds up to {sum(known)}", expected=f"a sum of {whole}")
@@ -195,7 +202,10 @@ split_v_op = op(
     Tlen=attr.types({dtypes.int8, dtypes.int32, dtypes.int64}, dtypes.int64),
     host="size_splits, split_dim",
     infer=_split_by_sizes,
-    doc="Parts of given sizes of a tensor along a dimension.",
+    doc="Splits a tensor into parts of the given sizes along a dimension.",
+    traceable=True,
+    fails="by shape",
+    view="value",
 )
 
 
@@ -215,13 +225,16 @@ unpack_op = op(
     T=attr.types(),
     axis=0,
     infer=_unpack,
-    doc="The parts of a tensor along a dimension, without it.",
+    doc="Unpacks a tensor along a dimension, which is removed.",
+    traceable=True,
+    fails="by shape",
+    view="value",
 )
 
 
 @export("concat")
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Returns tensors joined along a dimension that they have."""
+    """Concatenates tensors along an existing dimension."""
     if not isinstance(values, list | tuple):
         values = [values]
     if len(values) != 1:
@@ -235,26 +248,26 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 @export("stack")
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Returns tensors of one shape side by side along a new dimension."""
+    """Stacks tensors of one shape along a new axis."""
     if isinstance(values, Tensor):
         values = unstack(values)
     if axis == 0 and not any(isinstance(value, Tensor) for value in values):
         try:
             return convert_to_tensor(list(values), name=name)
         except (TypeError, ValueError):
-            pass  # parts of several kinds: each is converted by itself
+            pass  # parts of different types are converted separately
     return pack(list(values), axis=axis, name=name)
 
 
 @export("parallel_stack")
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Returns tensors of one shape side by side along a new first dimension."""
+    """Stacks tensors of one shape along a new first dimension."""
     return stack(values, 0, name)
 
 
 @export("unstack")
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """Returns the parts of a tensor along a dimension, without it; their number may be inferred."""
+    """Unpacks a tensor along a dimension, which is removed; the number of parts may be inferred."""
     tensor = convert_to_tensor(value, name="value")
     if num is None:
         source = tensor.dims
@@ -272,7 +285,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Returns a tensor in a number of equal parts, or in parts of given sizes, one of which may be -1."""
+    """Splits a tensor into a number of equal parts, or into parts of given sizes, one of which may be -1."""
     if isinstance(num_or_size_splits, int | np.integer | shapes.Dimension):
         return split_op.many(axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
     sizes = num_or_size_splits

@@ -1,4 +1,4 @@
-"""Constants and placeholders: values that come with the graph, and values that come with the step."""
+"""Constants and placeholders: values that are part of the graph, and values that are fed to the step."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from thalweg._src.dtypes import DType
 from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
-from thalweg._src.graph.apply import output_types
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.graph.op_def import op, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.concat import pack
 from thalweg._src.ops.shape_functions import from_shape_attr, no_outputs, require, require_sizes
 from thalweg._src.shapes import Dimension, Shape, TensorShape, show
 
@@ -41,7 +41,8 @@ const_op = op(
     dtype=attr.types(),
     infer=_constant_shape,
     evaluate=lambda c: c.attrs["value"],
-    doc="A value that is part of the graph.",
+    doc="Returns a constant tensor.",
+    instant=True,
 )
 placeholder_op = op(
     "Placeholder", "-> output: dtype", dtype=attr.types(), shape=attr.shape(None), infer=from_shape_attr
@@ -59,11 +60,18 @@ placeholder_with_default_op = op(
     dtype=attr.types(),
     shape=attr.shape(),
     infer=_default_shape,
+    forwards="same",
 )
 arg_op = op(
-    "_Arg", "-> output: T", T=attr.types(), index=attr.integer(0), stateful=True, doc="A value fed to the step."
+    "_Arg",
+    "-> output: T",
+    T=attr.types(),
+    index=attr.integer(0),
+    stateful=True,
+    doc="Receives a value that is fed to the step.",
+    instant=True,
 )
-no_op_op = op("NoOp", "->", infer=no_outputs, doc="Does nothing; control dependencies give it meaning.")
+no_op_op = op("NoOp", "->", infer=no_outputs, doc="Does nothing; used for its control dependencies.", instant=True)
 
 
 def _filled(c: Inference) -> Sequence[Shape]:
@@ -81,17 +89,18 @@ fill = export("fill")(
         host="dims",
         infer=_filled,
         evaluate=lambda c: np.full(tuple(c.value(0)), c.partial(1)),  # type: ignore[arg-type]
-        doc="A tensor of the given shape with one value everywhere.",
+        doc="Creates a tensor of the given shape filled with one value.",
+        fails="never",
     )
 )
 
 
 def as_array(value: Any, dtype: DType | None = None, shape: Any = None) -> tuple[Array, DType]:
-    """Returns a Python or NumPy value as an array in TensorFlow's types: floats are float32, ints int32 or int64."""
+    """Converts a Python or NumPy value to an array with TensorFlow's types: floats are float32, ints int32 or int64."""
     if isinstance(value, TensorShape):
         value = value.as_list()
     if value is None:
-        raise ValueError("None cannot be made a Tensor.")
+        raise ValueError("None cannot be converted to a Tensor.")
     array = _plain_array(value, dtype)
     if dtype is None:
         dtype = dtypes.as_dtype(array.dtype)
@@ -143,7 +152,7 @@ def _nested(value: Any, dtype: Any) -> Array:
 
 
 def _holds_numpy(value: Any) -> bool:
-    """Returns whether a nested list has NumPy elements, whose own precision is kept."""
+    """Returns whether a nested list contains NumPy elements, whose precision is kept."""
     while isinstance(value, list | tuple):
         if not value:
             return False
@@ -163,7 +172,7 @@ def _strings(array: Array) -> Array:
 
 
 def _require_python_type(value: Any, dtype: DType) -> None:
-    """Refuses conversions that would change a value: 1.5 as an int32, "a" as a float32, True as a float32."""
+    """Rejects conversions that would change a value: 1.5 to int32, "a" to float32, True to float32."""
     for item in _leaves(value):
         if isinstance(item, Dimension):
             continue
@@ -220,7 +229,7 @@ def constant(
 
 
 def array_constant(array: Array, dtype: DType, name: str | None = "Const") -> Tensor:
-    """Returns an array as a constant, with no conversion."""
+    """Returns an array as a constant, without conversion."""
     array.flags.writeable = False
     attrs = {"value": array, "dtype": dtype}
     operation: Operation = get_default_graph().add(const_op, [], attrs, output_types(const_op, attrs), name)
@@ -232,7 +241,7 @@ def _convert_value(value: Any, dtype: DType | None = None, name: str | None = No
 
 
 def _convert_sequence(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    """Converts a list: all numbers to one constant, lists with tensors inside by packing them."""
+    """Converts a list: numbers to one constant, lists that contain tensors by packing them."""
     if not any(_holds_tensor(item) for item in value):
         return constant(value, dtype, name=name or "Const")
     return pack_nested(value, dtype, name)
@@ -245,9 +254,7 @@ def _holds_tensor(value: Any) -> bool:
 
 
 def pack_nested(values: Any, dtype: DType | None, name: str | None) -> Tensor:
-    """Packs a nested list that holds tensors; the tensors decide the type of the numbers beside them."""
-    from thalweg._src.ops.concat import pack
-
+    """Packs a nested list that contains tensors; their type applies to the numbers too."""
     if dtype is None:
         dtype = next((convert_to_tensor(item).dtype for item in _flat(values) if _holds_tensor(item)), None)
     with name_scope(name or "packed"):
@@ -270,7 +277,9 @@ def _convert_shape(
     value: TensorShape, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     if not value.is_fully_defined():
-        raise ValueError(f"shape {value} is not fully known, so it is no tensor; hint: tf.shape of the tensor")
+        raise ValueError(
+            f"shape {value} is not fully known and cannot be converted to a tensor; hint: tf.shape of the tensor"
+        )
     dims = value.as_list()
     wide = any(d is not None and d >= 2**31 for d in dims)
     return constant(np.array(dims, np.int64 if wide else np.int32), dtype, name=name or "shape_as_tensor")
@@ -301,7 +310,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 @export("placeholder_with_default")
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor that may be fed and else has the value of `input`."""
+    """Returns a tensor that may be fed and otherwise has the value of `input`."""
     value = convert_to_tensor(input)
     return placeholder_with_default_op(value, shape=shapes.as_shape(shape), name=name)
 

@@ -1,4 +1,4 @@
-"""Contractions: einsum, tensordot, products of matrices and vectors in other forms."""
+"""Contractions: einsum, tensordot, and products of matrices and vectors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _cross(c: Inference) -> Sequence[Shape]:
 def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> tuple[int | None, int | None]:
     rows, inner_a = (a[1], a[0]) if transpose_a else (a[0], a[1])
     inner_b, columns = (b[1], b[0]) if transpose_b else (b[0], b[1])
-    same_dimension(inner_a, inner_b, "inner dimensions", expected="as many columns as rows of the second")
+    same_dimension(inner_a, inner_b, "inner dimensions", expected="as many columns as the second has rows")
     return rows, columns
 
 
@@ -76,7 +76,7 @@ cross = export("cross", "linalg.cross")(
         "a: T, b: T -> product: T",
         T=dtypes.REAL,
         infer=_cross,
-        doc="The cross products of vectors of three elements.",
+        doc="Computes the cross products of vectors of three elements.",
     )
 )
 sparse_matmul = export("sparse_matmul")(
@@ -90,7 +90,7 @@ sparse_matmul = export("sparse_matmul")(
         Ta=attr.types((dtypes.float32, dtypes.bfloat16), dtypes.float32),
         Tb=attr.types((dtypes.float32, dtypes.bfloat16), dtypes.float32),
         infer=_sparse_matmul,
-        doc="The product of two matrices that hold many zeros.",
+        doc="Multiplies two matrices that contain many zeros.",
     )
 )
 _ADJOINTS: dict[str, Any] = dict.fromkeys(("adj_x", "adj_y", "grad_x", "grad_y"), False)
@@ -101,7 +101,9 @@ batch_matmul_v1_op = op(
     T=_BATCHED,
     **_ADJOINTS,
     infer=_batch_matmul,
-    doc="Products of matrices along equal leading dimensions.",
+    doc="Multiplies batches of matrices with equal batch dimensions.",
+    traceable=True,
+    fails="never",
 )
 _MIXED = _BATCHED | {dtypes.int16}
 batch_matmul_v3_op = op(
@@ -112,7 +114,7 @@ batch_matmul_v3_op = op(
     Tout=_MIXED,
     **_ADJOINTS,
     infer=_batch_matmul,
-    doc="Products of matrices along leading dimensions that broadcast, in a type of their own.",
+    doc="Multiplies batches of matrices with broadcast batch dimensions; the result has its own type.",
 )
 einsum_op = op("Einsum", "inputs: N*T -> output: T", equation=attr.string(), T=attr.types(), infer=_einsum)
 
@@ -139,7 +141,7 @@ def matvec(
 
 @export("trace", "linalg.trace")
 def trace(x: Any, name: str | None = None) -> Tensor:
-    """Returns the sums of the diagonals of matrices."""
+    """Computes the trace of matrices."""
     with name_scope(name, "Trace", [x]):
         return reduce_sum(matrix_diag_part(convert_to_tensor(x, name="x")), [-1])
 
@@ -151,9 +153,9 @@ _FORM = re.compile(r"(?:[a-zA-Z]|\.\.\.|,)*(?:->(?:[a-zA-Z]|\.\.\.)*)?")
 
 @export("einsum", "linalg.einsum")
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Multiplies tensors element by element, dimensions named by letters, and sums over those not in the output.
+    """Contracts tensors whose dimensions are labeled by letters, summing over labels that are not in the output.
 
-    "..." stands for dimensions that broadcast; a letter twice in one input takes its diagonal; without "->" the output
+    "..." represents broadcast dimensions; a repeated letter in one input takes its diagonal; without "->" the output
     has the letters that occur once, in order.
     """
     name = kwargs.pop("name", None)
@@ -176,7 +178,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 
 
 def _resolved(equation: str, count: int) -> tuple[list[str], str]:
-    """Returns the subscripts of the inputs and of the output, which may be left to the rule."""
+    """Returns the subscripts of the inputs and of the output, which may be implicit."""
     if not isinstance(equation, str):
         raise TypeError(f"einsum expects an equation as a string, got {equation!r}.")
     text = equation.replace(" ", "")
@@ -209,14 +211,14 @@ def _labels(term: str) -> list[str]:
 
 
 def _kept(a: str, b: str, rest: Sequence[str], output: str) -> str:
-    """Returns the subscripts of a partial product: what others or the output still need."""
+    """Returns the subscripts of a partial product: those that other inputs or the output still need."""
     needed = set("".join([*rest, output]))
     labels = dict.fromkeys(_labels(a) + _labels(b))
     return "".join(label for label in labels if label == "..." or label in needed)
 
 
 def _cheapest_pair(terms: Sequence[str], tensors: Sequence[Tensor], output: str) -> tuple[int, int]:
-    """Returns the pair whose product adds least to what must be kept; unknown dimensions count as 100."""
+    """Returns the pair whose product increases memory least; unknown dimensions count as 100."""
     sizes: dict[str, int] = {}
     for term, tensor in zip(terms, tensors):
         if tensor.dims is not None and "..." not in term:
@@ -239,7 +241,7 @@ def _cheapest_pair(terms: Sequence[str], tensors: Sequence[Tensor], output: str)
 
 @export("tensordot", "linalg.tensordot")
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """Sums products over axes: the last N of a and first N of b, or a list of axes for each."""
+    """Contracts tensors over axes: the last N of a and first N of b, or a list of axes for each."""
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, name="b")
@@ -253,7 +255,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def _contracted(a: Tensor, axes: Any) -> tuple[Any, Any]:
-    """Returns the axes of a and of b: lists where they are known, else vectors."""
+    """Returns the contracted axes of a and of b: lists where they are static, else vectors."""
     if isinstance(axes, Tensor):
         known = complete(static_value(axes))
         if known is not None:
@@ -269,7 +271,7 @@ def _contracted(a: Tensor, axes: Any) -> tuple[Any, Any]:
         return range_of(rank(a) - count, rank(a)), list(range(count))
     if isinstance(axes, list | tuple | np.ndarray):
         if len(axes) != 2:
-            raise ValueError(f"axes is {axes}, expected a number or a pair")
+            raise ValueError(f"axes is {axes}, expected an integer or a pair")
         pair = [_axis_list(part) for part in axes]
         if all(isinstance(part, list) for part in pair) and len(pair[0]) != len(pair[1]):
             raise ValueError(f"axes names {len(pair[0])} dimensions of a and {len(pair[1])} of b")
@@ -292,7 +294,7 @@ def _axis_list(part: Any) -> Any:
 
 
 def _as_matrix(x: Tensor, axes: Any, last: bool) -> tuple[Tensor, Any]:
-    """Returns x as a matrix, the contracted axes its columns or its rows, and the dimensions that are free."""
+    """Returns x as a matrix with the contracted axes as columns or rows, and its free dimensions."""
     if isinstance(axes, list) and x.dims is not None:
         count = len(x.dims)
         for axis in axes:

@@ -1,4 +1,4 @@
-"""Control: ordering by dependencies alone."""
+"""Control dependencies: group, tuple and with_dependencies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.ops.identity import identity
 
 @export("group")
 def group(*inputs: Any, name: str | None = None) -> Operation:
-    """Returns an operation that is over when all inputs, in any nesting of lists, have run."""
+    """Returns an operation that finishes when all inputs, in any nesting of lists, have run."""
     controls = builtins.list(_flat(inputs))
     with name_scope(name, "group_deps", controls) as scope, control_dependencies(controls):
         return no_op(name=scope)
@@ -36,7 +36,7 @@ def _flat(inputs: Any) -> Any:
 
 @export("tuple")
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """Returns the tensors again, each available only when all of them are."""
+    """Returns the tensors unchanged, each available only when all of them are."""
     with name_scope(name, "tuple"):
         controls = [t.op for t in tensors if t is not None] + [getattr(c, "op", c) for c in control_inputs or ()]
         if not controls:
@@ -46,7 +46,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
 
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
-    """Returns the tensor again, available only when the dependencies have run."""
+    """Returns the tensor unchanged, available only when the dependencies have run."""
     with control_dependencies(dependencies):
         if isinstance(output_tensor, IndexedSlices):
             return IndexedSlices(

@@ -1,8 +1,8 @@
-"""Control flow: the primitives of conditionals and loops, and the structured forms that a step makes of them.
+"""Control-flow primitives of conditionals and loops, and the structured forms that functionalization produces.
 
-Values are alive or dead. Switch sends its input to one of its outputs and a dead value to the other; an operation with
-a dead input is not run and all its outputs are dead; Merge passes on its first living input. Enter brings a value into
-the first iteration of a frame, NextIteration into the next one, Exit out of it.
+Values are alive or dead. Switch forwards its input to one of its outputs and a dead value to the other; an operation
+with a dead input is not run and all its outputs are dead; Merge forwards its first live input. Enter forwards a value
+into the first iteration of a frame, NextIteration to the next one, Exit out of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _switch_shapes(c: Inference) -> Sequence[Shape]:
 
 
 def _merge_shapes(c: Inference) -> Sequence[Shape]:
-    """What all inputs have in common: the dimensions in which they agree."""
+    """Returns the shape that all inputs have in common: the dimensions in which they agree."""
     result = c.shapes[0]
     for shape in c.shapes[1:]:
         result = in_common(result, shape)
@@ -31,7 +31,7 @@ def _merge_shapes(c: Inference) -> Sequence[Shape]:
 
 
 def in_common(a: Shape, b: Shape) -> Shape:
-    """Returns the most that is certain of a value that has one shape or the other."""
+    """Returns the most specific shape of a value that has one shape or the other."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b))
@@ -48,7 +48,8 @@ switch_op = op(
     T=attr.types(),
     host="pred",
     infer=_switch_shapes,
-    doc="Passes data to the output that pred chooses; the other one is dead.",
+    doc="Forwards data to the output that pred selects; the other output is dead.",
+    control_flow=True,
 )
 merge_op = op(
     "Merge",
@@ -56,7 +57,8 @@ merge_op = op(
     T=attr.types(),
     host="value_index",
     infer=_merge_shapes,
-    doc="Passes on the one input that is alive, and says which it was.",
+    doc="Forwards the one input that is alive, with its index.",
+    control_flow=True,
 )
 enter_op = op(
     "Enter",
@@ -66,15 +68,27 @@ enter_op = op(
     is_constant=False,
     parallel_iterations=10,
     infer=unchanged,
-    doc="Brings a value into a frame: into its first iteration, or into every one if it is constant.",
+    doc="Forwards a value into a frame: into its first iteration, or into every iteration if it is constant.",
+    forwards="same",
+    control_flow=True,
 )
-exit_op = op("Exit", "data: T -> output: T", T=attr.types(), infer=unchanged, doc="Brings a value out of its frame.")
+exit_op = op(
+    "Exit",
+    "data: T -> output: T",
+    T=attr.types(),
+    infer=unchanged,
+    doc="Forwards a value out of its frame.",
+    forwards="same",
+    control_flow=True,
+)
 next_iteration_op = op(
     "NextIteration",
     "data: T -> output: T",
     T=attr.types(),
     infer=unchanged,
-    doc="Brings a value into the next iteration of its frame.",
+    doc="Forwards a value to the next iteration of its frame.",
+    forwards="same",
+    control_flow=True,
 )
 loop_cond_op = op(
     "LoopCond",
@@ -82,14 +96,17 @@ loop_cond_op = op(
     host="input, output",
     infer=_scalar_condition,
     differentiable=False,
-    doc="Marks the value that decides whether a loop goes on.",
+    doc="Marks the value that decides whether a loop continues.",
+    forwards="same",
+    control_flow=True,
 )
 control_trigger = op(
     "ControlTrigger",
     "->",
     infer=no_outputs,
     differentiable=False,
-    doc="Runs when its control inputs are over, dead or alive.",
+    doc="Runs when its control inputs have finished, dead or alive.",
+    control_flow=True,
 )
 choose_op = op(
     "_Choose",
@@ -99,7 +116,8 @@ choose_op = op(
     numbers="pred",
     infer=lambda c: [in_common(c.shapes[1], c.shapes[2])],
     differentiable=False,
-    doc="Gives one of two values, of which only that one need exist: a Merge whose predicate is known.",
+    doc="Selects one of two values, of which only that one need exist: a Merge with a known predicate.",
+    forwards="chosen",
 )
 alive_op = op(
     "_Alive",
@@ -109,7 +127,8 @@ alive_op = op(
     host="preds",
     infer=lambda c: c.shapes[-1:],
     differentiable=False,
-    doc="Gives a value of a branch, and an error if the branch was not taken.",
+    doc="Returns a value of a branch, or fails if the branch was not taken.",
+    forwards="same",
 )
 while_op = op(
     "_While",
@@ -118,7 +137,7 @@ while_op = op(
     stateful=True,
     differentiable=False,
     infer=lambda c: c.shapes,
-    doc="Repeats a region of a step as long as another one gives True.",
+    doc="Repeats a body graph while a condition graph returns True.",
 )
 
 as_number_op = op(
@@ -127,7 +146,8 @@ as_number_op = op(
     T=dtypes.INDEX | {dtypes.bool},
     infer=unchanged,
     differentiable=False,
-    doc="Makes a Python number of a tensor, for a loop to count with.",
+    doc="Converts a tensor to a Python number, for a loop counter.",
+    forwards="same",
 )
 as_tensor_op = op(
     "_AsTensor",
@@ -135,7 +155,8 @@ as_tensor_op = op(
     T=dtypes.INDEX | {dtypes.bool},
     infer=unchanged,
     differentiable=False,
-    doc="Makes a tensor of a Python number.",
+    doc="Converts a Python number to a tensor.",
+    forwards="same",
 )
 cluster_op = op(
     "_Cluster",
@@ -143,5 +164,5 @@ cluster_op = op(
     Tin=attr.type_list(0),
     Tout=attr.type_list(0),
     differentiable=False,
-    doc="Several pure operations as one call, made by the compiler of clusters.",
+    doc="Runs several pure operations as one call, created by the compiler for a fusion cluster.",
 )

@@ -1,4 +1,4 @@
-"""Convolutions over one, two and three spatial dimensions, full, depthwise and transposed."""
+"""Convolutions over one, two and three spatial dimensions: full, depthwise and transposed."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def _filter(c: Inference, index: int, rank: int) -> Sizes:
 
 
 def _features(window: Window, channels: int | None, filter: Sizes, depthwise: bool) -> int | None:
-    """Returns how many channels come out, having compared those that go in with the filter's."""
+    """Returns the number of output channels, after checking the input channels against the filter."""
     taken, given = filter[-2:]
-    require(taken != 0 and given != 0, f"the filter is {show(filter)}", expected="a filter with elements")
+    require(taken != 0 and given != 0, f"the filter is {show(filter)}", expected="a filter that is not empty")
     if depthwise:
         taken = same_dimension(channels, taken, "channels of input and filter", "filter.shape[2] == input channels")
         return None if taken is None or given is None else taken * given
@@ -49,7 +49,7 @@ def _features(window: Window, channels: int | None, filter: Sizes, depthwise: bo
         hint = "a filter has the shape [height, width, channels in, channels out]"
     require(
         channels % taken == 0 and channels > 0,
-        f"the input has {channels} channels, the filter takes {taken}",
+        f"the input has {channels} channels, but the filter takes {taken}",
         expected="as many input channels as the filter takes, or a multiple",
         hint=hint,
     )
@@ -132,15 +132,19 @@ _TO_FILTER = "input: T, filter_sizes: int32, out_backprop: T -> output: T"
 
 
 def _family(name: str, depthwise: bool, suffix: str, attrs: dict[str, Any], *signatures: str) -> list[OpDef]:
-    """Declares a convolution and its gradients by input and by filter."""
-    doc = "A convolution of each channel by itself" if depthwise else "A convolution"
+    """Declares a convolution and its gradients with respect to input and filter."""
+    kind = "a depthwise convolution" if depthwise else "a convolution"
     infers = (_forward(depthwise), _backprop_input(depthwise), _backprop_filter(depthwise))
     names = (name, f"{name}BackpropInput{suffix}", f"{name}BackpropFilter{suffix}")
-    docs = (f"{doc}.", f"{doc}: its gradient by the input.", f"{doc}: its gradient by the filter.")
+    docs = (
+        f"Computes {kind}.",
+        f"Computes the gradient of {kind} with respect to its input.",
+        f"Computes the gradient of {kind} with respect to its filter.",
+    )
     hosts = ("", "input_sizes", "filter_sizes")
     types_of: tuple[dict[str, Any], ...] = ({}, {}, {"T": _FLOATS})
     return [
-        op(n, signature, infer=infer, host=host, doc=text, **(attrs | types))
+        op(n, signature, infer=infer, host=host, traceable=True, doc=text, **(attrs | types))
         for n, signature, infer, host, text, types in zip(names, signatures, infers, hosts, docs, types_of)
     ]
 
@@ -151,7 +155,7 @@ conv2d_op, conv2d_backprop_input_op, conv2d_backprop_filter_op = _family(
 depthwise_op, depthwise_backprop_input_op, depthwise_backprop_filter_op = _family(
     "DepthwiseConv2dNative", True, "", {"T": _FLOATS, **_ATTRS_2D}, _FORWARD, _TO_INPUT, _TO_FILTER
 )
-conv3d_op = op("Conv3D", _FORWARD, infer=_forward(False), doc="A convolution in space.", **_FULL_3D)
+conv3d_op = op("Conv3D", _FORWARD, infer=_forward(False), doc="Computes a 3-D convolution.", **_FULL_3D)
 conv3d_backprop_input_op = op(
     "Conv3DBackpropInputV2",
     "input_sizes: Tshape, filter: T, out_backprop: T -> output: T",
@@ -177,8 +181,9 @@ fused_conv2d_op = op(
     leakyrelu_alpha=0.2,
     host="host_args",
     differentiable=False,
-    doc="A convolution with what follows it: a bias, and perhaps an activation; made by the optimizer.",
+    doc="Computes a convolution followed by a bias and possibly an activation; created by the optimizer.",
     **_FULL_2D,
+    traceable=True,
 )
 
 
@@ -187,7 +192,7 @@ def _is_first(data_format: str | None) -> bool:
 
 
 def _settings(rank: int, data_format: str | None, strides: Any, padding: Any, dilations: Any = None) -> dict[str, Any]:
-    """Returns the attributes of a convolution from what its callers may write."""
+    """Returns the attributes of a convolution, normalized from the forms that callers may use."""
     first = _is_first(data_format)
     layouts = {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}[rank]
     return {
@@ -210,7 +215,7 @@ def conv2d(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """Convolves images with a filter of shape [height, width, channels in, channels out]."""
+    """Convolves images with a filter of shape [height, width, input channels, output channels]."""
     filter = one_of("filters", filters, "filter", filter)
     settings = _settings(2, data_format, strides, padding, dilations)
     return conv2d_op(input, filter, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name, **settings)
@@ -229,7 +234,7 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """Returns the gradient of conv2d by its input."""
+    """Computes the gradient of conv2d with respect to its input."""
     filter = one_of("filters", filters, "filter", filter)
     settings = _settings(2, data_format, strides, padding, dilations)
     return conv2d_backprop_input_op(
@@ -249,7 +254,7 @@ def conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Returns the gradient of conv2d by its filter."""
+    """Computes the gradient of conv2d with respect to its filter."""
     settings = _settings(2, data_format, strides, padding, dilations)
     return conv2d_backprop_filter_op(
         input, filter_sizes, out_backprop, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name, **settings
@@ -269,7 +274,7 @@ def conv2d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Transposes a convolution: the gradient of conv2d by an input of the given shape."""
+    """Computes a transposed convolution: the gradient of conv2d with respect to an input of the given shape."""
     value = one_of("input", input, "value", value)
     filter = one_of("filters", filters, "filter", filter)
     with name_scope(name, "conv2d_transpose", [value, filter, output_shape]) as scope:
@@ -288,7 +293,7 @@ def conv3d(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """Convolves volumes with a filter of shape [depth, height, width, channels in, channels out]."""
+    """Convolves volumes with a filter of shape [depth, height, width, input channels, output channels]."""
     filter = one_of("filters", filters, "filter", filter)
     return conv3d_op(input, filter, name=name, **_settings(3, data_format, strides, padding, dilations))
 
@@ -306,7 +311,7 @@ def conv3d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Transposes a convolution of volumes."""
+    """Computes a transposed convolution of volumes."""
     value = one_of("input", input, "value", value)
     filter = one_of("filters", filters, "filter", filter)
     with name_scope(name, "conv3d_transpose", [value, filter, output_shape]) as scope:
@@ -325,7 +330,7 @@ def conv3d_backprop_filter(
     dilations: Any = (1, 1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Returns the gradient of conv3d by its filter."""
+    """Computes the gradient of conv3d with respect to its filter."""
     settings = _settings(3, data_format, strides, padding, dilations)
     return conv3d_backprop_filter_op(input, filter_sizes, out_backprop, name=name, **settings)
 
@@ -345,7 +350,7 @@ def conv1d(
     input: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Convolves sequences with a filter of shape [width, channels in, channels out], as images of height one."""
+    """Convolves sequences with a filter of shape [width, input channels, output channels], as images of height 1."""
     value = one_of("input", input, "value", value)
     with name_scope(name, "conv1d", [value, filters]):
         axis, layout = _line(data_format)
@@ -358,7 +363,7 @@ def conv1d(
 
 
 def _line(data_format: str | None) -> tuple[int, str]:
-    """Returns where sequences get their dimension of one to become images, and the layout of those."""
+    """Returns the axis that is inserted to make sequences images, and the images' data format."""
     if data_format in (None, "NHWC", "NWC"):
         return 1, "NHWC"
     if data_format in ("NCHW", "NCW"):
@@ -382,7 +387,7 @@ def conv1d_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Transposes a convolution of sequences."""
+    """Computes a transposed convolution of sequences."""
     with name_scope(name, "conv1d_transpose", [input, filters, output_shape]):
         axis, layout = _line(data_format)
         first = layout == "NCHW"
@@ -411,7 +416,7 @@ def conv_transpose(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Transposes a convolution over one, two or three dimensions, as many as the output shape has."""
+    """Computes a transposed convolution over one, two or three dimensions, as the output shape has."""
     transposes = {3: conv1d_transpose, 4: conv2d_transpose, 5: conv3d_transpose}
     with name_scope(name, "conv_transpose", [input, filters, output_shape]) as scope:
         shape = convert_to_tensor(output_shape, dtypes.int32).dims
@@ -443,7 +448,7 @@ def convolution(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Convolves over one, two or three dimensions, as many as the filter has, with strides or with dilations."""
+    """Convolves over one, two or three dimensions, as the filter has, with strides or with dilations."""
     filter = one_of("filters", filters, "filter", filter)
     rates = one_of("dilations", dilations, "dilation_rate", dilation_rate)
     with name_scope(name, "convolution", [input, filter]) as scope:
@@ -464,18 +469,18 @@ def convolution(
 
 
 def _listed(value: Any, rank: int) -> list[int]:
-    """Returns one number for each spatial dimension."""
+    """Returns one integer per spatial dimension."""
     values = [1] if value is None else list(value) if hasattr(value, "__len__") else [value]
     if len(values) not in (1, rank):
-        raise ValueError(f"expected {rank} numbers for the spatial dimensions, got {values}")
+        raise ValueError(f"expected {rank} integers for the spatial dimensions, got {values}")
     if min(values) < 1:
-        raise ValueError(f"a stride or dilation is below 1: {values}")
+        raise ValueError(f"a stride or dilation is less than 1: {values}")
     return values * rank if len(values) == 1 else values
 
 
 @export("nn.atrous_conv2d")
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Tensor:
-    """Convolves with a filter that has rate - 1 holes between its elements."""
+    """Convolves with a dilated filter, with rate - 1 zeros between its elements."""
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
 
 
@@ -483,7 +488,7 @@ def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str |
 def atrous_conv2d_transpose(
     value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """Transposes atrous_conv2d."""
+    """Computes the transpose of atrous_conv2d."""
     with name_scope(name, "atrous_conv2d_transpose", [value, filters, output_shape]) as scope:
         return conv2d_backprop_input(output_shape, filters, value, 1, padding, dilations=rate, name=scope)
 
@@ -498,7 +503,7 @@ def depthwise_conv2d_native(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Convolves each channel with filters of its own, of shape [height, width, channels, multiplier]."""
+    """Convolves each channel with its own filters, of shape [height, width, channels, multiplier]."""
     return depthwise_op(input, filter, name=name, **_settings(2, data_format, strides, padding, dilations))
 
 
@@ -513,7 +518,7 @@ def depthwise_conv2d_native_backprop_input(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Returns the gradient of a depthwise convolution by its input."""
+    """Computes the gradient of a depthwise convolution with respect to its input."""
     settings = _settings(2, data_format, strides, padding, dilations)
     return depthwise_backprop_input_op(input_sizes, filter, out_backprop, name=name, **settings)
 
@@ -529,7 +534,7 @@ def depthwise_conv2d_native_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """Returns the gradient of a depthwise convolution by its filter."""
+    """Computes the gradient of a depthwise convolution with respect to its filter."""
     settings = _settings(2, data_format, strides, padding, dilations)
     return depthwise_backprop_filter_op(input, filter_sizes, out_backprop, name=name, **settings)
 
@@ -549,7 +554,7 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Convolves each channel with filters of its own; a rate above one needs strides of one."""
+    """Convolves each channel with its own filters; a rate greater than 1 requires strides of 1."""
     rates = one_of("dilations", dilations, "rate", rate)
     with name_scope(name, "depthwise", [input, filter]) as scope:
         settings = _settings(2, data_format, strides, padding, rates)
@@ -570,7 +575,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Convolves each channel by itself, then mixes the channels of each point."""
+    """Convolves each channel separately, then mixes the channels of each pixel."""
     rates = one_of("dilations", dilations, "rate", rate)
     with name_scope(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the loss of label sequences without alignment, and their decoders."""
+"""Connectionist temporal classification: the loss of label sequences without alignment."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from thalweg._src.ops.shape_functions import require, same_dimension, with_rank
 from thalweg._src.ops.where import one_hot, sequence_mask, where
 from thalweg._src.shapes import Shape, show
 
-_REAL = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
+REAL = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
 _HALF = (dtypes.float16, dtypes.bfloat16)
 
 
-def _inputs(c: Inference, lengths: int) -> Sequence[int | None]:
+def dimensions(c: Inference, lengths: int) -> Sequence[int | None]:
     """Returns time, examples and classes of the inputs; there is a length for each example."""
     shape, sizes = with_rank(c, 0, 3), with_rank(c, lengths, 1)
     assert shape is not None and sizes is not None
@@ -40,7 +40,7 @@ def _inputs(c: Inference, lengths: int) -> Sequence[int | None]:
 
 
 def _loss(c: Inference) -> Sequence[Shape]:
-    shape = _inputs(c, 3)
+    shape = dimensions(c, 3)
     indices, values = with_rank(c, 1, 2), with_rank(c, 2, 1)
     assert indices is not None and values is not None
     require(indices[1] in (None, 2), f"labels_indices has shape {show(indices)}", expected="two columns")
@@ -65,19 +65,19 @@ def _loss_op(name: str, signature: str, doc: str, **attrs: Any) -> OpDef:
 ctc_loss_op = _loss_op(
     "CTCLoss",
     "inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32 -> loss: T, gradient: T",
-    "Negative log probabilities of label sequences, with the last class as the blank, and their gradient.",
-    T=_REAL,
+    "Computes the CTC loss with the last class as the blank, and its gradient.",
+    T=REAL,
 )
 ctc_loss_v2_op = _loss_op(
     "CTCLossV2",
     "inputs: float32, labels_indices: int64, labels_values: int32, sequence_length: int32"
     " -> loss: float32, gradient: float32",
-    "Negative log probabilities of label sequences, with class 0 as the blank, and their gradient.",
+    "Computes the CTC loss with class 0 as the blank, and its gradient.",
 )
 
 
 def _dense_loss(c: Inference) -> Sequence[Shape]:
-    shape = _inputs(c, 3)
+    shape = dimensions(c, 3)
     labels, lengths = with_rank(c, 1, 2), with_rank(c, 2, 1)
     assert labels is not None and lengths is not None
     rows = same_dimension(labels[0], lengths[0], "rows of labels and label_length", expected="a length for each row")
@@ -89,55 +89,10 @@ ctc_dense_loss_op = op(
     "_CTCLossDense",
     "inputs: T, labels: int64, label_length: int64, logit_length: int64 -> loss: T, gradient: T",
     blank_index=0,
-    T=_REAL,
+    T=REAL,
     host="labels, label_length, logit_length",
     infer=_dense_loss,
-    doc="Negative log probabilities of rows of labels and their gradient.",
-)
-
-
-def _greedy(c: Inference) -> Sequence[Shape]:
-    _, batch, classes = _inputs(c, 1)
-    blank = c.attrs["blank_index"]
-    if classes is not None:
-        inside = -classes <= blank < classes
-        require(inside, f"blank_index is {blank}", expected=f"a class in [{-classes}, {classes})")
-    return [(None, 2), (None,), (2,), (batch, 1)]
-
-
-greedy_decoder_op = op(
-    "CTCGreedyDecoder",
-    "inputs: T, sequence_length: int32"
-    " -> decoded_indices: int64, decoded_values: int64, decoded_shape: int64, log_probability: T",
-    merge_repeated=False,
-    blank_index=-1,
-    T=_REAL,
-    differentiable=False,
-    host="decoded_shape",
-    infer=_greedy,
-    doc="The most probable class of each moment, blanks left out.",
-)
-
-
-def _beam_search(c: Inference) -> Sequence[Shape]:
-    _, batch, _ = _inputs(c, 1)
-    paths, width = c.attrs["top_paths"], c.attrs["beam_width"]
-    require(paths <= width, f"top_paths is {paths}, more than the beam width", expected=f"at most {width}")
-    return [*[(None, 2)] * paths, *[(None,)] * paths, *[(2,)] * paths, (batch, paths)]
-
-
-beam_search_op = op(
-    "CTCBeamSearchDecoder",
-    "inputs: T, sequence_length: int32 -> decoded_indices: top_paths*int64, decoded_values: top_paths*int64, "
-    "decoded_shape: top_paths*int64, log_probability: T",
-    beam_width=attr.integer(1),
-    top_paths=attr.integer(1),
-    merge_repeated=True,
-    T=_REAL,
-    differentiable=False,
-    host="sequence_length, decoded_shape",
-    infer=_beam_search,
-    doc="The most probable sequences of labels, of those that a beam keeps in view.",
+    doc="Computes the CTC loss of dense labels, and its gradient.",
 )
 
 
@@ -152,9 +107,9 @@ def ctc_loss(
     time_major: bool = True,
     logits: Any = None,
 ) -> Tensor:
-    """Returns the negative log probability of each example's labels, whatever their alignment.
+    """Computes the negative log probability of each example's labels over all alignments.
 
-    inputs are unscaled, [time, batch, classes], or batch first unless time_major; the last class is the blank.
+    inputs are logits, [time, batch, classes], or batch first unless time_major; the last class is the blank.
     """
     if not isinstance(labels, SparseTensor):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
@@ -186,9 +141,9 @@ def ctc_loss_v2(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the negative log probability of each example's labels: sparse ones, or rows with their lengths.
+    """Computes the negative log probability of each example's labels: sparse ones, or rows with their lengths.
 
-    `unique`, which saves work elsewhere, changes nothing here.
+    `unique`, an optimization elsewhere, has no effect here.
     """
     with name_scope(name, "ctc_loss_dense", [logits, labels, label_length, logit_length]):
         logits = convert_to_tensor(logits, name="logits")
@@ -208,7 +163,7 @@ def ctc_loss_v2(
 
 
 def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[Tensor, SparseTensor]:
-    """Moves a class to the end, and numbers the labels behind it anew."""
+    """Moves a class to the end, and renumbers the labels after it."""
     classes: Any = logits.dims[2] if logits.dims is not None else None
     classes = reshape_ops.shape(logits)[2] if classes is None else classes
     place = blank + classes if blank < 0 else blank
@@ -219,42 +174,9 @@ def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[
     return concat(parts, 2), labels.with_values(values)
 
 
-@export("nn.ctc_greedy_decoder")
-def ctc_greedy_decoder(
-    inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
-) -> tuple[list[SparseTensor], Tensor]:
-    """Returns the labels of each moment's most probable class, and the negative sums of their logits."""
-    indices, values, shape, scores = greedy_decoder_op.many(
-        inputs, sequence_length, merge_repeated=merge_repeated, blank_index=-1 if blank_index is None else blank_index
-    )
-    return [SparseTensor(indices, values, shape)], scores
-
-
-@export("nn.ctc_beam_search_decoder")
-def ctc_beam_search_decoder(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
-) -> tuple[list[SparseTensor], Tensor]:
-    """Returns the top_paths most probable label sequences and their log probabilities, best first.
-
-    merge_repeated merges equal neighbours in the sequences found, even those that a blank parts.
-    """
-    indices, values, shapes, scores = beam_search_op.many(
-        inputs, sequence_length, beam_width=beam_width, top_paths=top_paths, merge_repeated=merge_repeated
-    )
-    return [SparseTensor(*parts) for parts in zip(indices, values, shapes)], scores
-
-
-@export("nn.ctc_beam_search_decoder_v2")
-def ctc_beam_search_decoder_v2(
-    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
-) -> tuple[list[SparseTensor], Tensor]:
-    """Returns the top_paths most probable label sequences and their log probabilities, best first."""
-    return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
-
-
 @export("nn.ctc_unique_labels")
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns the different labels of each row, padded with 0, and where each label is among them."""
+    """Returns the distinct labels of each row, zero-padded, and the index of each label among them."""
     with name_scope(name, "ctc_unique_labels", [labels]):
         labels = convert_to_tensor(labels, name="labels")
         same = equal(expand_dims(labels, 2), expand_dims(labels, 1))
@@ -269,7 +191,7 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
 
 @export("nn.collapse_repeated")
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns rows of labels with equal neighbours merged, padded with 0, and their new lengths."""
+    """Returns rows of labels with equal neighbors merged, zero-padded, and their new lengths."""
     with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
         labels = convert_to_tensor(labels, name="labels")
         seq_length = convert_to_tensor(seq_length, name="seq_length")
@@ -279,6 +201,6 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
         kept = logical_and(concat([first, differs], 1), inside)
         lengths = reduce_sum(cast(kept, dtypes.int32), 1)
         target = sequence_mask(lengths, reduce_max(lengths))
-        # Both masks hold the same number of places, row by row.
+        # Both masks have the same number of true elements per row.
         result = scatter_nd(cast(where(target), dtypes.int32), boolean_mask(labels, kept), reshape_ops.shape(target))
         return result, cast(lengths, seq_length.dtype)

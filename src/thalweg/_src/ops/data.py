@@ -1,4 +1,4 @@
-"""Input pipelines as operations: datasets, and the iterators that steps take their elements from."""
+"""Input pipeline ops: datasets, and the iterators that steps take elements from."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from thalweg._src.shapes import Shape, show
 
 
 class Definition(Protocol):
-    """What a dataset does: it is a Python object of the process that built the graph."""
+    """The definition of a dataset: a Python object of the process that built the graph."""
 
     def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Callable[..., Any]:
-        """Returns what makes the dataset of the values of its inputs, some of which never change."""
+        """Returns a function that creates the dataset from the values of its inputs, some of which are constant."""
 
 
 _serial = itertools.count()
@@ -27,7 +27,7 @@ _definitions: weakref.WeakValueDictionary[str, Definition] = weakref.WeakValueDi
 
 
 def keep_definition(graph: Graph, definition: Definition) -> str:
-    """Returns the token under which nodes of a graph find a definition; it lives as long as the graph."""
+    """Returns the token by which nodes of a graph find a definition, which lives as long as the graph."""
     token = f"dataset_{next(_serial)}"
     _definitions[token] = definition
     graph.kept("datasets", list).append(definition)
@@ -88,7 +88,7 @@ dataset_op = op(
     stateful=True,
     infer=scalar,
     differentiable=False,
-    doc="A dataset: what its definition, a Python object found by its token, makes of the values of its parameters.",
+    doc="Creates a dataset from its definition, a Python object found by its token, and its parameters.",
 )
 iterator_op = op(
     "IteratorV2",
@@ -99,7 +99,7 @@ iterator_op = op(
     stateful=True,
     infer=_handle,
     differentiable=False,
-    doc="An iterator that a MakeIterator gives a dataset to.",
+    doc="Creates an iterator that MakeIterator initializes with a dataset.",
 )
 one_shot_iterator_op = op(
     "_OneShotIterator",
@@ -111,7 +111,7 @@ one_shot_iterator_op = op(
     stateful=True,
     infer=_handle,
     differentiable=False,
-    doc="An iterator over a dataset that depends on nothing; it makes the dataset itself when it is first asked.",
+    doc="Creates an iterator over a dataset without inputs, which it builds on first use.",
 )
 make_iterator_op = op(
     "MakeIterator",
@@ -119,7 +119,7 @@ make_iterator_op = op(
     stateful=True,
     infer=_make,
     differentiable=False,
-    doc="Lets an iterator begin with the first element of a dataset.",
+    doc="Initializes an iterator with the first element of a dataset.",
 )
 iterator_to_string_handle_op = op(
     "IteratorToStringHandle",
@@ -127,7 +127,7 @@ iterator_to_string_handle_op = op(
     stateful=True,
     infer=scalar,
     differentiable=False,
-    doc="A text that stands for an iterator, to be fed.",
+    doc="Returns a string handle of an iterator, to be fed.",
 )
 iterator_from_string_handle_op = op(
     "IteratorFromStringHandleV2",
@@ -137,7 +137,7 @@ iterator_from_string_handle_op = op(
     stateful=True,
     infer=_from_string,
     differentiable=False,
-    doc="The iterator that a text stands for.",
+    doc="Returns the iterator of a string handle.",
 )
 iterator_state_op = op(
     "_IteratorState",
@@ -146,7 +146,7 @@ iterator_state_op = op(
     waits=True,
     infer=scalar,
     differentiable=False,
-    doc="The position of an iterator, with all that its dataset holds at the moment.",
+    doc="Returns the state of an iterator, with all that its dataset buffers.",
 )
 restore_iterator_op = op(
     "_RestoreIterator",
@@ -155,7 +155,7 @@ restore_iterator_op = op(
     waits=True,
     infer=_restore,
     differentiable=False,
-    doc="Brings an iterator to a position that `_IteratorState` gave.",
+    doc="Restores the state of an iterator that `_IteratorState` returned.",
 )
 
 
@@ -168,7 +168,7 @@ def _next_op(name: str) -> OpDef:
         waits=True,
         infer=component_shapes,
         differentiable=False,
-        doc="The next element of an iterator.",
+        doc="Returns the next element of an iterator.",
     )
 
 
@@ -183,7 +183,7 @@ single_element_op = op(
     waits=True,
     infer=component_shapes,
     differentiable=False,
-    doc="The only element of a dataset.",
+    doc="Returns the only element of a dataset.",
 )
 cardinality_op = op(
     "DatasetCardinality",
@@ -191,5 +191,5 @@ cardinality_op = op(
     cardinality_options=attr.string(default=""),
     differentiable=False,
     infer=_cardinality,
-    doc="The number of elements of a dataset: -1 for no end, -2 if it is not known.",
+    doc="Returns the number of elements of a dataset: -1 if infinite, -2 if unknown.",
 )

@@ -1,4 +1,4 @@
-"""Decompositions of matrices: Cholesky, QR, singular values, eigenvalues, LU."""
+"""Matrix decompositions: Cholesky, QR, singular values, eigenvalues, LU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPLEX_OF = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex1
 
 
 def square_matrices(c: Inference, index: int = 0) -> Shape:
-    """Returns the shape of an input that holds square matrices."""
+    """Returns the shape of an input of square matrices."""
     shape = at_least_rank(c, index, 2)
     if shape is None:
         return None
@@ -32,7 +32,7 @@ def square_matrices(c: Inference, index: int = 0) -> Shape:
 
 
 def unchanged_square(c: Inference) -> Sequence[Shape]:
-    """The shape of the first input, which holds square matrices."""
+    """Returns the shape of the first input, which must consist of square matrices."""
     return [square_matrices(c)]
 
 
@@ -84,7 +84,7 @@ cholesky = export("cholesky", "linalg.cholesky")(
         "input: T -> output: T",
         T=MATRIX_TYPES,
         infer=unchanged_square,
-        doc="The lower triangular matrix whose product with its adjoint is the input.",
+        doc="Computes the Cholesky decomposition: the lower triangular L with L @ adjoint(L) equal to the input.",
     )
 )
 cholesky_grad = op(
@@ -93,7 +93,7 @@ cholesky_grad = op(
     T=MATRIX_TYPES - dtypes.COMPLEX,
     infer=_cholesky_grad,
     differentiable=False,
-    doc="The gradient of Cholesky, from its output and that output's gradient.",
+    doc="Computes the gradient of Cholesky from its output and that output's gradient.",
 )
 qr_op = op("Qr", "input: T -> q: T, r: T", full_matrices=False, T=MATRIX_TYPES, infer=_qr)
 svd_op = op("Svd", "input: T -> s: T, u: T, v: T", compute_uv=True, full_matrices=False, T=MATRIX_TYPES, infer=_svd)
@@ -123,21 +123,21 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
 
 @export("svd", "linalg.svd")
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
-    """Returns (s, u, v), the input being `u @ diag(s) @ adjoint(v)`; the singular values s alone without compute_uv."""
+    """Returns (s, u, v) with the input equal to `u @ diag(s) @ adjoint(v)`; only s without compute_uv."""
     s, u, v = svd_op.many(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     return (real(s), u, v) if compute_uv else real(s)
 
 
 @export("self_adjoint_eig", "linalg.eigh")
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns eigenvalues, rising, and eigenvectors of self-adjoint matrices, of which the lower half is read."""
+    """Returns ascending eigenvalues and eigenvectors of self-adjoint matrices, of which the lower triangle is read."""
     e, v = self_adjoint_eig_op.many(tensor, compute_v=True, name=name)
     return e, v
 
 
 @export("self_adjoint_eigvals", "linalg.eigvalsh")
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
-    """Returns the eigenvalues, rising, of self-adjoint matrices, of which the lower half is read."""
+    """Returns the ascending eigenvalues of self-adjoint matrices, of which the lower triangle is read."""
     result: Tensor = self_adjoint_eig_op.many(tensor, compute_v=False, name=name)[0]
     return result
 
@@ -151,7 +151,7 @@ def _eig(tensor: Any, compute_v: bool, name: str | None) -> Any:
 
 @export("linalg.eig")
 def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns eigenvalues, in no particular order, and eigenvectors of length 1."""
+    """Returns eigenvalues, in no particular order, and normalized eigenvectors."""
     e, v = _eig(tensor, True, name)
     return e, v
 
@@ -165,7 +165,7 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
 
 @export("linalg.lu")
 def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Returns (lu, p): L below and U on and above the diagonal, and the order in which L @ U has the input's rows."""
+    """Returns (lu, p): L below and U on and above the diagonal, and the row permutation p of the input."""
     return lu_op.many(input, output_idx_type=output_idx_type, name=name)
 
 

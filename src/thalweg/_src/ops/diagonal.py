@@ -1,4 +1,4 @@
-"""Diagonals and bands of matrices."""
+"""Diagonals and band matrices."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.math import minimum
 from thalweg._src.ops.reshape import ones, zeros
 from thalweg._src.ops.shape_functions import at_least_rank, require
 from thalweg._src.shapes import Shape, merge, show
@@ -72,15 +73,15 @@ def _band(c: Inference) -> Sequence[Shape]:
 
 
 def band_limits(k: Any) -> tuple[int, int]:
-    """Returns the lowest and the highest diagonal that k, one number or two, asks for."""
+    """Returns the lowest and the highest diagonal that k, one integer or two, selects."""
     values = [int(element) for element in k.reshape(-1)]
-    require(k.ndim <= 1 and len(values) in (1, 2), f"k has shape {show(k.shape)}", expected="a number, or a pair")
-    require(values[0] <= values[-1], f"k is {values}", expected="a lower diagonal, then one not below it")
+    require(k.ndim <= 1 and len(values) in (1, 2), f"k has shape {show(k.shape)}", expected="an integer, or a pair")
+    require(values[0] <= values[-1], f"k is {values}", expected="a lower diagonal, then an upper one")
     return values[0], values[-1]
 
 
 def matrix_sizes(rows: int, columns: int, lower: int, upper: int, longest: int) -> tuple[int, int]:
-    """Returns the size of a matrix with these diagonals; -1 stands for the least size that holds them."""
+    """Returns the size of a matrix with these diagonals; -1 means the smallest size that holds them."""
     least_rows, least_columns = longest - min(upper, 0), longest + max(lower, 0)
     if rows == -1 and columns == -1:
         rows = columns = max(least_rows, least_columns)
@@ -109,8 +110,8 @@ def longest_diagonal(rows: int, columns: int, lower: int, upper: int) -> int:
 
 def _limits(c: Inference, index: int) -> tuple[int, int] | None:
     shape = c.shapes[index]
-    require(shape is None or len(shape) <= 1, f"k has shape {show(shape)}", expected="a number, or a pair")
-    require(not shape or shape[0] in (1, 2, None), f"k has shape {show(shape)}", expected="a number, or a pair")
+    require(shape is None or len(shape) <= 1, f"k has shape {show(shape)}", expected="an integer, or a pair")
+    require(not shape or shape[0] in (1, 2, None), f"k has shape {show(shape)}", expected="an integer, or a pair")
     k = c.value(index)
     return None if k is None else band_limits(k)
 
@@ -166,10 +167,16 @@ matrix_diag_op = op("MatrixDiag", "diagonal: T -> output: T", T=attr.types(), in
 matrix_diag_part_op = op("MatrixDiagPart", "input: T -> diagonal: T", T=attr.types(), infer=_matrix_diag_part)
 matrix_set_diag_op = op("MatrixSetDiag", "input: T, diagonal: T -> output: T", T=attr.types(), infer=_matrix_set_diag)
 diag = export("diag", "linalg.tensor_diag")(
-    op("Diag", "diagonal: T -> output: T", T=_NUMBERS, infer=_diag, doc="A tensor with a diagonal, of twice its rank.")
+    op(
+        "Diag",
+        "diagonal: T -> output: T",
+        T=_NUMBERS,
+        infer=_diag,
+        doc="Creates a tensor of twice the rank with the input on its diagonal.",
+    )
 )
 diag_part = export("diag_part", "linalg.tensor_diag_part")(
-    op("DiagPart", "input: T -> diagonal: T", T=_NUMBERS, infer=_diag_part, doc="The diagonal of a tensor.")
+    op("DiagPart", "input: T -> diagonal: T", T=_NUMBERS, infer=_diag_part, doc="Returns the diagonal of a tensor.")
 )
 matrix_band_part = export("matrix_band_part", "linalg.band_part")(
     op(
@@ -179,13 +186,13 @@ matrix_band_part = export("matrix_band_part", "linalg.band_part")(
         Tindex=attr.types(dtypes.INDEX, dtypes.int64),
         host="num_lower, num_upper",
         infer=_band,
-        doc="Matrices with everything outside a band around the diagonal set to zero.",
+        doc="Copies matrices, with everything outside a central band set to zero.",
     )
 )
 
 
-# Diagonals of a band lie in rows of one length, the shorter ones at the left or the right: first those above the main
-# diagonal, then those below. The older ops put all of them left.
+# The diagonals of a band are rows of equal length, shorter ones aligned left or right: in the `align` attribute first
+# for those above the main diagonal, then for those below. The older ops align all of them left.
 _ALIGN = attr.string("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT", default="RIGHT_LEFT")
 _DIAG = "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T"
 _DIAG_PART = "input: T, k: int32, padding_value: T -> diagonal: T"
@@ -202,7 +209,7 @@ matrix_set_diag_v3_op = op("MatrixSetDiagV3", _SET_DIAG, align=_ALIGN, **_SET_FA
 
 
 def _is_plain(value: Any, plain: int) -> bool:
-    """Returns whether an argument is left as it is by default."""
+    """Returns whether an argument has its default value."""
     return isinstance(value, int | float) and value == plain
 
 
@@ -216,7 +223,7 @@ def matrix_diag(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Returns matrices with the given diagonals and a padding value elsewhere; k is one diagonal or a band."""
+    """Creates matrices with the given diagonals and a padding value elsewhere; k is one diagonal or a band."""
     if all(map(_is_plain, (k, num_rows, num_cols, padding_value), (0, -1, -1, 0))):
         return matrix_diag_op(diagonal, name=name)
     diagonal = convert_to_tensor(diagonal, name="diagonal")
@@ -244,7 +251,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 
 
 
 def _padding(value: Any, dtype: dtypes.DType) -> Any:
-    """Returns the value between diagonals; the default stands for False as well."""
+    """Returns the padding value, the default also for False."""
     return bool(value) if dtype.is_bool and not isinstance(value, Tensor) else value
 
 
@@ -263,7 +270,5 @@ def eye(
         rows, columns = (convert_to_tensor(n, dtypes.int32) for n in (num_rows, columns))
         if rows is columns or num_columns is None:
             return matrix_diag_op(ones(concat([batch, [rows]], 0), dtype), name=scope)
-        from thalweg._src.ops.math import minimum
-
         diagonal = ones(concat([batch, [minimum(rows, columns)]], 0), dtype)
         return matrix_set_diag_op(zeros(concat([batch, [rows, columns]], 0), dtype), diagonal, name=scope)

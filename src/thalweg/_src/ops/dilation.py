@@ -1,4 +1,4 @@
-"""Morphology: the largest, or the least, of each window after a filter is added."""
+"""Morphological operations: dilation and erosion with a filter."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ dilation2d_op = op(
     "Dilation2D",
     "input: T, filter: T -> output: T",
     infer=_dilation,
-    doc="The largest sum of a pixel and the filter's cell above it, window by window and channel by channel.",
+    doc="Computes grayscale dilation: the maximum of input plus filter over each window, per channel.",
     **_ATTRS,
 )
 dilation2d_backprop_input = op(
@@ -89,7 +89,7 @@ def dilation2d(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Returns the largest sum of pixel and filter in each window of each channel."""
+    """Computes the maximum of input plus filter over each window, per channel."""
     filter = one_of("filters", filters, "filter", filter)
     rates = one_of("dilations", dilations, "rates", rates)
     return dilation2d_op(input, filter, strides=strides, rates=rates, padding=padding, name=name)
@@ -97,7 +97,7 @@ def dilation2d(
 
 @export("nn.erosion2d")
 def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
-    """Returns the least difference of pixel and kernel in each window: the dilation of what is not there."""
+    """Returns the grayscale erosion: the minimum of pixel minus kernel over each window of each channel."""
     with name_scope(name, "erosion2d", [value, kernel]) as scope:
         value = convert_to_tensor(value, name="value")
         turned = reverse(convert_to_tensor(kernel, value.dtype, name="kernel"), [0, 1])

@@ -1,4 +1,4 @@
-"""The edit distance between sequences."""
+"""Edit distance between sequences."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from thalweg._src.shapes import Shape
 
 def _distances(c: Inference) -> Sequence[Shape]:
     (_, a), (_, b) = parts(c, 0, 1, 2), parts(c, 3, 4, 5)
-    rank = same_dimension(a, b, "ranks of hypothesis and truth", expected="sequences in one arrangement")
-    require(rank is None or rank >= 2, f"the sequences have rank {rank}", expected="rank 2 at least")
+    rank = same_dimension(a, b, "ranks of hypothesis and truth", expected="sequences of equal rank")
+    require(rank is None or rank >= 2, f"the sequences have rank {rank}", expected="rank at least 2")
     first, second = c.shape_value(2), c.shape_value(5)
     if first is None or second is None:
         return [None if rank is None else (None,) * (rank - 1)]
@@ -33,13 +33,13 @@ edit_distance_op = op(
     T=attr.types(),
     infer=_distances,
     differentiable=False,
-    doc="How many insertions, deletions and replacements turn one sequence into another.",
+    doc="Computes the Levenshtein distance between sequences.",
 )
 
 
 @export("edit_distance")
 def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:
-    """Returns the edit distance of each pair of sequences, relative to the truth's length if normalized."""
+    """Computes the edit distance of each pair of sequences, relative to the truth's length if normalized."""
     a, b = as_sparse(hypothesis), as_sparse(truth)
     return edit_distance_op(
         a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, normalize=normalize, name=name

@@ -1,4 +1,4 @@
-"""Equations of Einsum: the labels of each input's dimensions and of the output's."""
+"""Parser of Einsum equations: the labels of each input's dimensions and of the output's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Term:
         return "".join(dict.fromkeys(self.labels))
 
     def position(self, label: str) -> int:
-        """Returns the axis of a label: counted from the end if it comes after the ellipsis."""
+        """Returns the axis of a label, counted from the end if it follows the ellipsis."""
         index = self.before.find(label)
         return index if index >= 0 else self.after.index(label) - len(self.after)
 
@@ -41,13 +41,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """What an Einsum multiplies, and what is left of it."""
+    """The terms of an Einsum's inputs and of its output."""
 
     inputs: tuple[Term, ...]
     output: Term
 
     def sizes(self, shapes: Sequence[Shape]) -> tuple[dict[str, int | None], Shape]:
-        """Returns the size of each label and the shape that the ellipses stand for; all must agree."""
+        """Returns the size of each label and the shape that the ellipses represent; all must agree."""
         sizes: dict[str, int | None] = {}
         dots: Shape = ()
         for number, (term, shape) in enumerate(zip(self.inputs, shapes)):
@@ -60,7 +60,7 @@ class Equation:
             if len(shape) < count or (len(shape) > count and not term.ellipsis):
                 raise ShapeError(
                     f"input {number} has rank {len(shape)}",
-                    expected=f"rank {count}{' at least' if term.ellipsis else ''} for the subscripts {term}",
+                    expected=f"rank {'at least ' if term.ellipsis else ''}{count} for the subscripts {term}",
                 )
             end = len(shape) - len(term.after)
             for label, size in zip(term.labels, [*shape[: len(term.before)], *shape[end:]]):
@@ -69,7 +69,7 @@ class Equation:
                     sizes[label] = size
                 elif size is not None and known != size:
                     raise ShapeError(
-                        f"the dimensions called {label} differ: {known} and {size}", expected="one size for a label"
+                        f"the dimensions labeled {label} differ: {known} and {size}", expected="one size per label"
                     )
             if term.ellipsis:
                 dots = broadcast(dots, shape[len(term.before) : end])
@@ -87,7 +87,7 @@ class Equation:
 
 @functools.lru_cache(maxsize=1024)
 def parse(text: str) -> Equation:
-    """Reads an equation with an explicit output."""
+    """Parses an equation with an explicit output."""
     left, arrow, right = text.partition("->")
     if not arrow or "->" in right:
         raise ShapeError(f"equation {text!r} has not exactly one '->'")
@@ -99,17 +99,17 @@ def parse(text: str) -> Equation:
     if unknown:
         raise ShapeError(f"equation {text!r}: no input has the label {unknown[0]!r}")
     if len(known) > _MAX_LABELS:
-        raise ShapeError(f"equation {text!r} has {len(known)} labels", expected=f"{_MAX_LABELS} at most")
+        raise ShapeError(f"equation {text!r} has {len(known)} labels", expected=f"at most {_MAX_LABELS}")
     return equation
 
 
 def _term(part: str, text: str) -> Term:
     before, dots, after = part.partition(ELLIPSIS)
     if "." in before + after or "," in before + after:
-        raise ShapeError(f"equation {text!r} has subscripts that cannot be read: {part!r}")
+        raise ShapeError(f"equation {text!r} has invalid subscripts: {part!r}")
     return Term(before, after, bool(dots))
 
 
 def write(*terms: Any) -> str:
-    """Returns the equation of inputs and, last, the output."""
+    """Returns the equation string of inputs and, last, the output."""
     return f"{','.join(str(term) for term in terms[:-1])}->{terms[-1]}"

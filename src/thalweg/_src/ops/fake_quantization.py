@@ -1,4 +1,4 @@
-"""Fake quantization: numbers rounded to the steps of a range of few bits, with gradients by its ends."""
+"""Fake quantization: rounds values to the steps of a low-bit range, with gradients for its bounds."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ fake_quant_with_min_max_args = export("fake_quant_with_min_max_args", "quantizat
         min=-6.0,
         max=6.0,
         infer=_args,
-        doc="Numbers rounded to the steps of a given range; 0 is one of them.",
+        doc="Quantizes and dequantizes values with a fixed range, in which 0 is exact.",
         **_RANGE,
     )
 )
@@ -79,7 +79,7 @@ fake_quant_with_min_max_args_gradient = export(
         max=6.0,
         infer=_args,
         differentiable=False,
-        doc="The gradient inside the range, nothing beyond it.",
+        doc="Passes the gradient inside the range, and zero outside.",
         **_RANGE,
     )
 )
@@ -88,7 +88,7 @@ fake_quant_with_min_max_vars = export("fake_quant_with_min_max_vars", "quantizat
         "FakeQuantWithMinMaxVars",
         f"inputs: float32, {_ENDS} -> outputs: float32",
         infer=_vars,
-        doc="Numbers rounded to the steps of a range that can be trained.",
+        doc="Quantizes and dequantizes values with a trainable range.",
         **_RANGE,
     )
 )
@@ -97,7 +97,7 @@ fake_quant_with_min_max_vars_gradient_op = op(
     f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
     infer=_vars_grad,
     differentiable=False,
-    doc="The gradient inside the range, and what is beyond an end for that end.",
+    doc="Passes the gradient inside the range, and the sum outside to the respective bound.",
     **_RANGE,
 )
 fake_quant_with_min_max_vars_per_channel = export(
@@ -107,7 +107,7 @@ fake_quant_with_min_max_vars_per_channel = export(
         "FakeQuantWithMinMaxVarsPerChannel",
         f"inputs: float32, {_ENDS} -> outputs: float32",
         infer=_per_channel,
-        doc="Numbers rounded to the steps of a range of their channel, the last dimension.",
+        doc="Quantizes and dequantizes values with one trainable range per channel, the last dimension.",
         **_RANGE,
     )
 )
@@ -116,7 +116,7 @@ fake_quant_with_min_max_vars_per_channel_gradient_op = op(
     f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
     infer=_per_channel_grad,
     differentiable=False,
-    doc="The gradient inside the channel's range, and what is beyond an end for that end.",
+    doc="Passes the gradient inside the channel's range, and the sum outside to the respective bound.",
     **_RANGE,
 )
 
@@ -131,7 +131,7 @@ def fake_quant_with_min_max_vars_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Returns the gradients of fake_quant_with_min_max_vars by its inputs, its least and its greatest number."""
+    """Computes the gradients of fake_quant_with_min_max_vars with respect to inputs, min and max."""
     definition = fake_quant_with_min_max_vars_gradient_op
     return definition.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
 
@@ -149,6 +149,6 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Returns the gradients of fake_quant_with_min_max_vars_per_channel by inputs, least and greatest numbers."""
+    """Computes the gradients of fake_quant_with_min_max_vars_per_channel with respect to inputs, min and max."""
     definition = fake_quant_with_min_max_vars_per_channel_gradient_op
     return definition.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)

@@ -1,4 +1,4 @@
-"""Files read, written and found by name; and the time."""
+"""File ops: reading, writing, globbing; and timestamps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ read_file_op = op(
     "filename: string -> contents: string",
     infer=_one_file,
     differentiable=False,
-    doc="All that a file holds.",
+    doc="Reads the contents of a file.",
 )
 write_file_op = op(
     "WriteFile",
@@ -40,7 +40,7 @@ write_file_op = op(
     stateful=True,
     infer=_one_file,
     differentiable=False,
-    doc="Writes a file, and the folders that lead to it if there are none.",
+    doc="Writes a file, and creates its parent directories if they are missing.",
 )
 matching_files = export("matching_files", "io.matching_files")(
     op(
@@ -48,7 +48,7 @@ matching_files = export("matching_files", "io.matching_files")(
         "pattern: string -> filenames: string",
         infer=_matches,
         differentiable=False,
-        doc="The names of the files that match any of the patterns, sorted.",
+        doc="Returns the sorted names of the files that match any of the patterns.",
     )
 )
 timestamp_op = op(
@@ -57,23 +57,23 @@ timestamp_op = op(
     stateful=True,
     infer=scalar,
     differentiable=False,
-    doc="The seconds since 1970 at the moment this runs.",
+    doc="Returns the current Unix time in seconds.",
 )
 
 
 @export("read_file", "io.read_file")
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """Returns all that a file holds, read anew in each step."""
+    """Returns the contents of a file, read in each step."""
     return read_file_op(filename, name=name)
 
 
 @export("write_file", "io.write_file")
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """Returns an operation that writes a file, and the folders that lead to it if there are none."""
+    """Returns an operation that writes a file, and creates its parent directories if they are missing."""
     return write_file_op.operation(filename, contents, name=name)
 
 
 @export("timestamp")
 def timestamp(name: str | None = None) -> Tensor:
-    """Returns the seconds since 1970 at the moment it runs."""
+    """Returns the current Unix time in seconds."""
     return timestamp_op(name=name)

@@ -1,4 +1,4 @@
-"""Fractional pooling: pools whose windows have sizes that vary at random, for ratios that are no whole numbers."""
+"""Fractional pooling: windows of randomly varying sizes, for pooling ratios that are not integers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _pool(c: Inference) -> Sequence[Shape]:
     require(ratio[0] == 1 and ratio[3] == 1, f"pooling_ratio is {list(ratio)}", expected="1 for batch and channels")
     require(all(r >= 1 for r in ratio), f"pooling_ratio is {list(ratio)}", expected="ratios of at least 1")
     seeded = c.attrs["seed"] != 0 or c.attrs["seed2"] != 0
-    require(c.attrs["deterministic"] or not seeded, "seeds are given", expected="none unless deterministic")
+    require(c.attrs["deterministic"] or not seeded, "a seed is set", expected="none unless deterministic")
     _require_elements(source)
     sizes = [None if s is None else math.floor(s / r) for s, r in zip(source[1:3], ratio[1:3])]
     for size, given in zip(sizes, source[1:3]):
@@ -37,12 +37,12 @@ def _pool(c: Inference) -> Sequence[Shape]:
 
 
 def pooled_shape(c: Inference, source: Shape, grad: int) -> None:
-    """Requires that a gradient fits the image and the sequences, which follow it."""
+    """Checks that a gradient matches the image and the pooling sequences after it."""
     result, rows, columns = with_rank(c, grad, 4), with_rank(c, grad + 1, 1), with_rank(c, grad + 2, 1)
     assert source is not None and result is not None and rows is not None and columns is not None
     expected = (source[0], *(None if s is None else s - 1 for s in (rows[0], columns[0])), source[3])
     for size in (rows[0], columns[0]):
-        require(size is None or size >= 2, f"a pooling sequence has {size} entries", expected="2 at least")
+        require(size is None or size >= 2, f"a pooling sequence has {size} entries", expected="at least 2")
     try:
         merge(expected, result)
     except ValueError:
@@ -66,7 +66,7 @@ def _avg_pool_grad(c: Inference) -> Sequence[Shape]:
     require(length in ((None,), (4,)), f"orig_input_tensor_shape has shape {show(length)}", expected="4 sizes")
     value = c.partial(0)
     for number in () if value is None or value.ndim != 1 else value.tolist():
-        require(number is None or number >= 0, f"orig_input_tensor_shape is {value}", expected="no negative size")
+        require(number is None or number >= 0, f"orig_input_tensor_shape is {value}", expected="non-negative sizes")
     source = (None,) * 4 if sizes is None else sizes
     pooled_shape(c, source, 1)
     return [source]
@@ -93,8 +93,8 @@ def _forward(name: str, doc: str) -> OpDef:
 
 
 _SEQUENCES = "row_pooling_sequence: int64, col_pooling_sequence: int64"
-fractional_max_pool_op = _forward("FractionalMaxPool", "The largest element of each window.")
-fractional_avg_pool_op = _forward("FractionalAvgPool", "The mean of each window.")
+fractional_max_pool_op = _forward("FractionalMaxPool", "Computes fractional max pooling.")
+fractional_avg_pool_op = _forward("FractionalAvgPool", "Computes fractional average pooling.")
 fractional_max_pool_grad = op(
     "FractionalMaxPoolGrad",
     f"orig_input: T, orig_output: T, out_backprop: T, {_SEQUENCES} -> output: T",
@@ -126,7 +126,7 @@ def fractional_max_pool(
     seed2: int = 0,
     name: str | None = None,
 ) -> Any:
-    """Returns the largest elements of windows with random sizes, and where the windows' rows and columns begin."""
+    """Computes the maxima of windows with random sizes; also returns the windows' row and column boundaries."""
     return fractional_max_pool_op.many(
         value,
         pooling_ratio=pooling_ratio,
@@ -150,7 +150,7 @@ def fractional_avg_pool(
     seed2: int = 0,
     name: str | None = None,
 ) -> Any:
-    """Returns the means of windows with random sizes, and where the windows' rows and columns begin."""
+    """Computes the means of windows with random sizes; also returns the windows' row and column boundaries."""
     return fractional_avg_pool_op.many(
         value,
         pooling_ratio=pooling_ratio,

@@ -1,4 +1,4 @@
-"""Gathering and scattering: rows and elements by their indices."""
+"""Gather and scatter: rows and elements by index."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, squeeze
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import at_least_rank, normalize_axis, require, require_sizes, vector_size
@@ -34,8 +35,8 @@ def gathered(params: Shape, indices: Shape, axis: int | None, batch_dims: int) -
     if axis is None:
         return (None,) * (len(params) - 1 + len(indices) - batch_dims)
     axis = normalize_axis(axis, len(params))
-    require(batch_dims <= len(indices), f"batch_dims {batch_dims} is more than the rank of indices {len(indices)}")
-    require(batch_dims <= axis, f"batch_dims {batch_dims} is more than axis {axis}")
+    require(batch_dims <= len(indices), f"batch_dims {batch_dims} exceeds the rank of indices {len(indices)}")
+    require(batch_dims <= axis, f"batch_dims {batch_dims} exceeds axis {axis}")
     batch = merge(params[:batch_dims], indices[:batch_dims])
     assert batch is not None
     return batch + params[batch_dims:axis] + indices[batch_dims:] + params[axis + 1 :]
@@ -78,13 +79,13 @@ gather_op = op(
     host="axis",
     infer=_gather_v2,
     evaluate=_gather_value,
-    doc="Slices of a tensor along an axis, by their indices.",
+    doc="Gathers slices of a tensor along an axis.",
 )
 
 
 def _depth(indices: Shape) -> int | None:
-    """Returns how many leading dimensions the rows of indices reach into."""
-    require(indices is None or len(indices) > 0, "indices must have rank 1 at least")
+    """Returns the number of leading dimensions that index vectors address."""
+    require(indices is None or len(indices) > 0, "indices must have rank at least 1")
     return None if indices is None else indices[-1]
 
 
@@ -93,7 +94,7 @@ def _gather_nd(c: Inference) -> Sequence[Shape]:
     depth = _depth(indices)
     if params is None or indices is None or depth is None:
         return [None]
-    require(depth <= len(params), f"indices reach {depth} dimensions deep", expected=f"at most {len(params)}")
+    require(depth <= len(params), f"indices address {depth} dimensions", expected=f"at most {len(params)}")
     return [indices[:-1] + params[depth:]]
 
 
@@ -104,7 +105,7 @@ gather_nd_op = op(
     Tindices=_INDICES,
     bad_indices_policy="",
     infer=_gather_nd,
-    doc="Elements or slices of a tensor, by the rows of indices.",
+    doc="Gathers elements or slices of a tensor by index vectors.",
 )
 
 
@@ -112,7 +113,7 @@ def _require_updates(target: Shape, indices: Shape, updates: Shape) -> None:
     depth = _depth(indices)
     if target is None or indices is None or depth is None:
         return
-    require(depth <= len(target), f"indices reach {depth} dimensions deep", expected=f"at most {len(target)}")
+    require(depth <= len(target), f"indices address {depth} dimensions", expected=f"at most {len(target)}")
     if 0 in target:
         require(0 in indices, f"a tensor of shape {show(target)} has no elements to index", expected="no indices")
     wanted = indices[:-1] + target[depth:]
@@ -142,7 +143,7 @@ scatter_nd_op = op(
     bad_indices_policy="",
     host="shape",
     infer=_scatter_nd,
-    doc="Zeros of a shape, with updates added at the rows of indices.",
+    doc="Scatters updates into zeros of a shape by index vectors; duplicates are summed.",
 )
 _SCATTER: dict[str, Any] = {"T": attr.types(), "bad_indices_policy": "", "infer": _tensor_scatter}
 _SCATTER_SIGNATURE = "tensor: T, indices: Tindices, updates: T -> output: T"
@@ -172,7 +173,7 @@ unravel_index = export("unravel_index")(
         host="dims",
         infer=_unravel,
         differentiable=False,
-        doc="Flat indices as coordinates, one row for each dimension.",
+        doc="Converts flat indices to coordinates, one row per dimension.",
     )
 )
 
@@ -186,7 +187,7 @@ def gather(
     axis: Any = None,
     batch_dims: int = 0,
 ) -> Tensor:
-    """Returns the slices of params at the indices along an axis; a variable is read only there."""
+    """Gathers slices of params along an axis; of a variable only these are read."""
     if axis is None:
         axis = batch_dims
     if batch_dims == 0 and isinstance(axis, int) and axis == 0 and hasattr(params, "sparse_read"):
@@ -202,12 +203,12 @@ def gather_v2(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the slices of params at the indices along an axis."""
+    """Gathers slices of params along an axis."""
     return gather(params, indices, validate_indices, name, axis, batch_dims)
 
 
 def _as_indices(indices: Any) -> Any:
-    """Returns an empty list of indices as integers, which it is not by itself."""
+    """Returns an empty list of indices as integers, since NumPy would make it floats."""
     if isinstance(indices, list | tuple) and not nest.flatten(indices):
         return np.array(indices, np.int32)
     return indices
@@ -215,18 +216,18 @@ def _as_indices(indices: Any) -> Any:
 
 @export("batch_gather")
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """Returns slices of params at indices that have the same leading dimensions."""
+    """Gathers slices of params at indices with the same leading dimensions."""
     with name_scope(name, "BatchGather", [params, indices]) as scope:
         indices = convert_to_tensor(indices, name="indices")
         if indices.dims is None:
-            raise ValueError("batch_gather needs the rank of indices, which is unknown")
+            raise ValueError("batch_gather requires indices of known rank")
         count = len(indices.dims) - 1
         return gather_op(params, indices, count, batch_dims=count, name=scope)
 
 
 @export("gather_nd", "manip.gather_nd")
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
-    """Returns the elements or slices of params that the rows of indices name."""
+    """Gathers the elements or slices of params at index vectors."""
     if batch_dims == 0:
         read = getattr(params, "gather_nd", None)
         if read is not None and not isinstance(params, Tensor):
@@ -240,7 +241,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
 
 
 def _batch_positions(rows: Tensor, batch_dims: int) -> list[Tensor]:
-    """Returns for each batch dimension the position along it, as one column beside the rows of indices."""
+    """Returns the batch indices as columns to put before the index vectors."""
     rank = len(rows.dims or ())
     ones = ones_like(rows[..., :1])
     positions = []
@@ -253,37 +254,37 @@ def _batch_positions(rows: Tensor, batch_dims: int) -> list[Tensor]:
 
 @export("scatter_nd", "manip.scatter_nd")
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Returns zeros of a shape, with updates added at the rows of indices."""
+    """Scatters updates into zeros of a shape at index vectors; duplicates are summed."""
     return scatter_nd_op(indices, updates, shape, name=name)
 
 
 @export("tensor_scatter_nd_update", "tensor_scatter_update")
 def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor with updates in place of what the rows of indices name."""
+    """Returns a copy of a tensor with the elements or slices at index vectors replaced by updates."""
     return tensor_scatter_update_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_add", "tensor_scatter_nd_add")
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor with updates added to what the rows of indices name."""
+    """Returns a copy of a tensor with updates added at index vectors."""
     return tensor_scatter_add_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_nd_sub", "tensor_scatter_sub")
 def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor with updates subtracted from what the rows of indices name."""
+    """Returns a copy of a tensor with updates subtracted at index vectors."""
     return tensor_scatter_sub_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_nd_max")
 def tensor_scatter_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor raised to the updates where the rows of indices name it."""
+    """Returns a copy of a tensor with the maximum of it and updates at index vectors."""
     return tensor_scatter_max_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_nd_min")
 def tensor_scatter_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor lowered to the updates where the rows of indices name it."""
+    """Returns a copy of a tensor with the minimum of it and updates at index vectors."""
     return tensor_scatter_min_op(tensor, indices, updates, name=name)
 
 
@@ -296,7 +297,7 @@ tensor_scatter_nd_sub = tensor_scatter_sub
 
 @export("boolean_mask")
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
-    """Returns the parts of a tensor, along the dimensions of the mask, where the mask is true."""
+    """Returns the elements or slices of a tensor, along the dimensions of the mask, where the mask is true."""
     with name_scope(name, "boolean_mask", [tensor, mask]):
         value, chosen = convert_to_tensor(tensor, name="tensor"), convert_to_tensor(mask, name="mask")
         dims = chosen.dims
@@ -323,8 +324,6 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
 
 
 def _merged_dimensions(value: Tensor, first: int, last: int) -> Tensor:
-    from thalweg._src.ops.reduction import reduce_prod
-
     dims: Any = shape(value)
     merged = reduce_prod(dims[first:last], [0])
     return reshape(value, concat([dims[:first], expand_dims(merged, 0), dims[last:]], 0))
@@ -345,7 +344,7 @@ dynamic_partition_op = op(
     num_partitions=attr.integer(1),
     T=attr.types(),
     infer=_partitioned,
-    doc="The rows of a tensor, dealt out by the number of the part each belongs to.",
+    doc="Partitions the rows of a tensor by their partition indices.",
 )
 
 
@@ -365,11 +364,19 @@ def _stitched(c: Inference) -> Sequence[Shape]:
 
 
 _STITCH = "indices: N*int32, data: N*T -> merged: T"
-dynamic_stitch = export("dynamic_stitch")(op("DynamicStitch", _STITCH, T=attr.types(), infer=_stitched))
+dynamic_stitch = export("dynamic_stitch")(
+    op(
+        "DynamicStitch",
+        _STITCH,
+        T=attr.types(),
+        infer=_stitched,
+        doc="Merges the rows of several tensors into one, at the given indices; later rows replace earlier ones.",
+    )
+)
 parallel_dynamic_stitch = op("ParallelDynamicStitch", _STITCH, T=attr.types(), infer=_stitched)
 
 
 @export("dynamic_partition")
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
-    """Returns the rows of data in num_partitions tensors, by the number of the part each belongs to."""
+    """Partitions the rows of data into num_partitions tensors by their partition indices."""
     return dynamic_partition_op.many(data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]

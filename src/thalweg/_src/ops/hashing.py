@@ -1,4 +1,4 @@
-"""Hashes of strings into buckets, and fingerprints of rows."""
+"""String hashing into buckets, and row fingerprints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ string_to_hash_bucket_op = op(
     num_buckets=attr.integer(1),
     infer=unchanged,
     differentiable=False,
-    doc="A bucket for each string, by the hash that TensorFlow used first.",
+    doc="Hashes each string to a bucket, with TensorFlow's original hash function.",
 )
 string_to_hash_bucket_fast_op = op(
     "StringToHashBucketFast",
@@ -37,7 +37,7 @@ string_to_hash_bucket_fast_op = op(
     num_buckets=attr.integer(1),
     infer=unchanged,
     differentiable=False,
-    doc="A bucket for each string, by FarmHash: quick, the same for ever, open to those who want collisions.",
+    doc="Hashes each string to a bucket with FarmHash: fast and stable, but not safe against chosen collisions.",
 )
 string_to_hash_bucket_strong_op = op(
     "StringToHashBucketStrong",
@@ -46,7 +46,7 @@ string_to_hash_bucket_strong_op = op(
     key=attr.integers(),
     infer=unchanged,
     differentiable=False,
-    doc="A bucket for each string, by SipHash with a key of two numbers: collisions cannot be made without the key.",
+    doc="Hashes each string to a bucket with keyed SipHash: collisions cannot be constructed without the key.",
 )
 fingerprint_op = op(
     "Fingerprint",
@@ -54,7 +54,7 @@ fingerprint_op = op(
     T=attr.types(),
     infer=_fingerprint_shape,
     differentiable=False,
-    doc="Eight bytes for each row of the data, which tell rows apart.",
+    doc="Computes an 8-byte fingerprint of each row of the data.",
 )
 
 
@@ -62,24 +62,24 @@ fingerprint_op = op(
 def string_to_hash_bucket(
     string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """Returns a bucket for each string, by a hash that later versions of TensorFlow may change."""
+    """Hashes each string to a bucket, by a function that later versions of TensorFlow may change."""
     strings = only_one(string_tensor, input, "string_tensor", "input")
     return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)
 
 
 @export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """Returns a bucket for each string, by FarmHash."""
+    """Hashes each string to a bucket with FarmHash."""
     return string_to_hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
 
 
 @export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")
 def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Tensor:
-    """Returns a bucket for each string, by SipHash with a key of two numbers."""
+    """Hashes each string to a bucket with SipHash and a key of two integers."""
     return string_to_hash_bucket_strong_op(input, num_buckets=num_buckets, key=key, name=name)
 
 
 @export("fingerprint")
 def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
-    """Returns eight bytes for each row of the data."""
+    """Computes an 8-byte fingerprint of each row of the data."""
     return fingerprint_op(data, convert_to_tensor(method, dtypes.string), name=name)

@@ -1,4 +1,4 @@
-"""Identities: the same value again, for names, gradients and checks."""
+"""Identity ops: for names, gradients and checks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ identity = export("identity")(
         T=attr.types(),
         infer=unchanged,
         evaluate=_same_value,
-        doc="The same value under another name.",
+        doc="Returns its input unchanged.",
+        traceable=True,
+        fails="never",
+        forwards="same",
     )
 )
 identity_n_op = op(
@@ -38,7 +41,7 @@ identity_n_op = op(
     "input: list(T) -> output: list(T)",
     T=attr.type_list(1),
     infer=_unchanged_list,
-    doc="The same values, available together.",
+    doc="Returns its inputs unchanged, once all of them are available.",
 )
 stop_gradient = export("stop_gradient")(
     op(
@@ -48,7 +51,10 @@ stop_gradient = export("stop_gradient")(
         infer=unchanged,
         evaluate=_same_value,
         differentiable=False,
-        doc="The same value, which gradients regard as constant.",
+        doc="Returns its input unchanged; gradients treat it as constant.",
+        traceable=True,
+        fails="never",
+        forwards="same",
     )
 )
 prevent_gradient = op(
@@ -58,13 +64,14 @@ prevent_gradient = op(
     message="",
     infer=unchanged,
     evaluate=_same_value,
-    doc="The same value, through which asking for a gradient is an error.",
+    doc="Returns its input unchanged; requesting a gradient through it is an error.",
+    forwards="same",
 )
 
 
 @export("identity_n")
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
-    """Returns the same tensors, each available when all are."""
+    """Returns the tensors unchanged, each available when all are."""
     return identity_n_op.many(list(input), name=name)  # type: ignore[no-any-return]
 
 
@@ -78,24 +85,24 @@ ensure_shape_op = op(
     shape=attr.shape(),
     T=attr.types(),
     infer=_ensure_shape,
-    doc="The same value, whose shape is checked in the step.",
+    doc="Returns its input after checking its shape in the step.",
 )
 
 
 @export("ensure_shape")
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Returns the tensor, after a check in each step that it has the shape."""
+    """Returns the tensor after checking its shape in each step."""
     return ensure_shape_op(x, shape=shapes.as_shape(shape), name=name)
 
 
 @export("guarantee_const")
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    """Returns the tensor, which the caller promises never to change."""
+    """Returns the tensor, which the caller guarantees to be constant."""
     return identity(input, name=name)
 
 
 def _bitcast(c: Inference) -> Sequence[Shape]:
-    """A wider type takes the last dimension for its parts, a narrower one makes a new one of them."""
+    """A wider type consumes the last dimension, a narrower one adds a new last dimension."""
     source, old, new = c.shapes[0], c.dtypes[0].size, c.attrs["type"].size
     if source is None or old == new:
         return [source]
@@ -103,7 +110,7 @@ def _bitcast(c: Inference) -> Sequence[Shape]:
         return [(*source, old // new)]
     require(
         len(source) > 0 and source[-1] in (None, new // old),
-        f"a last dimension of size {source[-1] if source else 'none'} makes no {c.attrs['type'].name}",
+        f"a last dimension of size {source[-1] if source else 'none'} cannot be bitcast to {c.attrs['type'].name}",
         expected=f"a last dimension of size {new // old}",
     )
     return [source[:-1]]
@@ -116,11 +123,11 @@ bitcast_op = op(
     type=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED),
     infer=_bitcast,
     differentiable=False,
-    doc="The same bits as another type.",
+    doc="Reinterprets the bits of a tensor as another type.",
 )
 
 
 @export("bitcast")
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """Returns the same bits as another type."""
+    """Reinterprets the bits of a tensor as another type."""
     return bitcast_op(input, type=type, name=name)

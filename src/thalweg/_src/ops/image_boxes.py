@@ -1,4 +1,4 @@
-"""Boxes in images: crops, drawings, glimpses and random windows."""
+"""Bounding boxes in images: crop_and_resize, drawing, glimpses and random crops."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from thalweg._src.shapes import Shape, show
 _FLOATS = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
 _IMAGES = _FLOATS | {dtypes.uint8, dtypes.uint16, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64}
 _PIXELS = attr.types({dtypes.float32, dtypes.float16}, dtypes.float32)
-# In the single precision that TensorFlow keeps them in.
+# In single precision, as in TensorFlow.
 _ASPECTS = attr.AttrDef("list(float)", (0.75, 1.3300000429153442))
 _AREAS = attr.AttrDef("list(float)", (0.05000000074505806, 1.0))
 
 
 def _boxes(c: Inference, index: int) -> int | None:
-    """Returns how many boxes an input holds, and requires as many image numbers in the next."""
+    """Returns the number of boxes in an input, and requires as many image indices in the next."""
     boxes, numbers = with_rank(c, index, 2), with_rank(c, index + 1, 1)
     assert boxes is not None and numbers is not None
     require(boxes[1] in (None, 4), f"boxes has shape {show(boxes)}", expected="y1, x1, y2, x2 for each box")
-    return same_dimension(boxes[0], numbers[0], "sizes", expected="an image number for each box")
+    return same_dimension(boxes[0], numbers[0], "sizes", expected="an image index for each box")
 
 
 def _two(c: Inference, index: int, least: int) -> tuple[int | None, int | None]:
@@ -63,7 +63,7 @@ def _crops_grad_image(c: Inference) -> Sequence[Shape]:
     shape = c.shape_value(3) or (None,) * 4
     value = c.partial(3)
     for number in () if value is None or value.ndim != 1 else value.tolist():
-        require(number is None or number >= 0, f"image_size is {value}", expected="no negative size")
+        require(number is None or number >= 0, f"image_size is {value}", expected="non-negative sizes")
     _require_pixels(shape)
     same_dimension(grads[3], shape[3], "channels", expected="grads.shape[3] == image_size[3]")
     return [shape]
@@ -86,7 +86,7 @@ crop_and_resize_op = op(
     extrapolation_value=0.0,
     host="crop_size",
     infer=_crops,
-    doc="Boxes of images, each resized to one size.",
+    doc="Crops boxes from images and resizes them to one size.",
 )
 crop_and_resize_grad_image = op(
     "CropAndResizeGradImage",
@@ -95,7 +95,7 @@ crop_and_resize_grad_image = op(
     method=attr.string("bilinear", "nearest", default="bilinear"),
     host="image_size",
     infer=_crops_grad_image,
-    doc="The gradient of CropAndResize by its images.",
+    doc="Computes the gradient of CropAndResize with respect to its images.",
 )
 crop_and_resize_grad_boxes = op(
     "CropAndResizeGradBoxes",
@@ -104,7 +104,7 @@ crop_and_resize_grad_boxes = op(
     method=attr.string("bilinear", default="bilinear"),
     differentiable=False,
     infer=_crops_grad_boxes,
-    doc="The gradient of CropAndResize by its boxes.",
+    doc="Computes the gradient of CropAndResize with respect to its boxes.",
 )
 
 
@@ -119,7 +119,7 @@ def crop_and_resize(
     name: str | None = None,
     box_indices: Any = None,
 ) -> Tensor:
-    """Cuts boxes (in fractions of height and width) out of images and resizes each to one size."""
+    """Crops boxes (in fractions of height and width) from images and resizes them to one size."""
     numbers = one_of("box_indices", box_indices, "box_ind", box_ind)
     return crop_and_resize_op(
         image, boxes, numbers, crop_size, method=method, extrapolation_value=extrapolation_value, name=name
@@ -140,7 +140,7 @@ def _drawn(c: Inference) -> Sequence[Shape]:
         assert colors is not None
         if None not in (colors[1], images[3]):
             enough = colors[1] >= images[3]  # type: ignore[operator]
-            require(enough, f"colors has {colors[1]} channels, images {images[3]}", expected="as many at least")
+            require(enough, f"colors has {colors[1]} channels, images {images[3]}", expected="at least as many")
     return [(batch, *images[1:])]
 
 
@@ -150,7 +150,7 @@ draw_bounding_boxes_op = op(
     T=_PIXELS,
     differentiable=False,
     infer=_drawn,
-    doc="Images with the edges of boxes drawn on them in ten colors.",
+    doc="Draws the outlines of boxes on images, in ten colors.",
 )
 draw_bounding_boxes_v2_op = op(
     "DrawBoundingBoxesV2",
@@ -158,13 +158,13 @@ draw_bounding_boxes_v2_op = op(
     T=_PIXELS,
     differentiable=False,
     infer=_drawn,
-    doc="Images with the edges of boxes drawn on them in given colors.",
+    doc="Draws the outlines of boxes on images, in given colors.",
 )
 
 
 @export("image.draw_bounding_boxes")
 def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
-    """Draws the edges of boxes (in fractions of height and width) on images, in turn in each of the colors."""
+    """Draws the outlines of boxes (in fractions of height and width) on images, cycling through the colors."""
     if colors is None:
         return draw_bounding_boxes_op(images, boxes, name=name)
     return draw_bounding_boxes_v2_op(images, boxes, colors, name=name)
@@ -196,13 +196,13 @@ extract_glimpse_op = op(
     "ExtractGlimpse",
     "input: float32, size: int32, offsets: float32 -> glimpse: float32",
     **_GLIMPSE,
-    doc="A window of each image; what lies outside is noise.",
+    doc="Extracts a window of each image; pixels outside are noise.",
 )
 extract_glimpse_v2_op = op(
     "ExtractGlimpseV2",
     "input: float32, size: int32, offsets: float32 -> glimpse: float32",
     **_GLIMPSE,
-    doc="A window of each image; what lies outside is noise.",
+    doc="Extracts a window of each image; pixels outside are noise.",
 )
 
 
@@ -216,7 +216,7 @@ def extract_glimpse(
     uniform_noise: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Cuts a window out of each image; where it leaves the image it has noise."""
+    """Extracts a window from each image; parts outside the image are filled with noise."""
     return extract_glimpse_op(
         input, size, offsets, centered=centered, normalized=normalized, uniform_noise=uniform_noise, name=name
     )
@@ -233,12 +233,12 @@ def _sampled(c: Inference) -> Sequence[Shape]:
     require(not c.shapes[-1] or len(c.shapes) < 3, f"min_object_covered has shape {show(c.shapes[-1])}", "a scalar")
     for key in ("aspect_ratio_range", "area_range"):
         low_high = c.attrs[key]
-        require(len(low_high) == 2, f"{key} has {len(low_high)} numbers", expected="the least and the greatest")
+        require(len(low_high) == 2, f"{key} has {len(low_high)} numbers", expected="the minimum and the maximum")
         low, high = low_high
         least = low > 0 if key == "aspect_ratio_range" else low >= 0
         require(least and 0 < high < float("inf"), f"{key} is {list(low_high)}", expected="positive numbers")
         require(key == "aspect_ratio_range" or high <= 1, f"{key} is {list(low_high)}", expected="numbers up to 1")
-        require(low <= high, f"{key} is {list(low_high)}", expected="the least number first")
+        require(low <= high, f"{key} is {list(low_high)}", expected="the minimum first")
     attempts = c.attrs["max_attempts"]
     require(attempts > 0, f"max_attempts is {attempts}", expected="at least 1")
     return [(3,), (3,), (1, 1, 4)]
@@ -262,14 +262,14 @@ sample_distorted_bounding_box_op = op(
     min_object_covered=0.1,
     **_SAMPLE,
     host="image_size, bounding_boxes, begin, size, bboxes",
-    doc="A random window that shows enough of some box.",
+    doc="Draws a random window that covers enough of some box.",
 )
 sample_distorted_bounding_box_v2_op = op(
     "SampleDistortedBoundingBoxV2",
     "image_size: T, bounding_boxes: float32, min_object_covered: float32 -> begin: T, size: T, bboxes: float32",
     **_SAMPLE,
     host="image_size, bounding_boxes, min_object_covered, begin, size, bboxes",
-    doc="A random window that shows enough of some box.",
+    doc="Draws a random window that covers enough of some box.",
 )
 
 
@@ -286,7 +286,7 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns begin and size for `tf.slice`, and the box for drawing, of a random window with enough of a box in it."""
+    """Returns begin and size for `tf.slice`, and the box for drawing, of a random window that covers part of a box."""
     given = {
         "aspect_ratio_range": aspect_ratio_range,
         "area_range": area_range,

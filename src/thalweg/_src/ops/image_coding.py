@@ -1,4 +1,4 @@
-"""Images as files: decoding and encoding of PNG, JPEG, GIF and BMP."""
+"""Image decoding and encoding ops: PNG, JPEG, GIF and BMP."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _require_scalar(c: Inference, index: int) -> None:
 
 
 def _channels(c: Inference, allowed: tuple[int, ...] = (0, 1, 3, 4)) -> int | None:
-    """Returns the channels asked for; 0 leaves them to the file."""
+    """Returns the requested channels; 0 means those of the file."""
     channels: int = c.attrs["channels"]
     require(channels in allowed, f"channels is {channels}", expected=f"one of {', '.join(map(str, allowed))}")
     return channels or None
@@ -85,7 +85,7 @@ decode_png = export("image.decode_png", "io.decode_png")(
         dtype=attr.types({dtypes.uint8, dtypes.uint16}, dtypes.uint8),
         differentiable=False,
         infer=_decoded,
-        doc="The pixels of a PNG file.",
+        doc="Decodes a PNG file.",
     )
 )
 decode_jpeg = export("image.decode_jpeg", "io.decode_jpeg")(
@@ -95,7 +95,7 @@ decode_jpeg = export("image.decode_jpeg", "io.decode_jpeg")(
         **_JPEG_ATTRS,
         differentiable=False,
         infer=_decoded_jpeg,
-        doc="The pixels of a JPEG file, if asked for at a half, a quarter or an eighth of its size.",
+        doc="Decodes a JPEG file, optionally downscaled by 2, 4 or 8.",
     )
 )
 decode_and_crop_jpeg = export("image.decode_and_crop_jpeg", "io.decode_and_crop_jpeg")(
@@ -106,7 +106,7 @@ decode_and_crop_jpeg = export("image.decode_and_crop_jpeg", "io.decode_and_crop_
         host="crop_window",
         differentiable=False,
         infer=_decoded_window,
-        doc="The pixels in a window (top, left, height, width) of a JPEG file.",
+        doc="Decodes a window (top, left, height, width) of a JPEG file.",
     )
 )
 decode_gif = export("image.decode_gif", "io.decode_gif")(
@@ -115,7 +115,7 @@ decode_gif = export("image.decode_gif", "io.decode_gif")(
         "contents: string -> image: uint8",
         differentiable=False,
         infer=_decoded_gif,
-        doc="The frames of a GIF file, each drawn over the one before.",
+        doc="Decodes the frames of a GIF file, each drawn over the previous one.",
     )
 )
 decode_bmp = export("image.decode_bmp", "io.decode_bmp")(
@@ -125,7 +125,7 @@ decode_bmp = export("image.decode_bmp", "io.decode_bmp")(
         channels=0,
         differentiable=False,
         infer=_decoded,
-        doc="The pixels of a BMP file without compression.",
+        doc="Decodes an uncompressed BMP file.",
     )
 )
 decode_image_op = op(
@@ -136,7 +136,7 @@ decode_image_op = op(
     expand_animations=True,
     differentiable=False,
     infer=_decoded_image,
-    doc="The pixels of a PNG, JPEG, GIF or BMP file.",
+    doc="Decodes a PNG, JPEG, GIF or BMP file.",
 )
 
 
@@ -152,13 +152,13 @@ extract_jpeg_shape = export("image.extract_jpeg_shape", "io.extract_jpeg_shape")
         output_type=attr.types(dtypes.INDEX, dtypes.int32),
         differentiable=False,
         infer=_extracted,
-        doc="Height, width and channels of a JPEG file, whose pixels are not decoded.",
+        doc="Returns height, width and channels of a JPEG file without decoding its pixels.",
     )
 )
 
 
 def _require_image(c: Inference, allowed: tuple[int, ...]) -> Shape:
-    """Returns the shape of an image to encode, which has pixels and a known kind of channels."""
+    """Returns the shape of an image to encode, which must have pixels and a valid number of channels."""
     shape = c.shapes[0]
     if shape is not None:
         require(len(shape) >= 3, f"image has rank {len(shape)}", expected="height, width and channels")
@@ -202,7 +202,7 @@ encode_png_op = op(
     T=attr.types({dtypes.uint8, dtypes.uint16}, dtypes.uint8),
     differentiable=False,
     infer=_encoded_png,
-    doc="A PNG file for each image.",
+    doc="Encodes images as PNG files.",
 )
 encode_jpeg = export("image.encode_jpeg", "io.encode_jpeg")(
     op(
@@ -219,7 +219,7 @@ encode_jpeg = export("image.encode_jpeg", "io.encode_jpeg")(
         xmp_metadata="",
         differentiable=False,
         infer=_encoded_jpeg,
-        doc="An image as a JPEG file.",
+        doc="Encodes an image as a JPEG file.",
     )
 )
 encode_jpeg_variable_quality = op(
@@ -228,13 +228,13 @@ encode_jpeg_variable_quality = op(
     host="quality",
     differentiable=False,
     infer=_encoded_jpeg,
-    doc="An image as a JPEG file of a quality that the step decides.",
+    doc="Encodes an image as a JPEG file with a quality given at run time.",
 )
 
 
 @export("image.encode_png", "io.encode_png")
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
-    """Returns images of 1 to 4 channels, uint8 or uint16, as PNG files."""
+    """Encodes images of 1 to 4 channels, uint8 or uint16, as PNG files."""
     return encode_png_op(convert_to_tensor(image, name="image"), compression=compression, name=name)
 
 
@@ -246,7 +246,7 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """Returns the pixels of a PNG, JPEG, GIF or BMP file; a GIF has a dimension of frames before the others."""
+    """Decodes a PNG, JPEG, GIF or BMP file; a GIF has a leading dimension of frames."""
     wanted = dtypes.as_dtype(dtype)
     direct = wanted if wanted in (dtypes.float32, dtypes.uint8, dtypes.uint16) else dtypes.uint16
     with name_scope(name, "decode_image", [contents]):
@@ -256,14 +256,14 @@ def decode_image(
 
 @export("image.is_jpeg", "io.is_jpeg")
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Returns whether the bytes start as a JPEG file does."""
+    """Returns whether the bytes begin like a JPEG file."""
     with name_scope(name, "is_jpeg", [contents]) as scope:
         return equal(OPS.lookup("Substr")(contents, 0, 3), b"\xff\xd8\xff", name=scope)
 
 
 @export("image.adjust_jpeg_quality")
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None) -> Tensor:
-    """Returns what is left of an image after it was a JPEG file of the given quality."""
+    """Encodes an image as JPEG with the given quality, and decodes it again."""
     with name_scope(name, "adjust_jpeg_quality", [image]):
         image = convert_to_tensor(image, name="image")
         shape = image.dims
@@ -278,7 +278,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", nam
 
 @export("image.random_jpeg_quality")
 def random_jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None) -> Tensor:
-    """Returns what is left of an image after it was a JPEG file of a random quality."""
+    """Encodes an image as JPEG with a random quality, and decodes it again."""
     if not (0 <= min_jpeg_quality <= 100 and 0 <= max_jpeg_quality <= 100):
         raise ValueError(f"JPEG qualities go from 0 to 100, received {min_jpeg_quality} and {max_jpeg_quality}")
     if min_jpeg_quality >= max_jpeg_quality:

@@ -1,4 +1,4 @@
-"""Colors: spaces and their conversion, scales of pixel types, hue, saturation and contrast."""
+"""Color spaces and conversion, pixel types, hue, saturation and contrast."""
 
 from __future__ import annotations
 
@@ -44,12 +44,8 @@ def _space(name: str, doc: str) -> OpDef:
     return op(name, "images: T -> output: T", T=_SPACES, infer=infer, doc=doc)
 
 
-rgb_to_hsv = export("image.rgb_to_hsv")(
-    _space("RGBToHSV", "Hue, saturation and value of red, green and blue, all in [0, 1].")
-)
-hsv_to_rgb = export("image.hsv_to_rgb")(
-    _space("HSVToRGB", "Red, green and blue of hue, saturation and value, all in [0, 1].")
-)
+rgb_to_hsv = export("image.rgb_to_hsv")(_space("RGBToHSV", "Converts RGB images to HSV, with all values in [0, 1]."))
+hsv_to_rgb = export("image.hsv_to_rgb")(_space("HSVToRGB", "Converts HSV images to RGB, with all values in [0, 1]."))
 
 
 def _require_factor(c: Inference) -> None:
@@ -72,7 +68,7 @@ adjust_contrast_op = op(
     "images: T, contrast_factor: float32 -> output: T",
     T=_PIXELS,
     infer=_contrasted,
-    doc="Each channel stretched about its mean over the image.",
+    doc="Scales the contrast of each channel around its mean over the image.",
 )
 adjust_hue_op = op(
     "AdjustHue",
@@ -80,7 +76,7 @@ adjust_hue_op = op(
     T=_PIXELS,
     differentiable=False,
     infer=_recolored,
-    doc="Colors turned about the circle of hues; delta 1 is a whole turn.",
+    doc="Rotates the hue of images; delta 1 is a full rotation.",
 )
 adjust_saturation_op = op(
     "AdjustSaturation",
@@ -88,18 +84,18 @@ adjust_saturation_op = op(
     T=_PIXELS,
     differentiable=False,
     infer=_recolored,
-    doc="Colors with their saturation multiplied.",
+    doc="Scales the saturation of images.",
 )
 
 
 @export("image.convert_image_dtype")
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
-    """Converts pixels to a type and its scale: floats lie in [0, 1), integers go up to their greatest value."""
+    """Converts pixels to a type and its range: floats lie in [0, 1), integers extend to their maximum."""
     image = convert_to_tensor(image, name="image")
     wanted = dtypes.as_dtype(dtype)
     for kind in (wanted, image.dtype):
         if not kind.is_floating and not kind.is_integer:
-            raise AttributeError(f"pixels are floating or integer numbers, received {kind.name}")
+            raise AttributeError(f"pixels must be floating or integer, received {kind.name}")
     if wanted is image.dtype:
         return identity(image, name=name)
     with name_scope(name, "convert_image", [image]) as scope:
@@ -145,31 +141,31 @@ def _mixed(images: Any, weights: Weights) -> Tensor:
 
 @export("image.rgb_to_yiq")
 def rgb_to_yiq(images: Any) -> Tensor:
-    """Converts red, green and blue to the YIQ space."""
+    """Converts RGB to YIQ."""
     return _mixed(images, _RGB_TO_YIQ)
 
 
 @export("image.yiq_to_rgb")
 def yiq_to_rgb(images: Any) -> Tensor:
-    """Converts YIQ to red, green and blue."""
+    """Converts YIQ to RGB."""
     return _mixed(images, _YIQ_TO_RGB)
 
 
 @export("image.rgb_to_yuv")
 def rgb_to_yuv(images: Any) -> Tensor:
-    """Converts red, green and blue to the YUV space."""
+    """Converts RGB to YUV."""
     return _mixed(images, _RGB_TO_YUV)
 
 
 @export("image.yuv_to_rgb")
 def yuv_to_rgb(images: Any) -> Tensor:
-    """Converts YUV to red, green and blue."""
+    """Converts YUV to RGB."""
     return _mixed(images, _YUV_TO_RGB)
 
 
 @export("image.rgb_to_grayscale")
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """Converts red, green and blue to one channel of brightness."""
+    """Converts RGB to grayscale."""
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         gray = _mixed(convert_image_dtype(images, dtypes.float32), _RGB_TO_GRAY)
@@ -178,7 +174,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 @export("image.grayscale_to_rgb")
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Repeats one channel of brightness for red, green and blue."""
+    """Converts grayscale to RGB."""
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         static = images.dims
@@ -200,13 +196,13 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 
 def in_floats(image: Tensor) -> Tensor:
-    """Returns pixels that can be computed with: halves and floats as they are, others as floats in [0, 1]."""
+    """Returns pixels in a floating type: floating ones unchanged, others as float32 in [0, 1]."""
     return image if image.dtype in (dtypes.float16, dtypes.float32) else convert_image_dtype(image, dtypes.float32)
 
 
 @export("image.adjust_contrast")
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Moves each channel away from its mean over the image by a factor."""
+    """Scales the contrast of each channel around its mean over the image."""
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         images = convert_to_tensor(images, name="images")
         adjusted = adjust_contrast_op(in_floats(images), contrast_factor, name=scope)
@@ -215,7 +211,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 @export("image.adjust_hue")
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Turns the hue of each pixel; delta lies in [-1, 1], where 1 is a whole turn."""
+    """Rotates the hue by `delta` in [-1, 1], where 1 is a full turn."""
     with name_scope(name, "adjust_hue", [image]):
         image = convert_to_tensor(image, name="image")
         return convert_image_dtype(adjust_hue_op(in_floats(image), delta), image.dtype)
@@ -223,7 +219,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
 
 @export("image.adjust_saturation")
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
-    """Multiplies the saturation of each pixel."""
+    """Scales the saturation of each pixel."""
     with name_scope(name, "adjust_saturation", [image]):
         image = convert_to_tensor(image, name="image")
         return convert_image_dtype(adjust_saturation_op(in_floats(image), saturation_factor), image.dtype)
@@ -238,21 +234,21 @@ def _require_range(lower: Any, upper: Any) -> None:
 
 @export("image.random_contrast")
 def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
-    """Adjusts the contrast by a random factor of [lower, upper)."""
+    """Scales the contrast by a random factor in [lower, upper)."""
     _require_range(lower, upper)
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
 @export("image.random_saturation")
 def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
-    """Multiplies the saturation by a random factor of [lower, upper)."""
+    """Scales the saturation by a random factor in [lower, upper)."""
     _require_range(lower, upper)
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))
 
 
 @export("image.random_hue")
 def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
-    """Turns the hue by a random delta of [-max_delta, max_delta)."""
+    """Rotates the hue by a random delta in [-max_delta, max_delta)."""
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     if max_delta < 0:

@@ -1,4 +1,4 @@
-"""Projective transforms of images: each output pixel is read where its transform points in the input."""
+"""Projective transforms of images: each output pixel is sampled at its transformed coordinates in the input."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ project_v2, project_v3 = (
         fill_mode="CONSTANT",
         host="output_shape",
         infer=_transformed,
-        doc="Images read through projective transforms.",
+        doc="Applies projective transforms to images.",
     )
     for name, more in (("ImageProjectiveTransformV2", ""), ("ImageProjectiveTransformV3", ", fill_value: float32"))
 )
 
 
 class _Batch:
-    """Images as a batch with channels: one without either, and one without a batch, get what they lack."""
+    """Images as a batch with channels; missing batch and channel dimensions are added."""
 
     def __init__(self, images: Any) -> None:
         self.given = convert_to_tensor(images, name="images")
@@ -90,7 +90,7 @@ class _Batch:
             self.images = self.given[None]
 
     def result(self, images: Tensor) -> Tensor:
-        """Returns images in the rank that was given."""
+        """Returns images in the original rank."""
         if self.rank == 4:
             return images
         return images[0, :, :, 0] if self.rank == 2 else images[0]
@@ -100,10 +100,10 @@ class _Batch:
 def transform(
     images: Any, transforms: Any, interpolation: str = "NEAREST", output_shape: Any = None, name: str | None = None
 ) -> Tensor:
-    """Reads images through transforms [a0, a1, a2, b0, b1, b2, c0, c1].
+    """Applies projective transforms [a0, a1, a2, b0, b1, b2, c0, c1] to images.
 
     The output at (x, y) is the input at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) with k = c0 x + c1 y + 1, and
-    0 outside. The gradient reads the output's gradient through the inverted transform, as TensorFlow's does.
+    0 outside. The gradient applies the inverse transforms to the gradient of the output, as TensorFlow does.
     """
     with name_scope(name, "transform", [images, transforms]):
         batch = _Batch(images)
@@ -128,7 +128,7 @@ def _flat(transforms: Any) -> Tensor:
 
 @export("contrib.image.rotate")
 def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
-    """Turns images about their middle by angles in radians, against the clock; sizes stay."""
+    """Rotates images about their center counterclockwise, by angles in radians."""
     with name_scope(name, "rotate", [images, angles]):
         batch = _Batch(images)
         height, width = (cast(shape_of(batch.images)[axis], dtypes.float32) for axis in (1, 2))
@@ -139,7 +139,7 @@ def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str |
 
 @export("contrib.image.translate")
 def translate(images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
-    """Moves images by [dx, dy]; what comes in is 0."""
+    """Translates images by [dx, dy]; uncovered pixels are 0."""
     with name_scope(name, "translate", [images, translations]):
         return transform(images, translations_to_projective_transforms(translations), interpolation)
 
@@ -148,7 +148,7 @@ def translate(images: Any, translations: Any, interpolation: str = "NEAREST", na
 def angles_to_projective_transforms(
     angles: Any, image_height: Any, image_width: Any, name: str | None = None
 ) -> Tensor:
-    """Returns the transforms that turn images of a size about their middle."""
+    """Returns the transforms that rotate images of a size about their center."""
     with name_scope(name, "angles_to_projective_transforms", [angles]):
         angles = _vector(angles, 0, "angles")
         across, down = image_width - 1, image_height - 1
@@ -160,7 +160,7 @@ def angles_to_projective_transforms(
 
 @export("contrib.image.translations_to_projective_transforms")
 def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
-    """Returns the transforms that move images by [dx, dy]."""
+    """Returns the transforms that translate images by [dx, dy]."""
     with name_scope(name, "translations_to_projective_transforms", [translations]):
         moves = _vector(translations, 1, "translations")
         zero, one = zeros_like(moves[:, 0]), ones_like(moves[:, 0])
@@ -168,7 +168,7 @@ def translations_to_projective_transforms(translations: Any, name: str | None = 
 
 
 def _vector(value: Any, rank: int, what: str) -> Tensor:
-    """Returns one value of a rank as a list of one, and a list as it is."""
+    """Returns a single value as a list of one, and a list unchanged."""
     value = convert_to_tensor(value, dtypes.float32, name=what)
     shape = value.dims
     if shape is None:
@@ -180,7 +180,7 @@ def _vector(value: Any, rank: int, what: str) -> Tensor:
 
 @export("contrib.image.flat_transforms_to_matrices")
 def flat_transforms_to_matrices(transforms: Any) -> Tensor:
-    """Returns transforms of eight numbers as 3x3 matrices whose last element is 1."""
+    """Converts transforms of eight numbers to 3x3 matrices whose last element is 1."""
     with name_scope(None, "flat_transforms_to_matrices", [transforms]):
         transforms = convert_to_tensor(transforms, name="transforms")
         shape = transforms.dims
@@ -192,7 +192,7 @@ def flat_transforms_to_matrices(transforms: Any) -> Tensor:
 
 @export("contrib.image.matrices_to_flat_transforms")
 def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
-    """Returns 3x3 matrices as transforms of eight numbers, divided by the last element."""
+    """Converts 3x3 matrices to transforms of eight numbers, divided by the last element."""
     with name_scope(None, "matrices_to_flat_transforms", [transform_matrices]):
         matrices = convert_to_tensor(transform_matrices, name="matrices")
         shape = matrices.dims
@@ -204,7 +204,7 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
 
 @export("contrib.image.compose_transforms")
 def compose_transforms(*transforms: Any) -> Tensor:
-    """Returns the transforms that do the same as the given ones, one after the other."""
+    """Composes transforms, applied in order."""
     if not transforms:
         raise ValueError("transforms cannot be empty")
     with name_scope("compose_transforms"):
@@ -215,5 +215,5 @@ def compose_transforms(*transforms: Any) -> Tensor:
 
 
 def inverted(transforms: Tensor) -> Tensor:
-    """Returns the transforms that undo the given ones."""
+    """Returns the inverse transforms."""
     return matrices_to_flat_transforms(matrix_inverse(flat_transforms_to_matrices(transforms)))

@@ -1,4 +1,4 @@
-"""Regions of images: connected components, and the greedy match of boxes with boxes by distance."""
+"""Connected components of images, and greedy bipartite matching by distance."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ match_op = op(
     host="num_valid_rows",
     differentiable=False,
     infer=_matched,
-    doc="The greedy match of rows with columns, the nearest first.",
+    doc="Matches rows with columns greedily, nearest first.",
 )
 
 
 @export("contrib.image.bipartite_match")
 def bipartite_match(distance_mat: Any, num_valid_rows: Any, top_k: int = -1, name: str = "bipartite_match") -> Any:
-    """Matches rows with columns, the nearest pair first; gives the partner of each row and of each column, or -1.
+    """Matches rows with columns, the nearest pair first; returns the match of each row and of each column, or -1.
 
-    A negative num_valid_rows means all rows; top_k matches are made at most, unless it is not positive.
+    A negative num_valid_rows means all rows; at most top_k matches are made if it is positive.
     """
     with name_scope(name, "bipartite_match", [distance_mat, num_valid_rows]):
         rows = cast(convert_to_tensor(num_valid_rows, name="num_valid_rows"), dtypes.float32)
@@ -62,13 +62,13 @@ components_op = op(
     T=_PIXELS,
     differentiable=False,
     infer=_components,
-    doc="The number of the component that each pixel belongs to, 0 where it is zero.",
+    doc="Labels the connected components of images; zero pixels have label 0.",
 )
 
 
 @export("contrib.image.connected_components")
 def connected_components(images: Any) -> Tensor:
-    """Numbers the components of images: neighbours (not diagonal) of one value; 0 where an image is zero."""
+    """Labels the 4-connected components of equal values in images; zero pixels have label 0."""
     with name_scope("connected_components"):
         images = convert_to_tensor(images, name="images")
         shape = images.dims

@@ -1,4 +1,4 @@
-"""Resizing: nearest, bilinear, bicubic and area, and filters that prevent aliases."""
+"""Image resizing: nearest, bilinear, bicubic and area, and antialiasing filters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KERNELS = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "k
 
 
 def _sizes(c: Inference, index: int = 1) -> tuple[int | None, int | None]:
-    """Returns height and width that an input holds, which must be positive."""
+    """Returns height and width from an input, which must be positive."""
     name = c.definition.inputs[index].name
     shape = with_rank(c, index, 1)
     assert shape is not None
@@ -44,7 +44,7 @@ def _require_pixels(shape: Shape) -> None:
 
 def _require_one_way(c: Inference) -> None:
     both = c.attrs.get("align_corners") and c.attrs.get("half_pixel_centers")
-    require(not both, "align_corners and half_pixel_centers are both true", expected="one of them at most")
+    require(not both, "align_corners and half_pixel_centers are both true", expected="at most one of them")
 
 
 def _of_sizes(c: Inference) -> Sequence[Shape]:
@@ -99,12 +99,20 @@ def _resize_grad(name: str, types: frozenset[dtypes.DType], doc: str) -> OpDef:
     )
 
 
-_resize_bilinear = _resize("ResizeBilinear", "float32", "Bilinear interpolation.", half_pixel_centers=False)
-_resize_bicubic = _resize("ResizeBicubic", "float32", "Bicubic interpolation.", half_pixel_centers=False)
-_resize_nearest = _resize("ResizeNearestNeighbor", "T", "The nearest pixels.", half_pixel_centers=False)
-_resize_area = _resize("ResizeArea", "float32", "The mean over the area of each new pixel.", differentiable=False)
-resize_bilinear_grad = _resize_grad("ResizeBilinearGrad", _FLOATS, "The gradient of ResizeBilinear.")
-resize_bicubic_grad = _resize_grad("ResizeBicubicGrad", _TINY, "The gradient of ResizeBicubic.")
+_resize_bilinear = _resize(
+    "ResizeBilinear", "float32", "Resizes images by bilinear interpolation.", half_pixel_centers=False
+)
+_resize_bicubic = _resize(
+    "ResizeBicubic", "float32", "Resizes images by bicubic interpolation.", half_pixel_centers=False
+)
+_resize_nearest = _resize(
+    "ResizeNearestNeighbor", "T", "Resizes images to the nearest pixels.", half_pixel_centers=False
+)
+_resize_area = _resize(
+    "ResizeArea", "float32", "Resizes images to the mean over the area of each output pixel.", differentiable=False
+)
+resize_bilinear_grad = _resize_grad("ResizeBilinearGrad", _FLOATS, "Computes the gradient of ResizeBilinear.")
+resize_bicubic_grad = _resize_grad("ResizeBicubicGrad", _TINY, "Computes the gradient of ResizeBicubic.")
 resize_nearest_grad = op(
     "ResizeNearestNeighborGrad",
     "grads: T, size: int32 -> output: T",
@@ -113,7 +121,7 @@ resize_nearest_grad = op(
     half_pixel_centers=False,
     host="size",
     infer=_of_sizes,
-    doc="The gradient of ResizeNearestNeighbor.",
+    doc="Computes the gradient of ResizeNearestNeighbor.",
 )
 
 
@@ -143,7 +151,7 @@ scale_and_translate = op(
     antialias=True,
     host="size, scale, translation",
     infer=_scaled,
-    doc="Images scaled and moved, with a filter that leaves out what the new pixels cannot show.",
+    doc="Scales and translates images with an optionally antialiased filter.",
 )
 scale_and_translate_grad = op(
     "ScaleAndTranslateGrad",
@@ -153,7 +161,7 @@ scale_and_translate_grad = op(
     antialias=True,
     host="scale, translation",
     infer=_unscaled,
-    doc="The gradient of ScaleAndTranslate.",
+    doc="Computes the gradient of ScaleAndTranslate.",
 )
 
 
@@ -177,13 +185,13 @@ def resize_bicubic(
 def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
-    """Resizes a batch of images by taking the nearest pixels."""
+    """Resizes a batch of images to the nearest pixels."""
     return _resize_nearest(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
 
 
 @export("image.resize_area")
 def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
-    """Resizes a batch of images to floats, each the mean of the area that it covers."""
+    """Resizes a batch of images to floats, each the mean of the area it covers."""
     return _resize_area(images, size, align_corners=align_corners, name=name)
 
 
@@ -234,7 +242,7 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Resizes an image or a batch of them; images that have the size already are returned as they are."""
+    """Resizes an image or a batch; images that already have the size are returned unchanged."""
     if method not in _METHODS:
         raise ValueError(f"Resize method is not implemented: {method}")
     resize = _METHODS[method]
@@ -253,7 +261,7 @@ def resize_images_v2(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Resizes an image or a batch of them as TensorFlow 2 does: pixels are squares about their centers."""
+    """Resizes an image or a batch as TensorFlow 2 does, with half-pixel centers."""
     if method not in set(_METHODS) | set(KERNELS) or not isinstance(method, str):
         raise ValueError(f"Resize method is not implemented: {method}")
     filters = {"bilinear": "triangle", "bicubic": "keyscubic"}
@@ -303,7 +311,7 @@ def _size_tensor(size: Any) -> Tensor:
 
 
 def _keeping_ratio(size: Tensor, images: Tensor, height: int | None, width: int | None) -> Tensor:
-    """Returns the largest size within the given one that keeps the images' proportions."""
+    """Returns the largest size within the given one that preserves the aspect ratio."""
     known = constant_value(size)
     if known is not None and height and width:
         have = np.array([height, width], np.float32)

@@ -1,4 +1,4 @@
-"""Suppression: of boxes that overlap, those with the best scores."""
+"""Non-maximum suppression of overlapping boxes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _NEVER = float("-inf")
 
 
 def _scalar_number(c: Inference, index: int) -> int | None:
-    """Returns a count that an input holds, which must not be negative."""
+    """Returns a count from an input, which must be non-negative."""
     name, shape = c.definition.inputs[index].name, c.shapes[index]
     require(not shape, f"{name} has shape {show(shape)}", expected=f"a scalar {name}")
     value = c.value(index)
     count = None if value is None else int(value)
-    require(count is None or count >= 0, f"{name} is {count}", expected="no negative number")
+    require(count is None or count >= 0, f"{name} is {count}", expected="a non-negative number")
     return count
 
 
@@ -47,7 +47,7 @@ def _selected(c: Inference) -> Sequence[Shape]:
     count = _scalar_number(c, 2)
     _require_scalars(c, 3)
     threshold = c.attrs.get("iou_threshold", 0.5)
-    require(0 <= threshold <= 1, f"iou_threshold is {threshold}", expected="a number of [0, 1]")
+    require(0 <= threshold <= 1, f"iou_threshold is {threshold}", expected="a number in [0, 1]")
     chosen = count if c.attrs.get("pad_to_max_output_size") else None
     outputs = len(c.definition.outputs)
     return [(chosen,)] * max(outputs - 1, 1) + [()] * (outputs > 1)
@@ -61,7 +61,7 @@ non_max_suppression_op = op(
     iou_threshold=0.5,
     host="max_output_size",
     **_COMMON,
-    doc="The boxes of the best scores that do not overlap too much.",
+    doc="Selects boxes by descending score, omitting those that overlap a selected one too much.",
 )
 non_max_suppression_v2_op = op(
     "NonMaxSuppressionV2",
@@ -70,7 +70,7 @@ non_max_suppression_v2_op = op(
     T_threshold=_SCORES,
     host="max_output_size, iou_threshold",
     **_COMMON,
-    doc="The boxes of the best scores that do not overlap too much.",
+    doc="Selects boxes by descending score, omitting those that overlap a selected one too much.",
 )
 non_max_suppression_v3_op = op(
     "NonMaxSuppressionV3",
@@ -79,7 +79,7 @@ non_max_suppression_v3_op = op(
     T_threshold=_SCORES,
     host="max_output_size, iou_threshold, score_threshold",
     **_COMMON,
-    doc="The boxes of the best scores, above a threshold, that do not overlap too much.",
+    doc="Selects boxes with scores above a threshold, omitting those that overlap a selected one too much.",
 )
 non_max_suppression_v4_op = op(
     "NonMaxSuppressionV4",
@@ -90,7 +90,7 @@ non_max_suppression_v4_op = op(
     pad_to_max_output_size=False,
     host="max_output_size, iou_threshold, score_threshold",
     **_COMMON,
-    doc="The boxes of the best scores, if asked for with zeros up to their greatest number.",
+    doc="Selects boxes by descending score, optionally padded with zeros to the maximum count.",
 )
 non_max_suppression_v5_op = op(
     "NonMaxSuppressionV5",
@@ -100,7 +100,7 @@ non_max_suppression_v5_op = op(
     pad_to_max_output_size=False,
     host="max_output_size, iou_threshold, score_threshold, soft_nms_sigma",
     **_COMMON,
-    doc="The boxes of the best scores; with a sigma, overlapping ones lose score instead of being left out.",
+    doc="Selects boxes by descending score; with a sigma (soft NMS), overlapping boxes lose score instead.",
 )
 non_max_suppression_with_overlaps_op = op(
     "NonMaxSuppressionWithOverlaps",
@@ -108,7 +108,7 @@ non_max_suppression_with_overlaps_op = op(
     " score_threshold: float32 -> selected_indices: int32",
     host="max_output_size, overlap_threshold, score_threshold",
     **_COMMON,
-    doc="The items of the best scores that do not overlap too much, by a table of overlaps.",
+    doc="Selects items by descending score, omitting those that overlap a selected one too much, given all overlaps.",
 )
 
 
@@ -119,7 +119,7 @@ def _combined(c: Inference) -> Sequence[Shape]:
     batch = same_dimension(boxes[0], scores[0], "batches", expected="scores for each image")
     same_dimension(boxes[1], scores[1], "sizes", expected="a score for each box")
     if boxes[2] not in (None, 1) and scores[2] is not None:
-        same_dimension(boxes[2], scores[2], "classes", expected="boxes for all classes in one, or for each")
+        same_dimension(boxes[2], scores[2], "classes", expected="one set of boxes for all classes, or one per class")
     each, total = _scalar_number(c, 2), _scalar_number(c, 3)
     require(each is None or each > 0, "max_output_size_per_class is 0", expected="at least 1")
     require(total is None or total > 0, "max_total_size is 0", expected="at least 1")
@@ -140,12 +140,12 @@ combined_non_max_suppression_op = op(
     host="max_output_size_per_class, max_total_size, iou_threshold, score_threshold",
     differentiable=False,
     infer=_combined,
-    doc="Suppression in each class of each image, and the best of all classes.",
+    doc="Selects boxes per class and image, and the best of all classes.",
 )
 
 
 def _threshold(value: Any, boxes: Tensor, name: str) -> Tensor:
-    """Returns a threshold as a tensor; a plain number has the type of the boxes."""
+    """Returns a threshold as a tensor; a Python number takes the type of the boxes."""
     return value if isinstance(value, Tensor) else convert_to_tensor(value, boxes.dtype, name=name)
 
 
@@ -158,7 +158,7 @@ def non_max_suppression(
     score_threshold: Any = _NEVER,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the indices of the boxes with the best scores, without those that overlap a better one too much."""
+    """Returns the indices of boxes by descending score, omitting those that overlap a selected one too much."""
     with name_scope(name, "non_max_suppression", [boxes, scores]):
         boxes = convert_to_tensor(boxes, name="boxes")
         iou, least = _thresholds(iou_threshold, score_threshold, boxes)
@@ -181,7 +181,7 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: Any = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Returns indices and scores; with a sigma, scores fall by overlap and no box is left out for it."""
+    """Returns indices and scores; with a sigma (soft NMS), overlap lowers scores instead of removing boxes."""
     with name_scope(name, "non_max_suppression_with_scores", [boxes, scores]):
         boxes = convert_to_tensor(boxes, name="boxes")
         iou, least = _thresholds(iou_threshold, score_threshold, boxes)
@@ -200,7 +200,7 @@ def non_max_suppression_padded(
     pad_to_max_output_size: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Returns the indices, if asked for with zeros up to max_output_size, and how many of them count."""
+    """Returns the indices, optionally zero-padded to max_output_size, and the number of valid ones."""
     with name_scope(name, "non_max_suppression_padded", [boxes, scores]):
         boxes = convert_to_tensor(boxes, name="boxes")
         iou, least = _thresholds(iou_threshold, score_threshold, boxes)
@@ -218,7 +218,7 @@ def non_max_suppression_overlaps(
     score_threshold: Any = _NEVER,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the indices of the items with the best scores, by a table of how much each two overlap."""
+    """Returns the indices of items by descending score, given a matrix of pairwise overlaps."""
     with name_scope(name, "non_max_suppression_overlaps", [overlaps, scores]):
         return non_max_suppression_with_overlaps_op(
             overlaps, scores, max_output_size, overlap_threshold, score_threshold
@@ -237,7 +237,7 @@ def combined_non_max_suppression(
     clip_boxes: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Returns boxes, scores, classes and their number for each image: the best of all classes, each suppressed."""
+    """Returns boxes, scores, classes and their count per image: the best of all classes, suppressed per class."""
     with name_scope(name, "combined_non_max_suppression", [boxes, scores]):
         return combined_non_max_suppression_op.many(
             boxes,

@@ -1,8 +1,10 @@
-"""Moving pixels about: flips, turns, crops and margins."""
+"""Geometric image operations: flips, rotations, crops and padding."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.export import export
@@ -50,12 +52,12 @@ rotate_quarters = op(
     T=attr.types(),
     host="k",
     infer=_rotated,
-    doc="Images turned by k quarters of a circle, against the clock.",
+    doc="Rotates images counter-clockwise by multiples of 90 degrees.",
 )
 
 
 def image_tensor(image: Any) -> Tensor:
-    """Returns an image or a batch of them, whose sizes are not zero: checked now as far as they are known."""
+    """Returns an image or a batch that is not empty: checked now where sizes are static, else in the step."""
     image = convert_to_tensor(image, name="image")
     checks = _pixel_checks(image)
     return with_dependencies(checks, image) if checks else image  # type: ignore[no-any-return]
@@ -72,7 +74,7 @@ def _pixel_checks(image: Tensor) -> list[Operation]:
     sizes = shape_of(image)
     return [
         assert_positive(sizes[-3:], message="image is empty"),
-        assert_greater_equal(rank(image), 3, message="image has a rank below 3"),
+        assert_greater_equal(rank(image), 3, message="image has a rank less than 3"),
     ]
 
 
@@ -94,13 +96,13 @@ def _flip(image: Any, axis: int, name: str) -> Tensor:
 
 @export("image.flip_left_right")
 def flip_left_right(image: Any) -> Tensor:
-    """Flips images so that left becomes right."""
+    """Flips images horizontally."""
     return _flip(image, -2, "flip_left_right")
 
 
 @export("image.flip_up_down")
 def flip_up_down(image: Any) -> Tensor:
-    """Flips images so that up becomes down."""
+    """Flips images vertically."""
     return _flip(image, -3, "flip_up_down")
 
 
@@ -118,19 +120,19 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
 
 @export("image.random_flip_left_right")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Flips each image left to right with a chance of one in two."""
+    """Flips each image left to right with probability 0.5."""
     return _random_flip(image, -2, seed, "random_flip_left_right")
 
 
 @export("image.random_flip_up_down")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """Flips each image upside down with a chance of one in two."""
+    """Flips each image upside down with probability 0.5."""
     return _random_flip(image, -3, seed, "random_flip_up_down")
 
 
 @export("image.transpose", "image.transpose_image")
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
-    """Exchanges height and width."""
+    """Swaps height and width."""
     with name_scope(name, "transpose", [image]):
         image = image_tensor(image)
         _require_rank(image)
@@ -143,7 +145,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
 
 @export("image.rot90")
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """Turns images by k quarters of a circle, against the clock."""
+    """Rotates images by `k` quarter turns counterclockwise."""
     with name_scope(name, "rot90", [image, k]) as scope:
         image = image_tensor(image)
         _require_rank(image)
@@ -168,7 +170,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _assert(condition: Any, message: str) -> list[Operation]:
-    """Checks a condition now if it is known, else in the step."""
+    """Checks a condition now if it is static, else in the step."""
     if _is_tensor(condition):
         return [Assert(condition, [message])]
     if not condition:
@@ -177,7 +179,7 @@ def _assert(condition: Any, message: str) -> list[Operation]:
 
 
 class _Batch:
-    """An image or a batch as a batch, its sizes as numbers where they are known, else as tensors."""
+    """An image or a batch as a batch, with sizes as ints where they are static, else as tensors."""
 
     def __init__(self, image: Any) -> None:
         image = convert_to_tensor(image, name="image")
@@ -216,7 +218,7 @@ def _static(*sizes: Any) -> list[int | None]:
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Puts zeros around images: offset_height rows above, offset_width columns left, the rest below and right."""
+    """Zero-pads images: offset_height rows above, offset_width columns left, the remainder below and right."""
     with name_scope(None, "pad_to_bounding_box", [image]):
         batch = _Batch(image)
         count, height, width, depth = batch.sizes
@@ -236,7 +238,7 @@ def pad_to_bounding_box(
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Cuts the window of a size at an offset out of images."""
+    """Crops a window of a size at an offset from images."""
     with name_scope(None, "crop_to_bounding_box", [image]):
         batch = _Batch(image)
         count, height, width, depth = batch.sizes
@@ -268,7 +270,7 @@ def _require_target(batch: _Batch, target_height: Any, target_width: Any) -> Ten
 
 @export("image.resize_image_with_crop_or_pad", "image.resize_with_crop_or_pad")
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """Cuts images about their middle, or puts zeros around them, to a size."""
+    """Crops or zero-pads images centrally to a size."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         batch = _Batch(image)
         images = _require_target(batch, target_height, target_width)
@@ -289,7 +291,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
 
 @export("image.central_crop")
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
-    """Cuts away the margins, so that a fraction of height and width is left in the middle."""
+    """Crops the margins, so that the central fraction of height and width remains."""
     with name_scope(None, "central_crop", [image]):
         image = convert_to_tensor(image, name="image")
         message = "central_fraction is out of range, expected 0 < central_fraction <= 1"
@@ -313,7 +315,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
 
 
 def _middle(image: Tensor, axis: int, fraction: Any, known: Any) -> tuple[Any, Any]:
-    """Returns start and size of the middle of an axis."""
+    """Returns start and size of the central part of an axis."""
     static = image.dims
     assert static is not None
     size = static[axis]
@@ -353,8 +355,6 @@ def _resize_with_pad(image: Any, target_height: Any, target_width: Any, resize: 
 
 def _fitted(height: int, width: int, target_height: int, target_width: int) -> tuple[Any, Any]:
     """Returns the size that fits into the target, and its offset there, in TensorFlow's single precision."""
-    import numpy as np
-
     have, target = np.array([height, width], np.float32), np.array([target_height, target_width], np.float32)
     new = have / np.max(have / target)
     offsets = np.maximum(np.floor((target - new) / np.float32(2)), 0).astype(int).tolist()
@@ -369,7 +369,7 @@ def resize_image_with_pad(
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
-    """Resizes images to fit into a size, proportions kept, and puts zeros around them."""
+    """Resizes images to fit into a size, preserving the aspect ratio, and zero-pads them."""
 
     def resize(images: Tensor, size: Any) -> Tensor:
         return resize_images(images, size, method, align_corners=align_corners)
@@ -380,7 +380,7 @@ def resize_image_with_pad(
 def resize_image_with_pad_v2(
     image: Any, target_height: Any, target_width: Any, method: Any = ResizeMethodV2.BILINEAR, antialias: bool = False
 ) -> Tensor:
-    """Resizes images as TensorFlow 2 does to fit into a size, proportions kept, and puts zeros around them."""
+    """Resizes images as TensorFlow 2 does to fit into a size, preserving the aspect ratio, and zero-pads them."""
 
     def resize(images: Tensor, size: Any) -> Tensor:
         return resize_images_v2(images, size, method, antialias=antialias)

@@ -1,4 +1,4 @@
-"""Inverses, determinants, linear equations and functions of matrices."""
+"""Matrix inverses, determinants, linear solvers and matrix functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.decompositions import MATRIX_TYPES, cholesky, square_matrices, svd, unchanged_square
 from thalweg._src.ops.diagonal import matrix_band_part, matrix_diag_part, matrix_diag_part_op, matrix_set_diag_op
-from thalweg._src.ops.gather import batch_gather
+from thalweg._src.ops.gather import batch_gather, gather
 from thalweg._src.ops.math import cast, divide, log, multiply, real
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reduction import reduce_max, reduce_sum
@@ -35,7 +35,7 @@ def _determinant(c: Inference) -> Sequence[Shape]:
 
 
 def _solution(c: Inference, matrix: Shape, rhs: Shape, batch: Any) -> Sequence[Shape]:
-    """The right-hand side's columns, in rows as many as the matrix has columns."""
+    """Returns the shape of a solution: the right-hand side's columns, with as many rows as the matrix has columns."""
     if matrix is None or rhs is None:
         return [None]
     same_dimension(matrix[-2], rhs[-2], "numbers of rows", expected="a right-hand side with a row for each of matrix")
@@ -63,18 +63,24 @@ matrix_inverse = export("matrix_inverse", "linalg.inv")(
         adjoint=False,
         T=MATRIX_TYPES,
         infer=unchanged_square,
-        doc="The inverse, or its adjoint.",
+        doc="Inverts matrices, or their adjoints.",
     )
 )
 matrix_determinant = export("matrix_determinant", "linalg.det")(
-    op("MatrixDeterminant", "input: T -> output: T", T=MATRIX_TYPES, infer=_determinant, doc="The determinant.")
+    op(
+        "MatrixDeterminant",
+        "input: T -> output: T",
+        T=MATRIX_TYPES,
+        infer=_determinant,
+        doc="Computes the determinant of matrices.",
+    )
 )
 slogdet_op = op(
     "LogMatrixDeterminant",
     "input: T -> sign: T, log_abs_determinant: T",
     T=MATRIX_TYPES,
     infer=_determinant,
-    doc="The sign of the determinant and the logarithm of its absolute value.",
+    doc="Computes the sign and the log absolute value of the determinant.",
 )
 matrix_solve_op = export("matrix_solve", "linalg.solve")(
     op(
@@ -83,7 +89,7 @@ matrix_solve_op = export("matrix_solve", "linalg.solve")(
         adjoint=False,
         T=MATRIX_TYPES,
         infer=_solve,
-        doc="The solution of `matrix @ output = rhs`, or with the adjoint of matrix.",
+        doc="Solves `matrix @ output = rhs`, or with the adjoint of matrix.",
     )
 )
 matrix_triangular_solve_op = op(
@@ -93,7 +99,7 @@ matrix_triangular_solve_op = op(
     adjoint=False,
     T=MATRIX_TYPES | {dtypes.bfloat16},
     infer=_triangular_solve,
-    doc="The solution of `matrix @ output = rhs` for one triangle of matrix.",
+    doc="Solves `matrix @ output = rhs` for a triangular matrix.",
 )
 matrix_solve_ls_op = op(
     "MatrixSolveLs",
@@ -109,7 +115,7 @@ sqrtm = export("matrix_square_root", "linalg.sqrtm")(
         "input: T -> output: T",
         T=MATRIX_TYPES,
         infer=unchanged_square,
-        doc="The matrix whose square is the input, its eigenvalues in the right half of the plane.",
+        doc="Computes the principal square root of matrices.",
     )
 )
 logm = export("linalg.logm")(
@@ -118,7 +124,7 @@ logm = export("linalg.logm")(
         "input: T -> output: T",
         T=dtypes.COMPLEX,
         infer=unchanged_square,
-        doc="The principal logarithm of a matrix, whose exponential is the input.",
+        doc="Computes the principal logarithm of matrices.",
     )
 )
 expm = export("linalg.expm")(
@@ -127,7 +133,7 @@ expm = export("linalg.expm")(
         "input: T -> output: T",
         T=MATRIX_TYPES,
         infer=unchanged_square,
-        doc="The matrix exponential.",
+        doc="Computes the exponential of matrices.",
     )
 )
 matrix_solve = matrix_solve_op
@@ -141,7 +147,7 @@ matrix_square_root = sqrtm
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Solves `matrix @ x = rhs` for one triangle of matrix; leading dimensions broadcast."""
+    """Solves `matrix @ x = rhs` for a triangular matrix; batch dimensions broadcast."""
     with name_scope(name, "triangular_solve", [matrix, rhs]):
         return matrix_triangular_solve_op(matrix, rhs, lower=lower, adjoint=adjoint)
 
@@ -158,13 +164,13 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
 def matrix_solve_ls(
     matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
-    """Minimizes `|matrix @ x - rhs|**2 + l2_regularizer * |x|**2`; slow and without regularizer for any rank."""
+    """Minimizes `|matrix @ x - rhs|**2 + l2_regularizer * |x|**2`; with fast=False for any rank, unregularized."""
     return matrix_solve_ls_op(matrix, rhs, l2_regularizer, fast=fast, name=name)
 
 
 @export("linalg.slogdet")
 def slogdet(input: Any, name: str | None = None) -> Any:
-    """Returns (sign, log_abs_determinant) of determinants."""
+    """Returns (sign, log_abs_determinant) of matrices."""
     return slogdet_op.many(input, name=name)
 
 
@@ -178,7 +184,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 
 @export("linalg.adjoint")
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """Returns the conjugated transposes of matrices."""
+    """Returns the conjugate transposes of matrices."""
     with name_scope(name, "adjoint", [matrix]):
         return matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)
 
@@ -188,7 +194,7 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
 
 @export("linalg.lu_reconstruct")
 def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """Returns the matrix that `lu` has decomposed."""
+    """Returns the matrix that `lu` decomposed."""
     with name_scope(name, "lu_reconstruct", [lower_upper, perm]):
         factors, order = _lu_arguments(lower_upper, perm)
         return _reordered(matmul(_unit_lower(factors), matrix_band_part(factors, 0, -1)), order, back=True)
@@ -196,7 +202,7 @@ def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, nam
 
 @export("linalg.lu_solve")
 def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """Solves `A @ x = rhs`, given what `lu` returns for A."""
+    """Solves `A @ x = rhs`, given the result of `lu` for A."""
     with name_scope(name, "lu_solve", [lower_upper, perm, rhs]):
         factors, order = _lu_arguments(lower_upper, perm)
         right = convert_to_tensor(rhs, dtype=factors.dtype, name="rhs")
@@ -206,7 +212,7 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False,
 
 @export("linalg.lu_matrix_inverse")
 def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """Returns the inverse of the matrix that `lu` has decomposed."""
+    """Returns the inverse of the matrix that `lu` decomposed."""
     with name_scope(name, "lu_matrix_inverse", [lower_upper, perm]):
         factors, order = _lu_arguments(lower_upper, perm)
         unit = one_hot(order, shape(factors)[-1], dtype=factors.dtype)
@@ -229,10 +235,8 @@ def _unit_lower(factors: Tensor) -> Tensor:
 
 
 def _reordered(rows: Tensor, order: Tensor, back: bool = False) -> Tensor:
-    """Returns matrices with their rows in another order, or in the order before that."""
+    """Permutes the rows of matrices, or applies the inverse permutation."""
     if order.dims is not None and len(order.dims) == 1 and rows.dims is not None and len(rows.dims) == 2:
-        from thalweg._src.ops.gather import gather
-
         return gather(rows, invert_permutation(order) if back else order)
     if not back and order.dims is not None and rows.dims is not None and order.dims == rows.dims[:-1]:
         return batch_gather(rows, order)
@@ -241,7 +245,7 @@ def _reordered(rows: Tensor, order: Tensor, back: bool = False) -> Tensor:
 
 
 def _threshold(s: Tensor, a: Tensor, factor: Any) -> Tensor:
-    """Returns the singular value below which others count as zero, relative to the greatest of each matrix."""
+    """Returns the cutoff for singular values, relative to the largest of each matrix."""
     return multiply(factor, reduce_max(s, axis=-1, keepdims=True))
 
 
@@ -254,7 +258,7 @@ def _longest(a: Tensor) -> Any:
 
 @export("linalg.matrix_rank")
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """Returns how many singular values are greater than tol, by default one that rounding explains."""
+    """Counts the singular values greater than tol, which defaults to the rounding error."""
     with name_scope(name, "matrix_rank", [a, tol]):
         matrix = convert_to_tensor(a, dtype_hint=dtypes.float32, name="a")
         _require_matrices(matrix)
@@ -267,7 +271,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
 
 @export("linalg.pinv")
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """Returns the pseudo-inverse, singular values below rcond times the greatest counting as zero."""
+    """Computes the pseudo-inverse; singular values below rcond times the largest count as zero."""
     with name_scope(name, "pinv", [a, rcond]):
         matrix = convert_to_tensor(a, name="a")
         _require_matrices(matrix)
@@ -278,7 +282,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
             rcond = multiply(_longest(matrix), 10.0 * np.finfo(kind.as_numpy_dtype).eps)
         s, u, v = svd(matrix, full_matrices=False)
         limit = multiply(expand_dims(convert_to_tensor(rcond, dtype=kind), -1), reduce_max(s, axis=-1, keepdims=True))
-        # Equal to infinity where zero, so that the reciprocal is zero there, and its gradient as well.
+        # Infinite where zero, so that the reciprocal and its gradient are zero there.
         s = where_v2(greater(s, limit), s, np.array(np.inf, kind.as_numpy_dtype))
         return matmul(divide(v, expand_dims(cast(s, matrix.dtype), -2)), u, adjoint_b=True)
 

@@ -1,4 +1,4 @@
-"""Lookup tables as operations: handles, searches, changes, initializers."""
+"""Lookup table ops: handles, look-up, updates, initializers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _TABLES = ("HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2", "
 
 
 def _table_of(c: Inference) -> Operation | None:
-    """Returns the operation that made the handle, if the graph says which."""
+    """Returns the operation that created the handle, if it is statically known."""
     source = c.sources[0]
     if not isinstance(source, Tensor):
-        return None  # in a step the kernel sees the table itself
+        return None  # at run time the kernel receives the table itself
     operation = source.op
     while operation.type not in _TABLES:
         passed = [t for t in operation.inputs if t.dtype is dtypes.resource]
@@ -122,18 +122,22 @@ def _table_op(name: str, signature: str, doc: str, **more: Any) -> OpDef:
     )
 
 
-hash_table_op = _table_op("HashTableV2", "-> table_handle: resource", "The handle of a table that is filled once.")
-mutable_hash_table_op = _table_op("MutableHashTableV2", "-> table_handle: resource", "The handle of a mutable table.")
+hash_table_op = _table_op(
+    "HashTableV2", "-> table_handle: resource", "Creates a table that is initialized once, and returns its handle."
+)
+mutable_hash_table_op = _table_op(
+    "MutableHashTableV2", "-> table_handle: resource", "Creates a mutable table and returns its handle."
+)
 mutable_hash_table_of_tensors_op = _table_op(
     "MutableHashTableOfTensorsV2",
     "-> table_handle: resource",
-    "The handle of a mutable table whose values have dimensions.",
+    "Creates a mutable table with tensor values and returns its handle.",
     value_shape=attr.shape(()),
 )
 mutable_dense_hash_table_op = _table_op(
     "MutableDenseHashTableV2",
     "empty_key: key_dtype, deleted_key: key_dtype -> table_handle: resource",
-    "The handle of a mutable table with two keys that no entry may have.",
+    "Creates a mutable table with reserved empty and deleted keys, and returns its handle.",
     value_shape=attr.shape(()),
     initial_num_buckets=131072,
     max_load_factor=0.8,
@@ -147,7 +151,7 @@ lookup_table_find_op = op(
     stateful=True,
     differentiable=False,
     infer=_find,
-    doc="The values of keys, the default for those that are not in the table.",
+    doc="Looks up keys; missing ones return the default.",
 )
 lookup_table_insert_op = op(
     "LookupTableInsertV2",
@@ -157,7 +161,7 @@ lookup_table_insert_op = op(
     stateful=True,
     differentiable=False,
     infer=_insert,
-    doc="Puts keys and values into a table.",
+    doc="Inserts keys and values into a table.",
 )
 lookup_table_size_op = op(
     "LookupTableSizeV2",
@@ -165,7 +169,7 @@ lookup_table_size_op = op(
     stateful=True,
     differentiable=False,
     infer=scalar,
-    doc="The number of entries of a table.",
+    doc="Returns the number of entries of a table.",
 )
 lookup_table_export_op = op(
     "LookupTableExportV2",
@@ -175,7 +179,7 @@ lookup_table_export_op = op(
     stateful=True,
     differentiable=False,
     infer=_export,
-    doc="All keys and values of a table.",
+    doc="Returns all keys and values of a table.",
 )
 lookup_table_import_op = op(
     "LookupTableImportV2",
@@ -185,7 +189,7 @@ lookup_table_import_op = op(
     stateful=True,
     differentiable=False,
     infer=_insert,
-    doc="Replaces all that a table holds.",
+    doc="Replaces the contents of a table.",
 )
 lookup_table_remove_op = op(
     "LookupTableRemoveV2",
@@ -194,7 +198,7 @@ lookup_table_remove_op = op(
     stateful=True,
     differentiable=False,
     infer=no_outputs,
-    doc="Takes keys out of a table.",
+    doc="Removes keys from a table.",
 )
 initialize_table_op = op(
     "InitializeTableV2",
@@ -204,7 +208,7 @@ initialize_table_op = op(
     stateful=True,
     differentiable=False,
     infer=_initialize,
-    doc="Fills a static table.",
+    doc="Initializes a static table with keys and values.",
 )
 initialize_table_from_text_file_op = op(
     "InitializeTableFromTextFileV2",
@@ -217,5 +221,5 @@ initialize_table_from_text_file_op = op(
     stateful=True,
     differentiable=False,
     infer=_from_file,
-    doc="Fills a static table from the lines of a file.",
+    doc="Initializes a static table from the lines of a file.",
 )

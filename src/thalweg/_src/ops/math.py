@@ -15,10 +15,11 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import Evaluate, OpDef, op
+from thalweg._src.graph.op_def import OPS, Evaluate, OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.identity import identity
 from thalweg._src.ops.shape_functions import broadcast_inputs, merged_inputs, require, unchanged
 from thalweg._src.shapes import Shape
 
@@ -41,13 +42,13 @@ def binary(name: str, types: frozenset[DType], doc: str, evaluate: Evaluate | No
     return op(name, "x: T, y: T -> z: T", T=types, infer=broadcast_inputs, evaluate=evaluate, doc=doc, **facts)
 
 
-def _gradient_of(name: str, doc: str) -> OpDef:
-    """Declares the op for dy times a derivative that is written by y, the function's value."""
-    return op(name, "y: T, dy: T -> z: T", T=ANALYTIC, infer=merged_inputs, doc=doc)
+def _gradient_of(name: str, doc: str, **facts: Any) -> OpDef:
+    """Declares the op for dy times a derivative in terms of y, the function's value."""
+    return op(name, "y: T, dy: T -> z: T", T=ANALYTIC, infer=merged_inputs, doc=doc, **facts)
 
 
 def _each(function: Callable[..., int], arity: int = 2) -> Evaluate:
-    """Evaluates integers element by element; what an unknown element takes part in is unknown."""
+    """Evaluates integers element-wise; a result is unknown if an operand is."""
     lifted = np.frompyfunc(lambda *values: None if None in values else function(*values), arity, 1)
 
     def evaluate(c: Inference) -> Any:
@@ -66,7 +67,7 @@ def _integers(c: Inference, lifted: Any, dtype: DType) -> Any:
 
 
 def _quotient(x: int, y: int) -> int:
-    """Returns x / y cut off towards 0."""
+    """Returns x / y truncated toward zero."""
     quotient = builtins.abs(x) // builtins.abs(y)
     return quotient if (x < 0) == (y < 0) else -quotient
 
@@ -75,7 +76,7 @@ _truncate = np.frompyfunc(lambda value: None if value is None else int(value), 1
 
 
 def _cast_value(c: Inference) -> Any:
-    """Evaluates casts to integers; the kernels decide on values that do not fit."""
+    """Evaluates casts to integers; values out of range are left to the kernels."""
     source, wanted = c.dtypes[0], c.attrs["DstT"]
     if wanted.is_integer and (source.is_integer or source.is_floating):
         return _integers(c, _truncate, wanted)
@@ -87,7 +88,7 @@ def _accumulated(c: Inference) -> Sequence[Shape]:
 
 
 def _clipped(c: Inference) -> Sequence[Shape]:
-    """The shape of t, which the limits have too unless they are scalars."""
+    """Returns the shape of t, which the limits must have too unless they are scalars."""
     result = c.shapes[0]
     for limit in c.shapes[1:]:
         result = result if limit == () else shapes.merge(result, limit) if result is not None else None
@@ -95,42 +96,108 @@ def _clipped(c: Inference) -> Sequence[Shape]:
 
 
 _ADDED = dtypes.NUMERIC - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
-add_op = binary("Add", _ADDED, "x + y; strings are concatenated.", _each(lambda x, y: x + y))
-add_v2_op = binary("AddV2", dtypes.NUMERIC, "x + y.", _each(lambda x, y: x + y), commutative=True)
-subtract = export("subtract", "math.subtract")(binary("Sub", dtypes.NUMERIC, "x - y.", _each(lambda x, y: x - y)))
+add_op = binary(
+    "Add",
+    _ADDED,
+    "Computes x + y, element-wise; strings are concatenated.",
+    _each(lambda x, y: x + y),
+    traceable=True,
+    fails="never",
+)
+add_v2_op = binary(
+    "AddV2",
+    dtypes.NUMERIC,
+    "Computes x + y, element-wise.",
+    _each(lambda x, y: x + y),
+    commutative=True,
+    traceable=True,
+    fails="never",
+)
+subtract = export("subtract", "math.subtract")(
+    binary(
+        "Sub", dtypes.NUMERIC, "Computes x - y, element-wise.", _each(lambda x, y: x - y), traceable=True, fails="never"
+    )
+)
 multiply = export("multiply", "math.multiply")(
-    binary("Mul", dtypes.NUMERIC, "x * y.", _each(lambda x, y: x * y), commutative=True)
+    binary(
+        "Mul",
+        dtypes.NUMERIC,
+        "Computes x * y, element-wise.",
+        _each(lambda x, y: x * y),
+        commutative=True,
+        traceable=True,
+        fails="never",
+    )
 )
-multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "x * y, and 0 where y is 0, whatever x is.")
-div_op = binary("Div", dtypes.NUMERIC, "x / y; integers are cut off towards 0.", _each(_quotient))
-realdiv = export("realdiv")(binary("RealDiv", dtypes.NUMERIC, "x / y."))
-floordiv_op = binary("FloorDiv", dtypes.NUMERIC, "x / y, rounded down.", _each(lambda x, y: x // y))
+multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "Computes x * y, element-wise, and 0 where y is 0, whatever x is.")
+div_op = binary(
+    "Div", dtypes.NUMERIC, "Computes x / y, element-wise; integers are truncated toward zero.", _each(_quotient)
+)
+realdiv = export("realdiv")(
+    binary("RealDiv", dtypes.NUMERIC, "Computes x / y, element-wise.", traceable=True, fails="never")
+)
+floordiv_op = binary(
+    "FloorDiv", dtypes.NUMERIC, "Computes x / y rounded down, element-wise.", _each(lambda x, y: x // y)
+)
 truncatediv = export("truncatediv")(
-    binary("TruncateDiv", dtypes.NUMERIC, "x / y, cut off towards 0.", _each(_quotient))
+    binary("TruncateDiv", dtypes.NUMERIC, "Computes x / y truncated toward zero, element-wise.", _each(_quotient))
 )
-mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "What a division cut off towards 0 leaves.")
+mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "Computes the remainder of truncated division, element-wise.")
 floormod = export("floormod", "mod", "math.floormod", "math.mod")(
-    binary("FloorMod", dtypes.REAL, "What a division rounded down leaves.", _each(lambda x, y: x % y))
+    binary(
+        "FloorMod", dtypes.REAL, "Computes the remainder of floored division, element-wise.", _each(lambda x, y: x % y)
+    )
 )
 truncatemod = export("truncatemod")(
-    binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "What a division cut off towards 0 leaves.")
+    binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "Computes the remainder of truncated division, element-wise.")
 )
-div_no_nan_op = binary("DivNoNan", ANALYTIC, "x / y, and 0 where y is 0.")
-xdivy = export("math.xdivy")(binary("Xdivy", ANALYTIC, "x / y, and 0 where x is 0."))
-xlogy = export("math.xlogy")(binary("Xlogy", ANALYTIC, "x * log(y), and 0 where x is 0."))
-xlog1py = export("math.xlog1py")(binary("Xlog1py", ANALYTIC, "x * log(1 + y), and 0 where x is 0."))
-pow = export("pow", "math.pow")(binary("Pow", SIGNED, "x to the power y."))
+div_no_nan_op = binary("DivNoNan", ANALYTIC, "Computes x / y, element-wise, and 0 where y is 0.", traceable=True)
+xdivy = export("math.xdivy")(binary("Xdivy", ANALYTIC, "Computes x / y, element-wise, and 0 where x is 0."))
+xlogy = export("math.xlogy")(binary("Xlogy", ANALYTIC, "Computes x * log(y), element-wise, and 0 where x is 0."))
+xlog1py = export("math.xlog1py")(
+    binary("Xlog1py", ANALYTIC, "Computes x * log(1 + y), element-wise, and 0 where x is 0.")
+)
+pow = export("pow", "math.pow")(
+    binary("Pow", SIGNED, "Computes x to the power y, element-wise.", traceable=True, fails="never")
+)
 maximum = export("maximum", "math.maximum")(
-    binary("Maximum", dtypes.REAL, "The greater of x and y.", _each(builtins.max))
+    binary(
+        "Maximum",
+        dtypes.REAL,
+        "Computes the maximum of x and y, element-wise.",
+        _each(builtins.max),
+        traceable=True,
+        fails="never",
+    )
 )
 minimum = export("minimum", "math.minimum")(
-    binary("Minimum", dtypes.REAL, "The lesser of x and y.", _each(builtins.min))
+    binary(
+        "Minimum",
+        dtypes.REAL,
+        "Computes the minimum of x and y, element-wise.",
+        _each(builtins.min),
+        traceable=True,
+        fails="never",
+    )
 )
 squared_difference = export("squared_difference", "math.squared_difference")(
-    binary("SquaredDifference", ANALYTIC | dtypes.INDEX, "(x - y) squared.", commutative=True)
+    binary(
+        "SquaredDifference",
+        ANALYTIC | dtypes.INDEX,
+        "Computes (x - y) ** 2, element-wise.",
+        commutative=True,
+        traceable=True,
+        fails="never",
+    )
 )
 atan2 = export("atan2", "math.atan2")(
-    op("Atan2", "y: T, x: T -> z: T", T=dtypes.FLOATING, infer=broadcast_inputs, doc="The angle of the point x, y.")
+    op(
+        "Atan2",
+        "y: T, x: T -> z: T",
+        T=dtypes.FLOATING,
+        infer=broadcast_inputs,
+        doc="Computes the angle of the point (x, y), element-wise.",
+    )
 )
 nextafter = export("math.nextafter")(
     op(
@@ -138,52 +205,136 @@ nextafter = export("math.nextafter")(
         "x1: T, x2: T -> output: T",
         T=attr.types((dtypes.float32, dtypes.float64), dtypes.float32),
         infer=broadcast_inputs,
-        doc="The number after x1 in the direction of x2.",
+        doc="Returns the next representable number after x1 in the direction of x2, element-wise.",
     )
 )
 
-abs_op = unary("Abs", dtypes.FLOATING | dtypes.SIGNED_INTEGERS, "The absolute value.", _each(builtins.abs, 1))
-negative = export("negative", "math.negative")(unary("Neg", SIGNED, "-x.", _each(lambda x: -x, 1)))
-sign = export("sign", "math.sign")(unary("Sign", SIGNED, "-1, 0 or 1; x / |x| for complex numbers."))
-reciprocal = export("reciprocal", "math.reciprocal")(unary("Reciprocal", SIGNED, "1 / x."))
-inv = unary("Inv", SIGNED, "1 / x.")
-square = export("square", "math.square")(unary("Square", dtypes.NUMERIC, "x * x.", _each(lambda x: x * x, 1)))
-sqrt = export("sqrt", "math.sqrt")(unary("Sqrt", ANALYTIC, "The square root."))
-rsqrt = export("rsqrt", "math.rsqrt")(unary("Rsqrt", ANALYTIC, "1 / sqrt(x)."))
-exp = export("exp", "math.exp")(unary("Exp", ANALYTIC, "e to the power x."))
-expm1 = export("expm1", "math.expm1")(unary("Expm1", ANALYTIC, "exp(x) - 1, exact near 0."))
-log = export("log", "math.log")(unary("Log", ANALYTIC, "The natural logarithm."))
-log1p = export("log1p", "math.log1p")(unary("Log1p", ANALYTIC, "log(1 + x), exact near 0."))
-sin = export("sin", "math.sin")(unary("Sin", ANALYTIC, "The sine."))
-cos = export("cos", "math.cos")(unary("Cos", ANALYTIC, "The cosine."))
-tan = export("tan", "math.tan")(unary("Tan", ANALYTIC, "The tangent."))
-asin = export("asin", "math.asin")(unary("Asin", ANALYTIC, "The inverse sine."))
-acos = export("acos", "math.acos")(unary("Acos", ANALYTIC, "The inverse cosine."))
-atan = export("atan", "math.atan")(unary("Atan", ANALYTIC, "The inverse tangent."))
-sinh = export("sinh", "math.sinh")(unary("Sinh", ANALYTIC, "The hyperbolic sine."))
-cosh = export("cosh", "math.cosh")(unary("Cosh", ANALYTIC, "The hyperbolic cosine."))
-tanh = export("tanh", "math.tanh", "nn.tanh")(unary("Tanh", ANALYTIC, "The hyperbolic tangent."))
-asinh = export("asinh", "math.asinh")(unary("Asinh", ANALYTIC, "The inverse hyperbolic sine."))
-acosh = export("acosh", "math.acosh")(unary("Acosh", ANALYTIC, "The inverse hyperbolic cosine."))
-atanh = export("atanh", "math.atanh")(unary("Atanh", ANALYTIC, "The inverse hyperbolic tangent."))
-sigmoid = export("sigmoid", "math.sigmoid", "nn.sigmoid")(unary("Sigmoid", ANALYTIC, "1 / (1 + exp(-x))."))
+abs_op = unary(
+    "Abs",
+    dtypes.FLOATING | dtypes.SIGNED_INTEGERS,
+    "Computes the absolute value of x, element-wise.",
+    _each(builtins.abs, 1),
+    traceable=True,
+    fails="never",
+)
+negative = export("negative", "math.negative")(
+    unary("Neg", SIGNED, "-x.", _each(lambda x: -x, 1), traceable=True, fails="never")
+)
+sign = export("sign", "math.sign")(
+    unary(
+        "Sign",
+        SIGNED,
+        "Computes the sign of x, element-wise: -1, 0 or 1; x / |x| for complex numbers.",
+        traceable=True,
+        fails="never",
+    )
+)
+reciprocal = export("reciprocal", "math.reciprocal")(
+    unary("Reciprocal", SIGNED, "Computes 1 / x, element-wise.", traceable=True, fails="never")
+)
+inv = unary("Inv", SIGNED, "Computes 1 / x, element-wise.", traceable=True)
+square = export("square", "math.square")(
+    unary(
+        "Square",
+        dtypes.NUMERIC,
+        "Computes x * x, element-wise.",
+        _each(lambda x: x * x, 1),
+        traceable=True,
+        fails="never",
+    )
+)
+sqrt = export("sqrt", "math.sqrt")(
+    unary("Sqrt", ANALYTIC, "Computes the square root of x, element-wise.", traceable=True, fails="never")
+)
+rsqrt = export("rsqrt", "math.rsqrt")(
+    unary("Rsqrt", ANALYTIC, "Computes 1 / sqrt(x), element-wise.", traceable=True, fails="never")
+)
+exp = export("exp", "math.exp")(
+    unary("Exp", ANALYTIC, "Computes e to the power x, element-wise.", traceable=True, fails="never")
+)
+expm1 = export("expm1", "math.expm1")(
+    unary("Expm1", ANALYTIC, "Computes exp(x) - 1, element-wise, accurate near 0.", traceable=True, fails="never")
+)
+log = export("log", "math.log")(
+    unary("Log", ANALYTIC, "Computes the natural logarithm of x, element-wise.", traceable=True, fails="never")
+)
+log1p = export("log1p", "math.log1p")(
+    unary("Log1p", ANALYTIC, "Computes log(1 + x), element-wise, accurate near 0.", traceable=True, fails="never")
+)
+sin = export("sin", "math.sin")(
+    unary("Sin", ANALYTIC, "Computes the sine of x, element-wise.", traceable=True, fails="never")
+)
+cos = export("cos", "math.cos")(
+    unary("Cos", ANALYTIC, "Computes the cosine of x, element-wise.", traceable=True, fails="never")
+)
+tan = export("tan", "math.tan")(unary("Tan", ANALYTIC, "Computes the tangent of x, element-wise."))
+asin = export("asin", "math.asin")(unary("Asin", ANALYTIC, "Computes the inverse sine of x, element-wise."))
+acos = export("acos", "math.acos")(unary("Acos", ANALYTIC, "Computes the inverse cosine of x, element-wise."))
+atan = export("atan", "math.atan")(unary("Atan", ANALYTIC, "Computes the inverse tangent of x, element-wise."))
+sinh = export("sinh", "math.sinh")(unary("Sinh", ANALYTIC, "Computes the hyperbolic sine of x, element-wise."))
+cosh = export("cosh", "math.cosh")(unary("Cosh", ANALYTIC, "Computes the hyperbolic cosine of x, element-wise."))
+tanh = export("tanh", "math.tanh", "nn.tanh")(
+    unary("Tanh", ANALYTIC, "Computes the hyperbolic tangent of x, element-wise.", traceable=True, fails="never")
+)
+asinh = export("asinh", "math.asinh")(
+    unary("Asinh", ANALYTIC, "Computes the inverse hyperbolic sine of x, element-wise.")
+)
+acosh = export("acosh", "math.acosh")(
+    unary("Acosh", ANALYTIC, "Computes the inverse hyperbolic cosine of x, element-wise.")
+)
+atanh = export("atanh", "math.atanh")(
+    unary("Atanh", ANALYTIC, "Computes the inverse hyperbolic tangent of x, element-wise.")
+)
+sigmoid = export("sigmoid", "math.sigmoid", "nn.sigmoid")(
+    unary(
+        "Sigmoid",
+        ANALYTIC,
+        "Computes the logistic function 1 / (1 + exp(-x)), element-wise.",
+        traceable=True,
+        fails="never",
+    )
+)
 ceil = export("ceil", "math.ceil")(
-    unary("Ceil", dtypes.FLOATING, "The least integer not below x.", differentiable=False)
+    unary(
+        "Ceil",
+        dtypes.FLOATING,
+        "Computes the smallest integer not less than x, element-wise.",
+        differentiable=False,
+        traceable=True,
+    )
 )
 floor = export("floor", "math.floor")(
-    unary("Floor", dtypes.FLOATING, "The greatest integer not above x.", differentiable=False)
+    unary(
+        "Floor",
+        dtypes.FLOATING,
+        "Computes the largest integer not greater than x, element-wise.",
+        differentiable=False,
+        traceable=True,
+    )
 )
-round_op = unary("Round", SIGNED, "The nearest integer, the even one of two.", differentiable=False)
+round_op = unary(
+    "Round", SIGNED, "Rounds x to the nearest integer, element-wise, halves to even.", differentiable=False
+)
 rint = export("rint", "math.rint")(
-    unary("Rint", dtypes.FLOATING, "The nearest integer, the even one of two.", differentiable=False)
+    unary(
+        "Rint", dtypes.FLOATING, "Rounds x to the nearest integer, element-wise, halves to even.", differentiable=False
+    )
 )
 
-inv_grad = _gradient_of("InvGrad", "-dy * y * y.")
-reciprocal_grad = _gradient_of("ReciprocalGrad", "-dy * y * y.")
-sqrt_grad = _gradient_of("SqrtGrad", "dy / 2 / y.")
-rsqrt_grad = _gradient_of("RsqrtGrad", "-dy / 2 * y * y * y.")
-tanh_grad = _gradient_of("TanhGrad", "dy * (1 - y * y).")
-sigmoid_grad = _gradient_of("SigmoidGrad", "dy * y * (1 - y).")
+inv_grad = _gradient_of("InvGrad", "Computes the gradient of the reciprocal, -dy * y * y, element-wise.")
+reciprocal_grad = _gradient_of(
+    "ReciprocalGrad", "Computes the gradient of the reciprocal, -dy * y * y, element-wise.", traceable=True
+)
+sqrt_grad = _gradient_of(
+    "SqrtGrad", "Computes the gradient of the square root, dy / 2 / y, element-wise.", traceable=True
+)
+rsqrt_grad = _gradient_of(
+    "RsqrtGrad", "Computes the gradient of rsqrt, -dy / 2 * y * y * y, element-wise.", traceable=True
+)
+tanh_grad = _gradient_of("TanhGrad", "Computes the gradient of tanh, dy * (1 - y * y), element-wise.", traceable=True)
+sigmoid_grad = _gradient_of(
+    "SigmoidGrad", "Computes the gradient of sigmoid, dy * y * (1 - y), element-wise.", traceable=True
+)
 
 
 def _part(c: Inference) -> Sequence[Shape]:
@@ -202,13 +353,48 @@ def _require_parts(whole: DType, part: DType) -> None:
 
 _COMPLEX = attr.types(dtypes.COMPLEX, dtypes.complex64)
 _PART = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
-conj_op = op("Conj", "input: T -> output: T", T=_COMPLEX, infer=unchanged, doc="The complex conjugate.")
-real_op = op("Real", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The real part.")
-imag_op = op("Imag", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The imaginary part.")
-angle_op = op("Angle", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The argument.")
-complex_abs_op = op("ComplexAbs", "x: T -> y: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The modulus.")
+conj_op = op(
+    "Conj",
+    "input: T -> output: T",
+    T=_COMPLEX,
+    infer=unchanged,
+    doc="Computes the complex conjugate, element-wise.",
+    fails="never",
+)
+real_op = op(
+    "Real", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="Returns the real part, element-wise."
+)
+imag_op = op(
+    "Imag",
+    "input: T -> output: Tout",
+    T=_COMPLEX,
+    Tout=_PART,
+    infer=_part,
+    doc="Returns the imaginary part, element-wise.",
+)
+angle_op = op(
+    "Angle",
+    "input: T -> output: Tout",
+    T=_COMPLEX,
+    Tout=_PART,
+    infer=_part,
+    doc="Computes the argument of complex numbers, element-wise.",
+)
+complex_abs_op = op(
+    "ComplexAbs",
+    "x: T -> y: Tout",
+    T=_COMPLEX,
+    Tout=_PART,
+    infer=_part,
+    doc="Computes the absolute value of complex numbers, element-wise.",
+)
 complex_op = op(
-    "Complex", "real: T, imag: T -> out: Tout", T=_PART, Tout=_COMPLEX, infer=_composed, doc="real + i * imag."
+    "Complex",
+    "real: T, imag: T -> out: Tout",
+    T=_PART,
+    Tout=_COMPLEX,
+    infer=_composed,
+    doc="Computes real + i * imag, element-wise.",
 )
 
 cast_op = op(
@@ -219,7 +405,10 @@ cast_op = op(
     Truncate=False,
     infer=unchanged,
     evaluate=_cast_value,
-    doc="The same numbers in another type.",
+    doc="Casts a tensor to another type.",
+    traceable=True,
+    fails="never",
+    forwards="cast",
 )
 add_n_op = op(
     "AddN",
@@ -227,7 +416,9 @@ add_n_op = op(
     T=_NUMBERS | {dtypes.variant},
     infer=merged_inputs,
     commutative=True,
-    doc="The sum of the inputs.",
+    doc="Sums the inputs, element-wise.",
+    traceable=True,
+    fails="never",
 )
 accumulate_n_op = op(
     "AccumulateNV2",
@@ -236,20 +427,20 @@ accumulate_n_op = op(
     shape=attr.shape(),
     infer=_accumulated,
     commutative=True,
-    doc="The sum of the inputs, added as they come.",
+    doc="Sums the inputs, element-wise, as they become available.",
 )
 clip_by_value_op = op(
     "ClipByValue",
     "t: T, clip_value_min: T, clip_value_max: T -> output: T",
     T=_NUMBERS,
     infer=_clipped,
-    doc="The nearest number between two limits.",
+    doc="Clips values to a range, element-wise.",
 )
 
 
 @export("add", "math.add")
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns x + y; strings are concatenated."""
+    """Computes x + y, element-wise; strings are concatenated."""
     first = x if isinstance(x, Tensor) or not isinstance(y, Tensor) else y
     strings = first.dtype is dtypes.string if isinstance(first, Tensor) else _is_string(first)
     return add_op(x, y, name=name) if strings else add_v2_op(x, y, name=name or "Add")
@@ -262,7 +453,7 @@ def _is_string(value: Any) -> bool:
 
 
 def _in_one_type(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Returns two operands as tensors of one type: that of the one that is a tensor already."""
+    """Returns two operands as tensors of one type: that of the operand that is already a tensor."""
     if isinstance(y, Tensor) and not isinstance(x, Tensor):
         x = convert_to_tensor(x, y.dtype.base_dtype, name="x")
     x = convert_to_tensor(x, name="x")
@@ -278,7 +469,7 @@ def _is_inexact(value: Any) -> bool:
 
 @export("truediv", "math.truediv")
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns x / y as Python 3 does: integers of at most 16 bits give float32, wider ones float64."""
+    """Computes x / y with Python 3 semantics: integers of at most 16 bits yield float32, wider ones float64."""
     if _is_inexact(x) or _is_inexact(y):
         return realdiv(x, y, name=name or "truediv")
     with name_scope(name, "truediv", [x, y]) as scope:
@@ -291,13 +482,13 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 @export("divide", "math.divide")
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns x / y as Python 3 does."""
+    """Computes x / y with Python 3 semantics."""
     return truediv(x, y, name)
 
 
 @export("div")
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns x / y as Python 2 does: integers are rounded down."""
+    """Computes x / y with Python 2 semantics: integers are rounded down."""
     if _is_inexact(x) or _is_inexact(y):
         return realdiv(x, y, name=name or "div")
     with name_scope(name, "div", [x, y]) as scope:
@@ -307,13 +498,13 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 @export("floordiv", "math.floordiv")
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns x / y, rounded down."""
+    """Computes x / y, rounded down."""
     return floordiv_op(x, y, name=name or "floordiv")
 
 
 @export("floor_div")
 def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns x / y, rounded down."""
+    """Computes x / y, rounded down."""
     return floordiv_op(x, y, name=name)
 
 
@@ -322,26 +513,26 @@ mod = floormod
 
 @export("div_no_nan", "math.divide_no_nan")
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns x / y, and 0 where y is 0."""
+    """Computes x / y, and 0 where y is 0."""
     return div_no_nan_op(x, y, name=name or "div_no_nan")
 
 
 @export("math.multiply_no_nan")
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns x * y, and 0 where y is 0, even if x is infinite or not a number."""
+    """Computes x * y, and 0 where y is 0, even if x is infinite or NaN."""
     return multiply_no_nan_op(x, y, name=name or "multiply_no_nan")
 
 
 @export("math.reciprocal_no_nan")
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
-    """Returns 1 / x, and 0 where x is 0."""
+    """Computes 1 / x, and 0 where x is 0."""
     x = convert_to_tensor(x, name="x")
     return div_no_nan_op(1, x, name=name or "reciprocal_no_nan")
 
 
 @export("abs", "math.abs")
 def abs(x: Any, name: str | None = None) -> Any:
-    """Returns the absolute value; of a complex number the modulus."""
+    """Computes the absolute value, element-wise."""
     if isinstance(x, SparseTensor):
         return x.with_values(abs(x.values, name))
     x = convert_to_tensor(x, name="x")
@@ -352,7 +543,7 @@ def abs(x: Any, name: str | None = None) -> Any:
 
 @export("round", "math.round")
 def round(x: Any, name: str | None = None) -> Tensor:
-    """Rounds to the nearest integer, halves to the even one."""
+    """Rounds to the nearest integer, halves to even."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else round_op(x, name=name)
 
@@ -368,18 +559,9 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return multiply(factor, x, name=name)
 
 
-@export("log_sigmoid", "math.log_sigmoid")
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """Returns log(sigmoid(x)), exact for very negative x."""
-    from thalweg._src.ops.nn import softplus
-
-    with name_scope(name, "LogSigmoid", [x]) as scope:
-        return negative(softplus(negative(convert_to_tensor(x, name="x"))), name=scope)
-
-
 @export("math.polyval")
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
-    """Returns the polynomial with the given coefficients, highest power first, at x."""
+    """Evaluates the polynomial with the given coefficients, highest power first, at x."""
     if not isinstance(coeffs, list):
         raise ValueError(f"coeffs is a {type(coeffs).__name__}, expected a list")
     with name_scope(name, "polyval", [*coeffs, x]):
@@ -393,21 +575,19 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def _zeros_like(x: Tensor) -> Tensor:
-    from thalweg._src.ops.reshape import zeros_like
-
-    return zeros_like(x)
+    return OPS.lookup("ZerosLike")(x, name="zeros_like")  # by its name, since shapes need arithmetic
 
 
 @export("conj", "math.conj")
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """Returns the complex conjugate; a real tensor is its own."""
+    """Computes the complex conjugate; a real tensor is returned unchanged."""
     x = convert_to_tensor(x, name="x")
     return conj_op(x, name=name) if x.dtype.is_complex else x
 
 
 @export("real", "math.real")
 def real(input: Any, name: str | None = None) -> Tensor:
-    """Returns the real part; a real tensor is its own."""
+    """Returns the real part; a real tensor is returned unchanged."""
     x = convert_to_tensor(input, name="input")
     return real_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else x
 
@@ -421,7 +601,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
 
 @export("angle", "math.angle")
 def angle(input: Any, name: str | None = None) -> Tensor:
-    """Returns the argument: the angle with the positive real axis, pi for negative real numbers."""
+    """Computes the argument: the angle with the positive real axis, pi for negative real numbers."""
     with name_scope(name, "Angle", [input]) as scope:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
@@ -431,7 +611,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 @export("complex", "dtypes.complex")
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """Returns the complex numbers real + i * imag."""
+    """Computes the complex numbers real + i * imag."""
     with name_scope(name, "Complex", [real, imag]) as scope:
         x, y = _in_one_type(real, imag)
         if x.dtype.base_dtype not in (dtypes.float32, dtypes.float64):
@@ -442,7 +622,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 @export("cast", "dtypes.cast")
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """Converts the elements to a type: floats are cut off at the point, anything but 0 is True."""
+    """Converts elements to another type; floats are truncated towards zero, and nonzero numbers become True."""
     wanted = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
@@ -457,7 +637,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 @export("saturate_cast", "dtypes.saturate_cast")
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """Converts the elements to a type; those beyond its range become its least or greatest value."""
+    """Casts the elements to a type; values outside its range become its minimum or maximum."""
     wanted = dtypes.as_dtype(dtype).base_dtype
     with name_scope(name, "saturate_cast", [value]) as scope:
         x = convert_to_tensor(value, name="value")
@@ -472,7 +652,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def _inside(limit: Any, dtype: DType) -> Any:
-    """Returns the limit in a type; if it must be rounded, towards 0, so that it does not leave the range."""
+    """Returns the limit in a type, rounded toward 0 if necessary, so that it stays within the range."""
     value = dtype.as_numpy_dtype(limit)
     if dtype.is_floating and isinstance(limit, int) and builtins.abs(int(value)) > builtins.abs(limit):
         value = np.nextafter(value, dtype.as_numpy_dtype(0))
@@ -481,42 +661,49 @@ def _inside(limit: Any, dtype: DType) -> Any:
 
 @export("to_float")
 def to_float(x: Any, name: str = "ToFloat") -> Any:
+    """Converts a tensor to float32."""
     return cast(x, dtypes.float32, name)
 
 
 @export("to_double")
 def to_double(x: Any, name: str = "ToDouble") -> Any:
+    """Converts a tensor to float64."""
     return cast(x, dtypes.float64, name)
 
 
 @export("to_int32")
 def to_int32(x: Any, name: str = "ToInt32") -> Any:
+    """Converts a tensor to int32."""
     return cast(x, dtypes.int32, name)
 
 
 @export("to_int64")
 def to_int64(x: Any, name: str = "ToInt64") -> Any:
+    """Converts a tensor to int64."""
     return cast(x, dtypes.int64, name)
 
 
 @export("to_bfloat16")
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    """Converts a tensor to bfloat16."""
     return cast(x, dtypes.bfloat16, name)
 
 
 @export("to_complex64")
 def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    """Converts a tensor to complex64."""
     return cast(x, dtypes.complex64, name)
 
 
 @export("to_complex128")
 def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    """Converts a tensor to complex128."""
     return cast(x, dtypes.complex128, name)
 
 
 @export("clip_by_value")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
-    """Moves elements below the least value up to it, and those above the greatest down to it."""
+    """Clips elements to a minimum and a maximum."""
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         x = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name="t")
         low = convert_to_tensor(clip_value_min, x.dtype.base_dtype, name="clip_value_min")
@@ -542,21 +729,19 @@ def _tensors(inputs: Any) -> list[Tensor]:
 
 
 def _only(tensor: Tensor, name: str | None) -> Tensor:
-    from thalweg._src.ops.identity import identity
-
     return tensor if name is None else identity(tensor, name=name)
 
 
 @export("add_n", "math.add_n")
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """Adds tensors of one shape and type; IndexedSlices are made dense."""
+    """Sums tensors of one shape and type; IndexedSlices are made dense."""
     tensors = _tensors(inputs)
     return _only(tensors[0], name) if len(tensors) == 1 else add_n_op(tensors, name=name)
 
 
 @export("accumulate_n", "math.accumulate_n")
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
-    """Adds tensors of one shape and type as they come, with less memory than all of them take at once."""
+    """Adds tensors of one shape and type pairwise, with less memory than keeping all of them."""
     tensors = _tensors(inputs)
     known = shapes.as_shape(shape)
     for tensor in tensors:

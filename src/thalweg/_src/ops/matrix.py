@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrix multiplication."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.math import conj
 from thalweg._src.ops.shape_functions import at_least_rank, same_dimension, with_rank
 from thalweg._src.shapes import Shape, broadcast
 
@@ -33,7 +34,7 @@ def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> tuple[int 
     return rows, columns
 
 
-def _matmul(c: Inference) -> Sequence[Shape]:
+def matmul_shape(c: Inference) -> Sequence[Shape]:
     a, b = with_rank(c, 0, 2), with_rank(c, 1, 2)
     return [_product(a, b, c.attrs["transpose_a"], c.attrs["transpose_b"])]
 
@@ -55,8 +56,10 @@ matmul_op = op(
     T=_TYPES,
     grad_a=False,
     grad_b=False,
-    infer=_matmul,
-    doc="The product of two matrices.",
+    infer=matmul_shape,
+    doc="Multiplies two matrices.",
+    traceable=True,
+    fails="never",
 )
 batch_matmul_op = op(
     "BatchMatMulV2",
@@ -67,7 +70,9 @@ batch_matmul_op = op(
     grad_x=False,
     grad_y=False,
     infer=_batch_matmul,
-    doc="Products of matrices along leading dimensions that broadcast.",
+    doc="Multiplies batches of matrices with broadcast batch dimensions.",
+    traceable=True,
+    fails="never",
 )
 
 
@@ -83,23 +88,19 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Multiplies matrices, or batches of them; an adjoint is a conjugated transpose."""
+    """Multiplies matrices, or batches of them; the adjoint is the conjugate transpose."""
     if transpose_a and adjoint_a:
-        raise ValueError("transpose_a and adjoint_a exclude each other")
+        raise ValueError("transpose_a and adjoint_a are mutually exclusive")
     if transpose_b and adjoint_b:
-        raise ValueError("transpose_b and adjoint_b exclude each other")
+        raise ValueError("transpose_b and adjoint_b are mutually exclusive")
     with name_scope(name, "MatMul", [a, b]) as scope:
         a = convert_to_tensor(a, name="a") if isinstance(a, Tensor) or not isinstance(b, Tensor) else a
         b = convert_to_tensor(b, dtype=a.dtype if isinstance(a, Tensor) else None, name="b")
         a = convert_to_tensor(a, dtype=b.dtype, name="a")
         if (a.dims is None or len(a.dims) > 2) or (b.dims is None or len(b.dims) > 2):
-            from thalweg._src.ops.math import conj
-
             a = conj(a) if transpose_a and a.dtype.is_complex else a
             b = conj(b) if transpose_b and b.dtype.is_complex else b
             return batch_matmul_op(a, b, adj_x=transpose_a or adjoint_a, adj_y=transpose_b or adjoint_b, name=scope)
         if a.dtype.is_complex and (adjoint_a or adjoint_b):
-            from thalweg._src.ops.math import conj
-
             a, b = (conj(a) if adjoint_a else a), (conj(b) if adjoint_b else b)
         return matmul_op(a, b, transpose_a or adjoint_a, transpose_b or adjoint_b, name=scope)

@@ -1,4 +1,4 @@
-"""Mutexes as operations: what critical sections are made of."""
+"""Mutex ops, of which critical sections are built."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ mutex_op = op(
     stateful=True,
     differentiable=False,
     infer=scalar,
-    doc="The handle of a mutex.",
+    doc="Creates a mutex and returns its handle.",
 )
 mutex_lock_op = op(
     "MutexLock",
@@ -22,7 +22,7 @@ mutex_lock_op = op(
     waits=True,
     differentiable=False,
     infer=scalar,
-    doc="Waits for the mutex; it is held until the lock is consumed, or its step is over.",
+    doc="Acquires a mutex; it is held until the lock is consumed or the step ends.",
 )
 consume_mutex_lock_op = op(
     "ConsumeMutexLock",
@@ -30,5 +30,5 @@ consume_mutex_lock_op = op(
     stateful=True,
     differentiable=False,
     infer=no_outputs,
-    doc="Gives the mutex back.",
+    doc="Releases a mutex.",
 )

@@ -1,4 +1,4 @@
-"""Neural-network ops: activations, softmax and its losses, biases, the k largest."""
+"""Neural-network ops: activations, softmax and its losses, bias addition, top_k, dropout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from thalweg._src.ops import comparison, math, reduction, reshape as reshape_ops
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import fill
 from thalweg._src.ops.identity import identity, stop_gradient
-from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.matrix import matmul, matmul_shape
+from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reshape import reshape, transpose, zeros_like
 from thalweg._src.ops.shape_functions import (
     at_least_rank,
@@ -39,35 +40,57 @@ _ADDABLE = dtypes.NUMERIC | dtypes.QUANTIZED
 
 
 def _activation(name: str, types: frozenset[dtypes.DType], doc: str, **attrs: Any) -> OpDef:
-    return op(name, "features: T -> activations: T", infer=unchanged, doc=doc, **{"T": attr.types(types), **attrs})
+    return op(
+        name,
+        "features: T -> activations: T",
+        infer=unchanged,
+        traceable=True,
+        doc=doc,
+        **{"T": attr.types(types), **attrs},
+    )
 
 
 def _activation_grad(name: str, types: frozenset[dtypes.DType], by: str = "features", **attrs: Any) -> OpDef:
-    doc = f"The gradient of {name.removesuffix('Grad')}, from the gradient of its result and its {by}."
+    doc = f"Computes the gradient of {name.removesuffix('Grad')} from the output gradient and the {by}."
     signature = f"gradients: T, {by}: T -> backprops: T"
-    return op(name, signature, infer=merged_inputs, doc=doc, **{"T": attr.types(types), **attrs})
+    return op(name, signature, infer=merged_inputs, traceable=True, doc=doc, **{"T": attr.types(types), **attrs})
 
 
-relu = export("nn.relu")(_activation("Relu", _REAL | {dtypes.qint8}, "max(x, 0)."))
+relu = export("nn.relu")(
+    _activation("Relu", _REAL | {dtypes.qint8}, "Computes max(x, 0), element-wise.", fails="never")
+)
 relu_grad = _activation_grad("ReluGrad", _REAL)
-relu6 = export("nn.relu6")(_activation("Relu6", _REAL, "min(max(x, 0), 6)."))
+relu6 = export("nn.relu6")(_activation("Relu6", _REAL, "Computes min(max(x, 0), 6), element-wise."))
 relu6_grad = _activation_grad("Relu6Grad", _REAL)
-elu = export("nn.elu")(_activation("Elu", _FLOATS, "x where it is positive, exp(x) - 1 elsewhere."))
+elu = export("nn.elu")(_activation("Elu", _FLOATS, "Computes x where it is positive, exp(x) - 1 elsewhere."))
 elu_grad = _activation_grad("EluGrad", _FLOATS, "outputs")
-selu = export("nn.selu")(_activation("Selu", _FLOATS, "Elu scaled so that deep networks normalize themselves."))
+selu = export("nn.selu")(
+    _activation("Selu", _FLOATS, "Computes the scaled exponential linear unit (self-normalizing), element-wise.")
+)
 selu_grad = _activation_grad("SeluGrad", _FLOATS, "outputs")
 _LEAKY: dict[str, Any] = {"alpha": 0.2, "T": attr.types(_FLOATS, dtypes.float32)}
-leaky_relu_op = _activation("LeakyRelu", _FLOATS, "x where it is positive, alpha * x elsewhere.", **_LEAKY)
+leaky_relu_op = _activation("LeakyRelu", _FLOATS, "Computes x where it is positive, alpha * x elsewhere.", **_LEAKY)
 leaky_relu_grad = _activation_grad("LeakyReluGrad", _FLOATS, **_LEAKY)
-softplus = export("math.softplus", "nn.softplus")(_activation("Softplus", _FLOATS, "log(1 + exp(x))."))
+softplus = export("math.softplus", "nn.softplus")(
+    _activation("Softplus", _FLOATS, "Computes log(1 + exp(x)), element-wise.", fails="never")
+)
 softplus_grad = _activation_grad("SoftplusGrad", _FLOATS)
-softsign = export("math.softsign", "nn.softsign")(_activation("Softsign", _FLOATS, "x / (1 + |x|)."))
+softsign = export("math.softsign", "nn.softsign")(
+    _activation("Softsign", _FLOATS, "Computes x / (1 + |x|), element-wise.")
+)
 softsign_grad = _activation_grad("SoftsignGrad", _FLOATS)
+
+
+@export("log_sigmoid", "math.log_sigmoid")
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """Computes log(sigmoid(x)), accurate for very negative x."""
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        return math.negative(softplus(math.negative(convert_to_tensor(x, name="x"))), name=scope)
 
 
 @export("nn.leaky_relu")
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
-    """Returns x where it is positive, alpha * x elsewhere; integers are taken as float32."""
+    """Computes x where it is positive, alpha * x elsewhere; integers are converted to float32."""
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
         features = convert_to_tensor(features, name="features")
         if features.dtype.is_integer:
@@ -79,7 +102,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
 
 @export("nn.crelu")
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
-    """Returns relu(x) and relu(-x) side by side along an axis."""
+    """Returns relu(x) and relu(-x) concatenated along an axis."""
     with name_scope(name, "CRelu", [features]):
         features = convert_to_tensor(features, name="features")
         return relu(concat([features, -features], axis))
@@ -87,7 +110,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 
 @export("nn.silu", "nn.swish")
 def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
-    """Returns x * sigmoid(beta * x)."""
+    """Computes x * sigmoid(beta * x)."""
     with name_scope(name, "swish", [features]):
         x = convert_to_tensor(features, name="features")
         return x * math.sigmoid(x if isinstance(beta, numbers.Real) and beta == 1 else x * beta)
@@ -103,12 +126,27 @@ def _rows(c: Inference) -> Sequence[Shape]:
     return [at_least_rank(c, 0, 1)]
 
 
-softmax_op = op("Softmax", "logits: T -> softmax: T", T=_FLOATS, infer=_rows, doc="exp(x) / sum(exp(x)) in each row.")
-log_softmax_op = op("LogSoftmax", "logits: T -> logsoftmax: T", T=_FLOATS, infer=_rows, doc="log(softmax(x)).")
+softmax_op = op(
+    "Softmax",
+    "logits: T -> softmax: T",
+    T=_FLOATS,
+    infer=_rows,
+    doc="Computes exp(x) / sum(exp(x)) for each row.",
+    traceable=True,
+    fails="never",
+)
+log_softmax_op = op(
+    "LogSoftmax",
+    "logits: T -> logsoftmax: T",
+    T=_FLOATS,
+    infer=_rows,
+    doc="Computes log(softmax(x)) for each row.",
+    traceable=True,
+)
 
 
 def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
-    """Applies a row function along any axis: moves the axis last and back."""
+    """Applies a row function along any axis, by moving the axis last and back."""
     logits = convert_to_tensor(logits, name="logits")
     rank = None if logits.dims is None else len(logits.dims)
     if isinstance(axis, numbers.Integral) and (axis == -1 or (rank is not None and axis == rank - 1)):
@@ -121,7 +159,7 @@ def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> 
 
 
 def _swap_with_last(x: Tensor, axis: Any) -> Any:
-    """Returns the permutation that exchanges an axis with the last one, its own inverse."""
+    """Returns the permutation that swaps an axis with the last one; it is its own inverse."""
     if x.dims is not None and not isinstance(axis, Tensor):
         order = list(range(len(x.dims)))
         order[axis], order[-1] = order[-1], order[axis]
@@ -139,14 +177,14 @@ def _swap_with_last(x: Tensor, axis: Any) -> Any:
 
 @export("math.softmax", "nn.softmax")
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """Returns exp(x) / sum(exp(x)) along an axis, the last by default."""
+    """Computes exp(x) / sum(exp(x)) along an axis, the last by default."""
     axis = reduction.one_of("axis", axis, "dim", dim)
     return _along_axis(softmax_op, logits, -1 if axis is None else axis, name)
 
 
 @export("math.log_softmax", "nn.log_softmax")
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """Returns log(softmax(x)) along an axis, the last by default."""
+    """Computes log(softmax(x)) along an axis, the last by default."""
     axis = reduction.one_of("axis", axis, "dim", dim)
     return _along_axis(log_softmax_op, logits, -1 if axis is None else axis, name)
 
@@ -173,7 +211,8 @@ softmax_cross_entropy_op = op(
     "features: T, labels: T -> loss: T, backprop: T",
     T=_FLOATS,
     infer=_cross_entropy,
-    doc="The cross entropy of each row's softmax with a distribution, and its gradient by the row.",
+    doc="Computes the softmax cross entropy of each row with a distribution, and its gradient.",
+    traceable=True,
 )
 sparse_softmax_cross_entropy_op = op(
     "SparseSoftmaxCrossEntropyWithLogits",
@@ -181,7 +220,8 @@ sparse_softmax_cross_entropy_op = op(
     T=_FLOATS,
     Tlabels=attr.types(dtypes.INDEX, dtypes.int64),
     infer=_sparse_cross_entropy,
-    doc="The cross entropy of each row's softmax with one class, and its gradient by the row.",
+    doc="Computes the softmax cross entropy of each row with one class, and its gradient.",
+    traceable=True,
 )
 softmax_cross_entropy_loss = op(
     "_SoftmaxCrossEntropyLoss",
@@ -189,7 +229,8 @@ softmax_cross_entropy_loss = op(
     T=_FLOATS,
     infer=lambda c: _cross_entropy(c)[:1],
     differentiable=False,
-    doc="The cross entropy alone, where nobody asks for its gradient; made by the optimizer, as is the next.",
+    doc="Computes the cross entropy alone, where its gradient is unused; created by the optimizer.",
+    traceable=True,
 )
 sparse_softmax_cross_entropy_loss = op(
     "_SparseSoftmaxCrossEntropyLoss",
@@ -198,10 +239,11 @@ sparse_softmax_cross_entropy_loss = op(
     Tlabels=attr.types(dtypes.INDEX, dtypes.int64),
     infer=lambda c: _sparse_cross_entropy(c)[:1],
     differentiable=False,
-    doc="The cross entropy with one class alone.",
+    doc="Computes the cross entropy with one class alone; created by the optimizer.",
+    traceable=True,
 )
 l2_loss = export("nn.l2_loss")(
-    op("L2Loss", "t: T -> output: T", T=_FLOATS, infer=scalar, doc="Half the sum of squares.")
+    op("L2Loss", "t: T -> output: T", T=_FLOATS, infer=scalar, doc="Computes half the sum of squares.", traceable=True)
 )
 
 
@@ -210,7 +252,7 @@ def _in_float32(x: Tensor) -> Tensor:
 
 
 def _unless_cast(scope: str, x: Tensor, dtype: dtypes.DType) -> str | None:
-    """Returns the name of a result for the op that gives it, unless a cast to the user's type comes last."""
+    """Returns the result's name for the op that computes it, unless a final cast takes it."""
     return scope if x.dtype is dtype else None
 
 
@@ -223,7 +265,7 @@ def _require_both(labels: Any, logits: Any) -> None:
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """Returns the cross entropy of softmax(logits) with labels along an axis; gradients flow into both."""
+    """Computes the cross entropy of softmax(logits) with labels along an axis; gradients flow into both."""
     _require_both(labels, logits)
     axis = reduction.one_of("axis", axis, "dim", dim)
     axis = -1 if axis is None else axis
@@ -253,7 +295,7 @@ def softmax_cross_entropy_with_logits_v2(
 def softmax_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None, axis: Any = None
 ) -> Tensor:
-    """Returns the cross entropy of softmax(logits) with labels, through which no gradient flows into the labels."""
+    """Computes the cross entropy of softmax(logits) with labels; no gradient flows into the labels."""
     _require_both(labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
         labels = stop_gradient(convert_to_tensor(labels, name="labels"))
@@ -262,7 +304,7 @@ def softmax_cross_entropy_with_logits(
 
 @export("nn.sparse_softmax_cross_entropy_with_logits")
 def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
-    """Returns the cross entropy of softmax(logits) with the class that each label names."""
+    """Computes the cross entropy of softmax(logits) with one class index per row."""
     _require_both(labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
         labels = convert_to_tensor(labels)
@@ -293,7 +335,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
 
 @export("nn.sigmoid_cross_entropy_with_logits")
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
-    """Returns the cross entropy of independent yes/no probabilities sigmoid(logits) with labels."""
+    """Computes the cross entropy of independent probabilities sigmoid(logits) with labels."""
     _require_both(labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
@@ -314,7 +356,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
 def weighted_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
 ) -> Tensor:
-    """Returns the sigmoid cross entropy with positive labels weighted by pos_weight."""
+    """Computes the sigmoid cross entropy with positive labels weighted by pos_weight."""
     labels = reduction.one_of("labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
@@ -333,7 +375,7 @@ def weighted_cross_entropy_with_logits(
 
 @export("nn.log_poisson_loss")
 def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
-    """Returns exp(c) - z * c, with Stirling's approximation of log(z!) on request."""
+    """Computes exp(c) - z * c, with Stirling's approximation of log(z!) on request."""
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
         log_input = convert_to_tensor(log_input, name="log_input")
         targets = convert_to_tensor(targets, log_input.dtype, name="targets")
@@ -383,7 +425,9 @@ bias_add_op = op(
     T=_ADDABLE,
     data_format=_FORMAT,
     infer=_bias_add,
-    doc="Adds a number to each channel.",
+    doc="Adds a bias to each channel.",
+    traceable=True,
+    fails="never",
 )
 bias_add_v1 = op("BiasAddV1", "value: T, bias: T -> output: T", T=_ADDABLE, infer=_bias_add)
 bias_add_grad_op = op(
@@ -392,7 +436,8 @@ bias_add_grad_op = op(
     T=_ADDABLE,
     data_format=_FORMAT,
     infer=_bias_add_grad,
-    doc="The sums over each channel.",
+    doc="Sums the gradient over each channel.",
+    traceable=True,
 )
 
 
@@ -409,22 +454,16 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
 @export("nn.xw_plus_b")
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """Returns matmul(x, weights) + biases."""
+    """Computes matmul(x, weights) + biases."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         return bias_add(matmul(x, weights), biases, name=scope)
 
 
 @export("nn.relu_layer")
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """Returns relu(matmul(x, weights) + biases)."""
+    """Computes relu(matmul(x, weights) + biases)."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         return relu(bias_add(matmul(x, weights), biases), name=scope)
-
-
-def _fused_matmul(c: Inference) -> Sequence[Shape]:
-    from thalweg._src.ops.matrix import _matmul
-
-    return _matmul(c)
 
 
 fused_matmul_op = op(
@@ -437,13 +476,14 @@ fused_matmul_op = op(
     fused_ops=attr.AttrDef("list(string)", ()),
     epsilon=0.0001,
     leakyrelu_alpha=0.2,
-    infer=_fused_matmul,
+    infer=matmul_shape,
     differentiable=False,
-    doc="A matrix product with what follows it: a bias, and perhaps an activation; made by the optimizer.",
+    doc="Computes a matrix product followed by a bias and possibly an activation; created by the optimizer.",
+    traceable=True,
 )
 
 
-# The k largest.
+# top_k.
 
 
 def _top_k(c: Inference) -> Sequence[Shape]:
@@ -471,7 +511,7 @@ top_k_v2_op = op(
     index_type=attr.types({dtypes.int16, dtypes.int32, dtypes.int64}, dtypes.int32),
     host="k",
     infer=_top_k,
-    doc="The k largest entries of each row, with their places; the earlier of two equals comes first.",
+    doc="Returns the k largest entries of each row with their indices; of equal entries the earlier comes first.",
 )
 top_k_v1_op = op("TopK", "input: T -> values: T, indices: int32", k=attr.integer(0), sorted=True, T=_REAL, infer=_top_k)
 
@@ -506,13 +546,13 @@ in_top_k_op = op(
     host="k",
     infer=_in_top_k,
     differentiable=False,
-    doc="Whether each target is among the k largest predictions of its row.",
+    doc="Returns whether each target is among the k largest predictions of its row.",
 )
 
 
 @export("math.in_top_k", "nn.in_top_k")
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
-    """Tells for each row whether its target is among the k largest predictions."""
+    """Returns for each row whether its target is among the k largest predictions."""
     with name_scope(name, "in_top_k"):
         return in_top_k_op(predictions, targets, k)
 
@@ -542,7 +582,7 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """Sets a random part of the elements to zero and scales the others so that the expectation stays."""
+    """Sets random elements to zero and scales the others so that the expectation is preserved."""
     if keep_prob is not None and rate is not None:
         raise ValueError("Cannot specify both 'rate' and 'keep_prob'.")
     if keep_prob is not None:
@@ -564,8 +604,6 @@ def dropout(
                 return tensor
         else:
             rate = convert_to_tensor(rate, x.dtype, name="rate")
-        from thalweg._src.ops.random import random_uniform
-
         uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
         kept: Tensor = x * (1 / (1 - rate)) * math.cast(uniform >= rate, x.dtype)
         kept.set_shape(x.dims)
@@ -574,7 +612,7 @@ def dropout(
 
 @export("math.zero_fraction", "nn.zero_fraction")
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """Returns the share of elements that are zero."""
+    """Computes the fraction of elements that are zero."""
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
         zeros = math.cast(comparison.equal(value, math.cast(0, value.dtype)), dtypes.float32)

@@ -1,4 +1,4 @@
-"""Normalization: by the statistics of a batch, by a norm, by neighbouring channels; and the statistics themselves."""
+"""Normalization: batch normalization, L2 normalization, local response normalization; and moments."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from thalweg._src.shapes import Shape, merge, num_elements
 _SMALL = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32))
 _FLOAT32 = frozenset((dtypes.float32,))
 _EPSILON = 0.0001
-_LEAST_EPSILON = 1.001e-5  # cuDNN takes none below
+_LEAST_EPSILON = 1.001e-5  # cuDNN's minimum
 
 
 def _channels(c: Inference, images: Sequence[int], vectors: Sequence[int]) -> tuple[Shape, int | None]:
-    """Returns the shape of the images and their channels, which vectors must have as their length."""
+    """Returns the shape of the images and their channels, which must be the length of the vectors."""
     layout = c.attrs["data_format"]
     shape: Shape = None
     for index in images:
@@ -46,7 +46,7 @@ def _channels(c: Inference, images: Sequence[int], vectors: Sequence[int]) -> tu
 
 
 def _batch_norm(c: Inference) -> Sequence[Shape]:
-    # In training the old statistics count only if they are blended with the batch's, and may be empty otherwise.
+    # In training the old statistics matter only if they are blended with the batch's, and may be empty otherwise.
     blends = not c.attrs["is_training"] or c.attrs["exponential_avg_factor"] != 1.0
     shape, size = _channels(c, [0], [1, 2, 3, 4] if blends else [1, 2])
     for index in (3, 4):
@@ -75,6 +75,7 @@ fused_batch_norm_v1_op = op(
     exponential_avg_factor=1.0,
     infer=_batch_norm,
     **_settings(),
+    traceable=True,
 )
 fused_batch_norm_v2_op = op(
     "FusedBatchNormV2",
@@ -84,6 +85,7 @@ fused_batch_norm_v2_op = op(
     exponential_avg_factor=1.0,
     infer=_batch_norm,
     **_settings(),
+    traceable=True,
 )
 fused_batch_norm_op = op(
     "FusedBatchNormV3",
@@ -92,8 +94,9 @@ fused_batch_norm_op = op(
     U=_FLOAT32 | {dtypes.bfloat16},
     exponential_avg_factor=1.0,
     infer=_batch_norm,
-    doc="Images with mean 0 and variance 1 in each channel, scaled and shifted; the statistics used.",
+    doc="Normalizes each channel to mean 0 and variance 1, scales and shifts it; also returns the statistics used.",
     **_settings(_ANY_RANK),
+    traceable=True,
 )
 fused_batch_norm_grad_v1_op = op(
     "FusedBatchNormGrad",
@@ -101,6 +104,7 @@ fused_batch_norm_grad_v1_op = op(
     T=_FLOAT32,
     infer=_batch_norm_grad,
     **_settings(),
+    traceable=True,
 )
 fused_batch_norm_grad_v2_op = op(
     "FusedBatchNormGradV2",
@@ -109,6 +113,7 @@ fused_batch_norm_grad_v2_op = op(
     U=_FLOAT32,
     infer=_batch_norm_grad,
     **_settings(),
+    traceable=True,
 )
 fused_batch_norm_grad_op = op(
     "FusedBatchNormGradV3",
@@ -117,6 +122,7 @@ fused_batch_norm_grad_op = op(
     U=_FLOAT32,
     infer=_batch_norm_grad,
     **_settings(_ANY_RANK),
+    traceable=True,
 )
 
 
@@ -214,7 +220,7 @@ def moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Returns mean and variance along axes; shift has no effect."""
+    """Computes mean and variance along axes; shift has no effect."""
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "moments", [x, axes]):
         x = convert_to_tensor(x)
@@ -225,7 +231,7 @@ def moments(
             mean, variance = reduce_mean(y, axes), reduce_mean(spread, axes, name="variance")
         else:
             variance = reduce_mean(spread, axes, keepdims=True, name="variance")
-            if not keep:  # checkpoints name the averages of moments by these operations
+            if not keep:  # checkpoints contain moving averages under the names of these operations
                 mean, variance = squeeze(mean, _listed(axes)), squeeze(variance, _listed(axes))
         return math.cast(mean, x.dtype), math.cast(variance, x.dtype)
 
@@ -243,7 +249,7 @@ def weighted_moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Returns mean and variance along axes of elements that count as often as their weights say."""
+    """Computes the weighted mean and variance along axes."""
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
         x = convert_to_tensor(x, name="x")
@@ -303,12 +309,12 @@ def normalize_moments(
         return mean, variance
 
 
-# By norms and neighbours.
+# Norms and local response normalization.
 
 
 @export("linalg.l2_normalize", "math.l2_normalize", "nn.l2_normalize")
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
-    """Returns x / sqrt(max(sum(x ** 2), epsilon)) along axes."""
+    """Computes x / sqrt(max(sum(x ** 2), epsilon)) along axes."""
     axis = one_of("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -335,7 +341,7 @@ local_response_normalization = export("nn.local_response_normalization", "nn.lrn
         "LRN",
         "input: T -> output: T",
         infer=_neighbours,
-        doc="x / (bias + alpha * sum of squares of the neighbouring channels) ** beta.",
+        doc="Computes x / (bias + alpha * sum of squares of the neighboring channels) ** beta.",
         **_LRN,
     )
 )

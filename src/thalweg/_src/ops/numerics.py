@@ -26,7 +26,7 @@ check_numerics = export("check_numerics", "debugging.check_numerics")(
         T=_TYPES,
         stateful=True,
         infer=unchanged,
-        doc="The tensor again, unless it holds NaN or infinity, which fails the step.",
+        doc="Returns its input, or fails if it contains NaN or infinity.",
     )
 )
 
@@ -35,10 +35,10 @@ check_numerics = export("check_numerics", "debugging.check_numerics")(
 def verify_tensor_all_finite(
     t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
 ) -> Tensor:
-    """Returns the tensor, after a check that all of it is finite."""
+    """Returns the tensor after checking that all elements are finite."""
     x, message = x if t is None else t, message if msg is None else msg
     if x is None or message is None:
-        raise ValueError("verify_tensor_all_finite needs a tensor (t or x) and a message (msg or message)")
+        raise ValueError("verify_tensor_all_finite requires a tensor (t or x) and a message (msg or message)")
     with name_scope(name, "VerifyFinite", [x]):
         x = convert_to_tensor(x, name="t")
         with colocate_with(x):
@@ -50,7 +50,7 @@ assert_all_finite = verify_tensor_all_finite
 
 @export("add_check_numerics_ops")
 def add_check_numerics_ops() -> Operation:
-    """Returns an operation that checks every floating tensor made so far, each after those it is computed from."""
+    """Returns an operation that checks every floating tensor of the graph, each after its inputs."""
     checks: list[Operation] = []
     for operation in get_default_graph().get_operations():
         for tensor in operation.outputs:

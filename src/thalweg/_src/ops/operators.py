@@ -1,4 +1,4 @@
-"""Python's operators for tensors, and for whatever else converts to one, such as variables."""
+"""Python operators of tensors, and of other objects that convert to one, such as variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg._src.ops.matrix import matmul
 
 Operator = Callable[..., Any]
 
-# Operands of these types have no operators that know tensors, so an error says more than handing over to them.
+# Operands of these types have no operators for tensors, so our error is more helpful than their NotImplemented.
 _PLAIN = (Tensor, bool, int, float, complex, str, bytes, list, tuple, np.ndarray, np.generic)
 
 
@@ -71,7 +71,7 @@ def _invert(x: Tensor) -> Tensor:
 
 
 def _forward(function: Operator, name: str, reflected: str) -> Operator:
-    """Returns `x op y`; an operand of an unknown type that has the reflected operator gets its turn."""
+    """Returns `x op y`; an operand of an unknown type with the reflected operator takes precedence."""
 
     def operator(x: Any, y: Any) -> Any:
         try:
@@ -85,7 +85,7 @@ def _forward(function: Operator, name: str, reflected: str) -> Operator:
 
 
 def _backward(function: Operator, name: str) -> Operator:
-    """Returns `x op y` as Python asks y for it, when x does not know how."""
+    """Returns `x op y` when Python calls y's reflected operator, since x does not implement it."""
 
     def operator(y: Any, x: Any) -> Any:
         return function(x, y, name=name)
@@ -104,7 +104,7 @@ def _operators() -> dict[str, Operator]:
 
 
 def _by_value(operator: Operator, special: str) -> Operator:
-    """Returns an operator for objects that stand for a tensor, such as variables."""
+    """Returns an operator for objects that represent a tensor, such as variables."""
 
     def method(x: Any, *operands: Any) -> Any:
         return operator(convert_to_tensor(x), *operands)
@@ -117,7 +117,7 @@ OPERATORS = _operators()
 
 
 def install_operators(cls: type) -> None:
-    """Gives a class that converts to tensors the operators of tensors."""
+    """Installs the operators of tensors on a class that converts to tensors."""
     for special, operator in OPERATORS.items():
         setattr(cls, special, _by_value(operator, special))
 

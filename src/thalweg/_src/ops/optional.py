@@ -1,4 +1,4 @@
-"""Optionals: an element, or nothing."""
+"""Optional ops: an element or no value."""
 
 from __future__ import annotations
 
@@ -36,17 +36,21 @@ optional_from_value_op = op(
     Toutput_types=attr.type_list(1),
     differentiable=False,
     infer=scalar,
-    doc="An optional that holds components.",
+    doc="Creates an optional from components.",
 )
 optional_none_op = op(
-    "OptionalNone", "-> optional: variant", differentiable=False, infer=scalar, doc="An optional that holds nothing."
+    "OptionalNone",
+    "-> optional: variant",
+    differentiable=False,
+    infer=scalar,
+    doc="Creates an optional without a value.",
 )
 optional_has_value_op = op(
     "OptionalHasValue",
     "optional: variant -> has_value: bool",
     differentiable=False,
     infer=_has_value,
-    doc="Whether an optional holds something.",
+    doc="Returns whether an optional has a value.",
 )
 optional_get_value_op = op(
     "OptionalGetValue",
@@ -54,7 +58,7 @@ optional_get_value_op = op(
     **_OUTPUTS,
     differentiable=False,
     infer=_value,
-    doc="The components that an optional holds.",
+    doc="Returns the components of an optional.",
 )
 iterator_get_next_as_optional_op = op(
     "IteratorGetNextAsOptional",
@@ -64,5 +68,5 @@ iterator_get_next_as_optional_op = op(
     waits=True,
     differentiable=False,
     infer=_next,
-    doc="The next element of an iterator, or nothing at its end.",
+    doc="Returns the next element of an iterator as an optional, without a value at the end.",
 )

@@ -1,4 +1,4 @@
-"""Extending and turning: repeats, paddings, reversals and rolls."""
+"""Tile, pad, reverse, roll, broadcast and repeat."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _tile(c: Inference) -> Sequence[Shape]:
     count = rank if length is None or length[0] is None else length[0]
     known = [None] * count if multiples is None else multiples.tolist()
     require(len(known) == rank, f"multiples has {len(known)} entries", expected=f"{rank}, one for each dimension")
-    require(all(m is None or m >= 0 for m in known), f"multiples {known} has a negative number")
+    require(all(m is None or m >= 0 for m in known), f"multiples {known} has a negative entry")
     dims = source if source is not None else (None,) * rank
     return [tuple(0 if 0 in (d, m) else None if None in (d, m) else d * m for d, m in zip(dims, known))]
 
@@ -48,7 +48,9 @@ tile = export("tile", "manip.tile")(
         Tmultiples=_INDEX,
         host="multiples",
         infer=_tile,
-        doc="A tensor repeated along its dimensions.",
+        doc="Repeats a tensor along its dimensions.",
+        traceable=True,
+        fails="by shape",
     )
 )
 
@@ -62,14 +64,14 @@ def _padded(c: Inference) -> Sequence[Shape]:
         rank = len(source) if source is not None else limit[0] if limit is not None else None
         return [None if rank is None else (None,) * rank]
     rows = paddings.tolist()
-    require(all(p is None or p >= 0 for row in rows for p in row), f"paddings {rows} has a negative number")
+    require(all(p is None or p >= 0 for row in rows for p in row), f"paddings {rows} has a negative entry")
     dims = source if source is not None else (None,) * len(rows)
     _require_mirrored(c, dims, rows)
     return [tuple(None if None in (d, *row) else d + sum(row) for d, row in zip(dims, rows))]
 
 
 def _require_pairs(source: Shape, paddings: Shape) -> None:
-    """Requires two paddings for each dimension."""
+    """Requires a pair of paddings per dimension."""
     require(
         paddings is None or (len(paddings) == 2 and paddings[1] in (2, None)),
         f"paddings has shape {show(paddings)}",
@@ -80,7 +82,7 @@ def _require_pairs(source: Shape, paddings: Shape) -> None:
 
 
 def _require_mirrored(c: Inference, dims: Sequence[int | None], rows: list[list[Any]]) -> None:
-    """A mirror shows no more than what stands before it: all of it, or all but the edge."""
+    """Limits mirror padding to the size of the dimension, or one less without the edge."""
     mode = c.attrs.get("mode")
     if mode is None:
         return
@@ -100,6 +102,8 @@ pad_op = op(
     Tpaddings=_INDEX,
     host="paddings",
     infer=_padded,
+    traceable=True,
+    fails="by shape",
 )
 pad_v2_op = op(
     "PadV2",
@@ -108,6 +112,8 @@ pad_v2_op = op(
     Tpaddings=_INDEX,
     host="paddings",
     infer=_padded,
+    traceable=True,
+    fails="by shape",
 )
 mirror_pad_op = op(
     "MirrorPad",
@@ -125,9 +131,9 @@ def _unpadded(c: Inference) -> Sequence[Shape]:
     _require_pairs(source, c.shapes[1])
     if source is None or paddings is None:
         return [None if source is None else (None,) * len(source)]
-    require(bool((paddings >= 0).all()), f"paddings {paddings.tolist()} has a negative number")
+    require(bool((paddings >= 0).all()), f"paddings {paddings.tolist()} has a negative entry")
     dims = [None if d is None else d - int(sum(row)) for d, row in zip(source, paddings)]
-    require(all(d is None or d >= 0 for d in dims), f"paddings {paddings.tolist()} are more than {show(source)}")
+    require(all(d is None or d >= 0 for d in dims), f"paddings {paddings.tolist()} exceed {show(source)}")
     _require_mirrored(c, dims, paddings.tolist())
     return [tuple(dims)]
 
@@ -140,7 +146,7 @@ mirror_pad_grad_op = op(
     mode=attr.string("REFLECT", "SYMMETRIC"),
     host="paddings",
     infer=_unpadded,
-    doc="What a mirrored padding adds up to in the tensor it mirrors.",
+    doc="Computes the gradient of mirror padding: sums the mirrored elements.",
 )
 
 
@@ -148,7 +154,7 @@ mirror_pad_grad_op = op(
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
-    """Returns a tensor with more before and after each dimension: a constant, or the tensor mirrored."""
+    """Pads each dimension of a tensor before and after: with a constant, or mirrored."""
     mode = mode.upper()
     if mode == "CONSTANT":
         if isinstance(constant_values, int | float) and constant_values == 0:
@@ -164,7 +170,7 @@ def _reversed(c: Inference) -> Sequence[Shape]:
     require(c.shapes[1] is None or len(c.shapes[1]) == 1, f"axis must be a vector, got {show(c.shapes[1])}")
     if source is not None and axes is not None:
         found = [normalize_axis(int(axis), len(source)) for axis in axes]
-        require(len(set(found)) == len(found), f"axis {axes.tolist()} names a dimension twice")
+        require(len(set(found)) == len(found), f"axis {axes.tolist()} contains a duplicate dimension")
     return [source]
 
 
@@ -176,13 +182,14 @@ reverse_op = op(
     host="axis",
     infer=_reversed,
     evaluate=lambda c: None if (value := c.partial(0)) is None else np.flip(value, tuple(c.value(1))),  # type: ignore[arg-type]
-    doc="A tensor turned around along some dimensions.",
+    doc="Reverses a tensor along some dimensions.",
+    fails="never",
 )
 
 
 @export("reverse", "reverse_v2", "manip.reverse")
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor turned around along the given dimensions."""
+    """Reverses a tensor along the given axes."""
     axis = np.zeros(0, np.int32) if isinstance(axis, list | tuple) and not axis else axis
     return reverse_op(tensor, axis, name=name)
 
@@ -194,7 +201,7 @@ def _reversed_sequences(c: Inference) -> Sequence[Shape]:
     source, lengths = c.shapes
     require(lengths is None or len(lengths) == 1, f"seq_lengths must be a vector, got {show(lengths)}")
     for name in ("seq_dim", "batch_dim"):
-        require(c.attrs[name] >= 0, f"{name} is {c.attrs[name]}", expected="0 at least")
+        require(c.attrs[name] >= 0, f"{name} is {c.attrs[name]}", expected="at least 0")
     if source is None:
         return [None]
     batch = normalize_axis(c.attrs["batch_dim"], len(source), "batch_dim")
@@ -214,7 +221,7 @@ reverse_sequence_op = op(
     T=attr.types(),
     Tlen=attr.types(dtypes.INDEX, dtypes.int64),
     infer=_reversed_sequences,
-    doc="Sequences turned around, each up to its length.",
+    doc="Reverses sequences, each up to its length.",
 )
 
 
@@ -228,7 +235,7 @@ def reverse_sequence(
     seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:
-    """Returns sequences turned around, each up to its length."""
+    """Reverses each sequence up to its length."""
     along = seq_dim if seq_axis is None else seq_axis
     batch = batch_dim if batch_axis is None else batch_axis
     if along is None:
@@ -241,7 +248,7 @@ def _broadcast_to(c: Inference) -> Sequence[Shape]:
     vector_size(c, 1)
     sizes = c.partial(1)
     bad = [] if sizes is None else [e for e in sizes.tolist() if e is not None and e < -1]
-    require(not bad, f"shape has a negative size: {bad[:1]}", expected="sizes of at least 0")
+    require(not bad, f"shape has a negative size: {bad[:1]}", expected="non-negative sizes")
     if source is None or target is None:
         return [target]
     fits = len(source) <= len(target) and all(
@@ -260,7 +267,10 @@ broadcast_to = export("broadcast_to")(
         Tidx=_INDEX,
         host="shape",
         infer=_broadcast_to,
-        doc="A tensor repeated along its dimensions of size 1, and along new ones before them.",
+        doc="Broadcasts a tensor to a shape.",
+        traceable=True,
+        fails="by shape",
+        view="input",
     )
 )
 
@@ -286,13 +296,13 @@ broadcast_args_op = op(
     infer=_broadcast_shape,
     evaluate=_broadcast_shape_value,
     differentiable=False,
-    doc="The shape that two shapes broadcast to.",
+    doc="Computes the shape that two shapes broadcast to.",
 )
 
 
 @export("broadcast_dynamic_shape")
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """Returns the shape that two shapes of the step broadcast to."""
+    """Computes the shape that two shape tensors broadcast to."""
     return broadcast_args_op(shape_x, shape_y)
 
 
@@ -309,7 +319,7 @@ def _rolled(c: Inference) -> Sequence[Shape]:
         require(given is None or len(given) < 2, f"{name} has shape {show(given)}", expected="a scalar or a vector")
     if shift is not None and axis is not None:
         same = len(shift) == len(axis) and compatible(shift, axis)
-        require(same, f"shift {show(shift)} and axis {show(axis)} have different shapes", expected="one shift an axis")
+        require(same, f"shift {show(shift)} and axis {show(axis)} have different shapes", expected="one shift per axis")
     return c.shapes[:1]
 
 
@@ -322,14 +332,14 @@ roll = export("roll", "manip.roll")(
         Taxis=dtypes.INDEX,
         host="shift, axis",
         infer=_rolled,
-        doc="A tensor moved along dimensions; what falls out at one end comes in at the other.",
+        doc="Rolls a tensor along dimensions; elements shifted past one end reappear at the other.",
     )
 )
 
 
 @export("repeat")
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Returns a tensor with each slice along an axis repeated; without an axis, each element."""
+    """Repeats each slice along an axis; without an axis, each element."""
     with name_scope(name, "Repeat", [input, repeats]):
         data = convert_to_tensor(input, name="input")
         counts = convert_to_tensor(repeats, name="repeats")
@@ -345,11 +355,8 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 
 @export("meshgrid")
-def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
     """Returns the coordinates of a grid over vectors, one tensor for each; `indexing` is "xy" or "ij"."""
-    indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
-    if kwargs:
-        raise TypeError(f"meshgrid has no argument {next(iter(kwargs))!r}")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}, expected 'xy' or 'ij'")
     with name_scope(name, "meshgrid", args):

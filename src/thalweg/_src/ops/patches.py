@@ -1,4 +1,4 @@
-"""Patches: the cells of each window of an image or a volume, side by side."""
+"""Patch extraction: the cells of each window of an image or a volume."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thalweg._src.shapes import Shape
 
 
 def patch_window(attrs: Mapping[str, Any]) -> tuple[Window, tuple[int, ...]]:
-    """Reads how the window of patches moves, and its sizes."""
+    """Returns the window of patches, and its sizes, from the attributes."""
     layout = "NHWC" if len(attrs["ksizes"]) < 5 else "NDHWC"
     given = {**attrs, "data_format": layout, "dilations": attrs.get("rates", (1,) * len(layout))}
     return window_of(given), kernel_of({"data_format": layout, "ksize": attrs["ksizes"]})
@@ -43,7 +43,7 @@ extract_image_patches_op = op(
     T=dtypes.NUMERIC | {dtypes.bool},
     padding=_PADDING,
     infer=_patches,
-    doc="The pixels of each window, row by row, as the depth of one pixel; zeros beyond the border.",
+    doc="Extracts the pixels of each window, in row-major order, to the depth dimension; zero-padded at the border.",
 )
 extract_volume_patches = export("extract_volume_patches")(
     op(
@@ -54,7 +54,7 @@ extract_volume_patches = export("extract_volume_patches")(
         T=dtypes.REAL,
         padding=_PADDING,
         infer=_patches,
-        doc="The cells of each window as the depth of one cell; zeros beyond the border.",
+        doc="Extracts the cells of each 3-D window to the depth dimension; zero-padded at the border.",
     )
 )
 
@@ -69,12 +69,12 @@ def extract_image_patches(
     name: str | None = None,
     sizes: Any = None,
 ) -> Tensor:
-    """Returns the pixels of each window of each image as the depth of one pixel."""
+    """Extracts the pixels of each window of each image to the depth dimension."""
     ksizes = one_of("sizes", sizes, "ksizes", ksizes)
     return extract_image_patches_op(images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name)
 
 
 @export("image.extract_patches")
 def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
-    """Returns the pixels of each window of each image as the depth of one pixel."""
+    """Extracts the pixels of each window of each image to the depth dimension."""
     return extract_image_patches_op(images, ksizes=sizes, strides=strides, rates=rates, padding=padding, name=name)

@@ -1,4 +1,4 @@
-"""Pooling: the largest element or the mean of each window."""
+"""Pooling: the maximum or the mean of each window."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def _rank(c: Inference) -> int:
 
 
 def depth_window(attrs: Mapping[str, Any]) -> int:
-    """Returns the depth of a window, 1 unless it is one over depth alone."""
+    """Returns the depth of a window, 1 unless it spans depth only."""
     ksize, strides = attrs["ksize"], attrs["strides"]
     if len(ksize) != 4 or ksize[3] <= 1 or attrs.get("data_format") != "NHWC":
         return 1
     plain = tuple(ksize[:3]) == (1, 1, 1) and tuple(strides[:3]) == (1, 1, 1)
-    require(plain, f"ksize is {list(ksize)}", expected="a window over depth alone, or one of depth 1")
+    require(plain, f"ksize is {list(ksize)}", expected="a window over depth only, or one of depth 1")
     require(strides[3] == ksize[3], f"the stride in depth is {strides[3]}", expected=f"the window's depth {ksize[3]}")
     return int(ksize[3])
 
@@ -52,7 +52,7 @@ def _max_pool(c: Inference) -> Sequence[Shape]:
     shape = with_rank(c, 0, 4)
     assert shape is not None
     depth = shape[3]
-    require(depth is None or depth % window == 0, f"a depth of {depth} is no multiple of the window's {window}")
+    require(depth is None or depth % window == 0, f"a depth of {depth} is not a multiple of the window's {window}")
     return [(*shape[:3], None if depth is None else depth // window)]
 
 
@@ -134,26 +134,29 @@ max_pool_op = op(
     "MaxPool",
     "input: T -> output: T",
     infer=_max_pool,
-    doc="The largest element of each window, which may span depth instead of space.",
+    doc="Computes the maximum of each window, which may span depth instead of space.",
     **{**_MAX, "T": attr.types((_REAL - {dtypes.uint32, dtypes.uint64}) | {dtypes.qint8}, dtypes.float32)},
+    traceable=True,
 )
-max_pool_grad = op("MaxPoolGrad", _GRAD, infer=_max_pool_grad, **_MAX)
+max_pool_grad = op("MaxPoolGrad", _GRAD, infer=_max_pool_grad, **_MAX, traceable=True)
 max_pool_grad_grad = op("MaxPoolGradGrad", _GRAD, infer=_max_pool_grad_grad, **{**_AVERAGE, "T": _REAL})
 max_pool_indexed = op(
     "_MaxPoolIndexed",
     "input: T -> output: T, indices: int64",
     infer=_pool,
     differentiable=False,
-    doc="MaxPool that remembers where each element came from; made by the optimizer, as is its gradient.",
+    doc="Computes MaxPool and the indices of the maxima; created by the optimizer, as is its gradient.",
     **_MAX,
+    traceable=True,
 )
 max_pool_indexed_grad = op(
     "_MaxPoolIndexedGrad",
     "orig_input: T, indices: int64, grad: T -> output: T",
     infer=_max_pool_grad,
     differentiable=False,
-    doc="MaxPoolGrad from what _MaxPoolIndexed remembers; of its input only sizes count that are not known statically.",
+    doc="Computes MaxPoolGrad from the indices of _MaxPoolIndexed; only dynamic sizes of its input are used.",
     **_MAX,
+    traceable=True,
 )
 max_pool_with_argmax_op = op(
     "MaxPoolWithArgmax",
@@ -162,7 +165,7 @@ max_pool_with_argmax_op = op(
     Targmax=_ARGMAX,
     include_batch_in_index=False,
     T=_REAL,
-    doc="MaxPool and the flat index of each result.",
+    doc="Computes MaxPool and the flat index of each maximum.",
     **_PLAIN,
 )
 max_pool_grad_with_argmax = op(
@@ -183,13 +186,16 @@ max_pool_grad_grad_with_argmax = op(
     T=_REAL,
     **_PLAIN,
 )
-avg_pool_op = op("AvgPool", "value: T -> output: T", infer=_pool, doc="The mean of each window's cells.", **_AVERAGE)
+avg_pool_op = op(
+    "AvgPool", "value: T -> output: T", infer=_pool, doc="Computes the mean of each window.", **_AVERAGE, traceable=True
+)
 avg_pool_grad = op(
     "AvgPoolGrad",
     "orig_input_shape: int32, grad: T -> output: T",
     infer=_avg_pool_grad,
     host="orig_input_shape",
     **_AVERAGE,
+    traceable=True,
 )
 _SMALL = _FLOATS - {dtypes.float64}
 max_pool3d_op = op("MaxPool3D", "input: T -> output: T", infer=_pool, **{**_SPACE, "T": _SMALL})
@@ -230,7 +236,7 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """Returns the largest element of each window of each image."""
+    """Computes the maximum of each window of each image."""
     value = one_of("input", input, "value", value)
     return max_pool_op(value, name=name, **_settings(data_format, ksize, strides, padding))
 
@@ -239,7 +245,7 @@ def max_pool(
 def max_pool2d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """Returns the largest element of each window of each image."""
+    """Computes the maximum of each window of each image."""
     return max_pool_op(input, name=name, **_settings(data_format, ksize, strides, padding))
 
 
@@ -253,7 +259,7 @@ def avg_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """Returns the mean of each window of each image; cells beyond the border do not count."""
+    """Computes the mean of each window of each image; padding is not counted."""
     value = one_of("input", input, "value", value)
     return avg_pool_op(value, name=name or "AvgPool", **_settings(data_format, ksize, strides, padding))
 
@@ -265,7 +271,7 @@ avg_pool2d = avg_pool
 def max_pool3d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
-    """Returns the largest element of each window of each volume."""
+    """Computes the maximum of each window of each volume."""
     return max_pool3d_op(input, name=name, **_settings(data_format, ksize, strides, padding))
 
 
@@ -273,7 +279,7 @@ def max_pool3d(
 def avg_pool3d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
-    """Returns the mean of each window of each volume."""
+    """Computes the mean of each window of each volume."""
     return avg_pool3d_op(input, name=name, **_settings(data_format, ksize, strides, padding))
 
 
@@ -281,7 +287,7 @@ def avg_pool3d(
 def max_pool1d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
-    """Returns the largest element of each window of each sequence."""
+    """Computes the maximum of each window of each sequence."""
     return _pool1d(max_pool, "MaxPool1d", input, ksize, strides, padding, data_format, name)
 
 
@@ -289,7 +295,7 @@ def max_pool1d(
 def avg_pool1d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
-    """Returns the mean of each window of each sequence."""
+    """Computes the mean of each window of each sequence."""
     return _pool1d(avg_pool, "AvgPool1D", input, ksize, strides, padding, data_format, name)
 
 
@@ -311,7 +317,7 @@ def _pool1d(
 def max_pool_v2(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns the largest element of each window over one, two or three dimensions."""
+    """Computes the maximum of each window over one, two or three dimensions."""
     return _pool_of_any_rank((max_pool1d, max_pool2d, max_pool3d), input, ksize, strides, padding, data_format, name)
 
 
@@ -319,7 +325,7 @@ def max_pool_v2(
 def avg_pool_v2(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns the mean of each window over one, two or three dimensions."""
+    """Computes the mean of each window over one, two or three dimensions."""
     return _pool_of_any_rank((avg_pool1d, avg_pool2d, avg_pool3d), input, ksize, strides, padding, data_format, name)
 
 
@@ -346,7 +352,7 @@ def max_pool_with_argmax(
     output_dtype: Any = None,
     include_batch_in_index: bool = False,
 ) -> Any:
-    """Returns the largest element of each window and its flat index, `(y * width + x) * channels + channel`."""
+    """Computes the maximum of each window and its flat index, `(y * width + x) * channels + channel`."""
     if data_format != "NHWC":
         raise ValueError(f"data_format is {data_format!r}, expected 'NHWC'")
     kind = one_of("output_dtype", output_dtype, "Targmax", Targmax)
@@ -399,7 +405,7 @@ def pool(
 def _dilated(
     x: Tensor, window: list[int], rates: list[int], padding: str, channels_first: bool
 ) -> tuple[list[int], list[list[int]], list[list[int]]]:
-    """Returns the blocks that turn a pool with holes into one without, how to pad for them and how to crop."""
+    """Returns the block shape that reduces dilated pooling to plain pooling, with its paddings and crops."""
     start = 2 if channels_first else 1
     sizes = None if x.dims is None else x.dims[start : start + len(window)]
     if sizes is None or None in sizes:

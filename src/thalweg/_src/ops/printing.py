@@ -1,4 +1,4 @@
-"""Printing and assertions: what a step tells its user."""
+"""Printing and assertion ops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print_op = op(
     summarize=3,
     stateful=True,
     infer=unchanged,
-    doc="The input again, after a line about the data went to standard error.",
+    doc="Returns its input after printing the data to standard error.",
 )
 
 
@@ -56,8 +56,10 @@ print_v2_op = op(
 
 
 def _formatted(c: Inference) -> Sequence[Shape]:
-    places = c.attrs["template"].count(c.attrs["placeholder"])
-    require(places == len(c.shapes), f"the template has {places} places", expected=f"{len(c.shapes)}, one an input")
+    count = c.attrs["template"].count(c.attrs["placeholder"])
+    require(
+        count == len(c.shapes), f"the template has {count} placeholders", expected=f"{len(c.shapes)}, one per input"
+    )
     return [()]
 
 
@@ -70,7 +72,7 @@ string_format_op = op(
     summarize=3,
     infer=_formatted,
     differentiable=False,
-    doc="A template with the values of tensors in the places it holds open.",
+    doc="Formats tensors into the placeholders of a template.",
 )
 assert_op = op(
     "Assert",
@@ -80,7 +82,7 @@ assert_op = op(
     stateful=True,
     infer=_condition,
     differentiable=False,
-    doc="Fails the step, with the data in the error, unless the condition holds.",
+    doc="Fails the step with the data in the error, unless the condition holds.",
 )
 
 
@@ -93,7 +95,7 @@ def Print(
     summarize: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns input_ again; whenever it is computed, the data are printed, at most first_n times."""
+    """Returns input_ unchanged; the data are printed whenever it is computed, at most first_n times."""
     return print_op(
         input_,
         list(data),
@@ -114,11 +116,11 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 def string_format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
-    """Returns the template with each placeholder replaced by a tensor's value."""
+    """Formats tensors into the placeholders of a template."""
     tensors = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-    places = template.count(placeholder)
-    if places != len(tensors):
-        raise ValueError(f"the template has {places} placeholder(s) for {len(tensors)} tensor(s)")
+    count = template.count(placeholder)
+    if count != len(tensors):
+        raise ValueError(f"the template has {count} placeholder(s) for {len(tensors)} tensor(s)")
     return string_format_op(tensors, template=template, placeholder=placeholder, summarize=summarize, name=name)
 
 
@@ -157,13 +159,13 @@ def _as_text(inputs: tuple[Any, ...], summarize: int, sep: str) -> Tensor:
 
 
 def _with_holes(value: Any, placeholder: str, tensors: list[Tensor]) -> Any:
-    """Returns the value with placeholders for its tensors, which are collected in the order they are found."""
+    """Returns the value with placeholders for its tensors, which are collected in order."""
     if isinstance(value, list):
         return [_with_holes(item, placeholder, tensors) for item in value]
     if isinstance(value, tuple):
         items = [_with_holes(item, placeholder, tensors) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, dict):  # sorted, as pprint shows them
+    if isinstance(value, dict):  # sorted, as in pprint
         return {key: _with_holes(value[key], placeholder, tensors) for key in sorted(value)}
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
         tensors.append(convert_to_tensor(value))

@@ -1,4 +1,4 @@
-"""Python functions as operations: NumPy in, NumPy out."""
+"""Python functions as ops: NumPy in, NumPy out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
-from thalweg._src.graph.by_type import add_by_type
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.op_def import op
@@ -26,12 +25,12 @@ for _name in ("PyFunc", "PyFuncStateless"):
         Tin=attr.type_list(0),
         Tout=attr.type_list(0),
         stateful=_name == "PyFunc",
-        doc="The results of a Python function of this process, found by its token.",
+        doc="Calls a Python function of this process, found by its token.",
     )
 
 
 class PythonFunction:
-    """A user's function under the token that its nodes carry; it lives as long as a graph that uses it."""
+    """A user's function under the token in its nodes; it lives as long as a graph that uses it."""
 
     def __init__(self, token: str, function: Function) -> None:
         self.token = token
@@ -49,9 +48,9 @@ def python_function(token: str) -> PythonFunction | None:
 
 @export("py_func", "contrib.framework.py_func")
 def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
-    """Calls a Python function on NumPy arrays in every step; gives tensors of the types Tout, a list if it is one.
+    """Calls a Python function on NumPy arrays in every step; returns tensors of the types Tout, a list if it is one.
 
-    A function that is not stateful may be called less often than its results are used: equal calls are merged.
+    A function that is not stateful may be called fewer times than it appears: equal calls are merged (CSE).
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r} of type {type(func)}")
@@ -65,7 +64,7 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
     with graph.as_default():
         inputs = [convert_to_tensor(value, name=f"input_{i}") for i, value in enumerate(inp)]
         attrs = {"token": entry.token, "Tin": [tensor.dtype for tensor in inputs], "Tout": types}
-        operation = add_by_type(graph, op_type, inputs, attrs, name)
+        operation = graph.create_op(op_type, inputs, attrs=attrs, name=name)
     if not types:
         return operation
     return operation.outputs if several else operation.outputs[0]

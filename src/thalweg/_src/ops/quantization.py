@@ -1,4 +1,4 @@
-"""Quantization: real numbers as small integers over a range, and back."""
+"""Quantization of real numbers to small integers over a range, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.shapes import Shape, merge, show
 
 
 def ranges(c: Inference, first: int, axis: int = -1, source: int = 0) -> Shape:
-    """Returns the shape of a range's two ends: scalars, or one of each for every slice along an axis."""
+    """Returns the shape of a range's bounds: scalars, or one per slice along an axis."""
     require(axis >= -1, f"axis is {axis}", expected="-1 or more")
     if axis == -1:
         for index in (first, first + 1):
@@ -68,7 +68,7 @@ quantize_v2_op = op(
     host="min_range, max_range, output_min, output_max",
     infer=_quantize,
     differentiable=False,
-    doc="Numbers of a range as integers, and the range that these stand for.",
+    doc="Quantizes values of a range to integers, and returns the range that these represent.",
 )
 dequantize_op = op(
     "Dequantize",
@@ -81,7 +81,7 @@ dequantize_op = op(
     host="min_range, max_range",
     infer=_dequantize,
     differentiable=False,
-    doc="The numbers of a range that integers stand for.",
+    doc="Dequantizes integers to values of a range.",
 )
 
 
@@ -108,7 +108,7 @@ def _simulated_grad(c: Inference) -> Sequence[Shape]:
 
 _ROUND = attr.string("HALF_TO_EVEN", "HALF_UP", default="HALF_TO_EVEN")
 _RANGE = "input: T, input_min: T, input_max: T"
-_DOC = "The numbers that would be left after quantizing and back."
+_DOC = "Quantizes and dequantizes values."
 quantize_and_dequantize_v1_op = op(
     "QuantizeAndDequantize",
     "input: T -> output: T",
@@ -155,7 +155,7 @@ quantize_and_dequantize_v4_grad = op(
     host="input_min, input_max",
     infer=_simulated_grad,
     differentiable=False,
-    doc="The gradient inside the range, nothing beyond it and nothing for its ends.",
+    doc="Passes the gradient inside the range, zero outside and for the bounds.",
 )
 
 
@@ -172,7 +172,7 @@ def quantize(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> Any:
-    """Returns the numbers of a range as integers of type T, and the two ends of the range they stand for."""
+    """Quantizes values of a range to integers of type T; also returns the bounds of the represented range."""
     return quantize_v2_op.many(
         input,
         min_range,
@@ -200,7 +200,7 @@ def quantize_v2(
     axis: int | None = None,
     ensure_minimum_range: float = 0.01,
 ) -> Any:
-    """Returns the numbers of a range as integers of type T, and the two ends of the range they stand for."""
+    """Quantizes values of a range to integers of type T; also returns the bounds of the represented range."""
     return quantize(input, min_range, max_range, T, mode, round_mode, name, narrow_range, axis, ensure_minimum_range)
 
 
@@ -215,7 +215,7 @@ def dequantize(
     narrow_range: bool = False,
     dtype: Any = dtypes.float32,
 ) -> Tensor:
-    """Returns the numbers of a range that quantized integers stand for."""
+    """Returns the real numbers that quantized integers represent."""
     return dequantize_op(
         input,
         min_range,
@@ -241,7 +241,7 @@ def quantize_and_dequantize(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """Rounds to what quantized integers could stand for; the gradient passes as if nothing were rounded."""
+    """Rounds to values that quantized integers represent; the gradient is passed through unchanged."""
     given = (input_min, input_max), signed_input, num_bits, range_given, round_mode, narrow_range, axis, name
     return _simulate(quantize_and_dequantize_v2_op, input, *given)
 
@@ -259,7 +259,7 @@ def quantize_and_dequantize_v2(
     narrow_range: bool = False,
     axis: int | None = None,
 ) -> Tensor:
-    """Rounds to what quantized integers could stand for; the gradient passes inside the range."""
+    """Rounds to values that quantized integers represent; the gradient is passed inside the range."""
     given = (input_min, input_max), signed_input, num_bits, range_given, round_mode, narrow_range, axis, name
     return _simulate(quantize_and_dequantize_v4_op, input, *given)
 

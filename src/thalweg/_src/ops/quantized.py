@@ -1,4 +1,4 @@
-"""Arithmetic on quantized integers, each with the two ends of the range it stands for."""
+"""Arithmetic on quantized integers, each with the bounds of its range."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Infer = Callable[[Inference], Sequence[Shape]]
 
 
 def _with_range(infer: Callable[[Inference], Shape], *firsts: int) -> Infer:
-    """Adds what all of these ops share: scalar ends of ranges among the inputs, and a range among the outputs."""
+    """Adds what all of these ops share: scalar bounds among the inputs, and a range among the outputs."""
 
     def infer_all(c: Inference) -> Sequence[Shape]:
         for first in firsts:
@@ -39,7 +39,7 @@ def _with_range(infer: Callable[[Inference], Shape], *firsts: int) -> Infer:
 
 
 def _quantized(name: str, signature: str, infer: Infer, **attrs: Any) -> OpDef:
-    """Declares an op whose scalar inputs and outputs of type float32 are ends of ranges, read on the host."""
+    """Declares an op whose float32 scalars are bounds of ranges, in host memory."""
     ends = [part.split(":")[0].strip() for part in signature.replace("->", ",").split(",") if "float32" in part]
     host = ", ".join([*ends, *attrs.pop("host", ())])
     return op(name, signature, infer=infer, host=host, differentiable=False, **attrs)
@@ -130,10 +130,20 @@ _RELU = (
     "activations: out_type, min_activations: float32, max_activations: float32"
 )
 quantized_relu_op = _quantized(
-    "QuantizedRelu", _RELU, _with_range(_same, 1), Tinput=QUANTIZED, out_type=_TO_QUINT8, doc="max(x, 0)."
+    "QuantizedRelu",
+    _RELU,
+    _with_range(_same, 1),
+    Tinput=QUANTIZED,
+    out_type=_TO_QUINT8,
+    doc="Computes max(x, 0) of quantized values, element-wise.",
 )
 quantized_relu6_op = _quantized(
-    "QuantizedRelu6", _RELU, _with_range(_same, 1), Tinput=QUANTIZED, out_type=_TO_QUINT8, doc="min(max(x, 0), 6)."
+    "QuantizedRelu6",
+    _RELU,
+    _with_range(_same, 1),
+    Tinput=QUANTIZED,
+    out_type=_TO_QUINT8,
+    doc="Computes min(max(x, 0), 6) of quantized values, element-wise.",
 )
 quantized_relu_x_op = _quantized(
     "QuantizedReluX",
@@ -141,7 +151,7 @@ quantized_relu_x_op = _quantized(
     _with_range(_relu_x, 2),
     Tinput=QUANTIZED,
     out_type=_TO_QUINT8,
-    doc="min(max(x, 0), max_value).",
+    doc="Computes min(max(x, 0), max_value) of quantized values, element-wise.",
 )
 _POOL = "input: T, min_input: float32, max_input: float32 -> output: T, min_output: float32, max_output: float32"
 quantized_max_pool_op = _quantized("QuantizedMaxPool", _POOL, _with_range(_pool, 1), T=QUANTIZED, **_WINDOW)
@@ -204,7 +214,7 @@ requantize_op = _quantized(
     _with_range(_requantize, 1),
     Tinput=QUANTIZED,
     out_type=QUANTIZED,
-    doc="The same numbers as integers of another type and range.",
+    doc="Requantizes integers to another type and range.",
 )
 quantize_down_op = _quantized(
     "QuantizeDownAndShrinkRange",
@@ -213,14 +223,14 @@ quantize_down_op = _quantized(
     _with_range(_same, 1),
     Tinput=QUANTIZED,
     out_type=QUANTIZED,
-    doc="The same numbers as integers of another type, over the range that they take.",
+    doc="Requantizes integers to another type, with the range of the actual values.",
 )
 requantization_range_op = _quantized(
     "RequantizationRange",
     "input: Tinput, input_min: float32, input_max: float32 -> output_min: float32, output_max: float32",
     _requantization_range,
     Tinput=QUANTIZED,
-    doc="The range that quantized numbers take.",
+    doc="Computes the range of the actual values.",
 )
 quantized_concat_op = op(
     "QuantizedConcat",
@@ -231,7 +241,7 @@ quantized_concat_op = op(
     host="concat_dim, input_mins, input_maxes, output_min, output_max",
     infer=_concat,
     differentiable=False,
-    doc="Tensors joined along a dimension, over a range that holds all of theirs.",
+    doc="Concatenates quantized tensors along a dimension, with a range that covers all of theirs.",
 )
 
 
@@ -239,7 +249,7 @@ quantized_concat_op = op(
 def quantized_relu_x(
     features: Any, max_value: Any, min_features: Any, max_features: Any, out_type: Any = dtypes.quint8, name: Any = None
 ) -> Any:
-    """Returns quantized features between 0 and max_value, and their range."""
+    """Clips quantized features to [0, max_value]; also returns their range."""
     return quantized_relu_x_op.many(features, max_value, min_features, max_features, out_type=out_type, name=name)
 
 
@@ -247,7 +257,7 @@ def quantized_relu_x(
 def quantized_max_pool(
     input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str, name: str | None = None
 ) -> Any:
-    """Returns the largest quantized number of each window, and the range."""
+    """Computes the maximum of quantized values in each window; also returns the range."""
     return quantized_max_pool_op.many(
         input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name
     )
@@ -257,7 +267,7 @@ def quantized_max_pool(
 def quantized_avg_pool(
     input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str, name: str | None = None
 ) -> Any:
-    """Returns the mean of the quantized numbers of each window, and the range."""
+    """Computes the mean of quantized values in each window; also returns the range."""
     return quantized_avg_pool_op.many(
         input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name
     )
@@ -277,7 +287,7 @@ def quantized_conv2d(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Any:
-    """Returns the convolution of quantized images with a quantized filter, and its range."""
+    """Convolves quantized images with a quantized filter; also returns the range."""
     return quantized_conv2d_op.many(
         input,
         filter,
@@ -295,5 +305,5 @@ def quantized_conv2d(
 
 @export("quantized_concat", "quantization.quantized_concat")
 def quantized_concat(concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None) -> Any:
-    """Returns quantized tensors joined along a dimension, and a range that holds all of theirs."""
+    """Concatenates quantized tensors along a dimension; also returns a range that covers all of theirs."""
     return quantized_concat_op.many(concat_dim, values, input_mins, input_maxes, name=name)

@@ -1,4 +1,4 @@
-"""Queues as operations: handles, and what steps do with them."""
+"""Queue ops."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ QUEUES = ("FIFOQueueV2", "RandomShuffleQueueV2", "PriorityQueueV2", "PaddingFIFO
 
 
 def maker_of(handle: Any, makers: Sequence[str]) -> Operation | None:
-    """Returns the operation that made a handle, if the graph says which."""
+    """Returns the operation that created a handle, if it is statically known."""
     if not isinstance(handle, Tensor):
-        return None  # in a step the kernel sees the resource itself
+        return None  # at run time the kernel receives the resource itself
     operation = handle.op
     while operation.type not in makers:
         passed = [t for t in operation.inputs if t.dtype is handle.dtype]
@@ -30,7 +30,7 @@ def maker_of(handle: Any, makers: Sequence[str]) -> Operation | None:
 
 
 def component_shapes(queue: Operation, count: int) -> list[Shape]:
-    """Returns the shapes of the components of an element, unknown where the queue does not say."""
+    """Returns the shapes of the components of an element, unknown where the queue does not specify them."""
     shapes = list(queue.attrs["shapes"])
     if queue.type == "PriorityQueueV2" and (shapes or not queue.attrs["component_types"]):
         shapes = [(), *shapes]
@@ -58,7 +58,7 @@ def _some(c: Inference) -> Sequence[Shape]:
 
 def _count(c: Inference) -> int | None:
     count: int | None = scalar_value(c, 1)
-    require(count is None or count >= 0, f"n is {count}", expected="a number of elements, at least 0")
+    require(count is None or count >= 0, f"n is {count}", expected="a non-negative number of elements")
     return count
 
 
@@ -77,14 +77,14 @@ def _entering(c: Inference, many: bool) -> Sequence[Shape]:
             require(
                 size is None or shape[0] is None or shape[0] == size,
                 f"component {index} has {shape[0]} elements, the first has {size}",
-                expected="as many elements of each component",
+                expected="the same number of elements in each component",
             )
             size = shape[0] if size is None else size
             shape = shape[1:]
         require(
             compatible(shape, component),
             f"component {index} has shape {show(shape)}",
-            expected=f"{show(component)}, as the queue was made with",
+            expected=f"{show(component)}, as the queue was created with",
         )
     return []
 
@@ -107,29 +107,29 @@ def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
     return op(name, signature, stateful=True, differentiable=False, doc=doc, **more)
 
 
-fifo_queue_op = _make("FIFOQueueV2", "The handle of a queue that elements leave as they came.")
+fifo_queue_op = _make("FIFOQueueV2", "Creates a first-in first-out queue and returns its handle.")
 random_shuffle_queue_op = _make(
     "RandomShuffleQueueV2",
-    "The handle of a queue that elements leave in any order.",
+    "Creates a queue that dequeues in random order and returns its handle.",
     min_after_dequeue=0,
     seed=0,
     seed2=0,
 )
 priority_queue_op = _make(
     "PriorityQueueV2",
-    "The handle of a queue that the elements with the lowest priority leave first.",
+    "Creates a queue that dequeues the lowest priority first and returns its handle.",
     component_types=attr.type_list(0, ()),
     shapes=attr.AttrDef("list(shape)", attr.REQUIRED, None, 0),
 )
 padding_fifo_queue_op = _make(
-    "PaddingFIFOQueueV2", "The handle of a queue whose elements are padded to one size when many are taken."
+    "PaddingFIFOQueueV2", "Creates a queue that pads elements to one size in dequeue_many and returns its handle."
 )
 
 _TYPES = {"component_types": attr.type_list(1), "timeout_ms": -1}
 queue_enqueue_op = _use(
     "QueueEnqueueV2",
     "handle: resource, components: list(Tcomponents) ->",
-    "Puts an element into a queue; waits for room.",
+    "Enqueues one element; blocks while the queue is full.",
     Tcomponents=attr.type_list(1),
     timeout_ms=-1,
     waits=True,
@@ -138,7 +138,7 @@ queue_enqueue_op = _use(
 queue_enqueue_many_op = _use(
     "QueueEnqueueManyV2",
     "handle: resource, components: list(Tcomponents) ->",
-    "Puts elements into a queue one after the other; waits for room.",
+    "Enqueues several elements in order; blocks while the queue is full.",
     Tcomponents=attr.type_list(1),
     timeout_ms=-1,
     waits=True,
@@ -147,7 +147,7 @@ queue_enqueue_many_op = _use(
 queue_dequeue_op = _use(
     "QueueDequeueV2",
     "handle: resource -> components: list(component_types)",
-    "Takes an element out of a queue; waits for one.",
+    "Dequeues one element; blocks until there is one.",
     **_TYPES,
     waits=True,
     infer=_one,
@@ -155,7 +155,7 @@ queue_dequeue_op = _use(
 queue_dequeue_many_op = _use(
     "QueueDequeueManyV2",
     "handle: resource, n: int32 -> components: list(component_types)",
-    "Takes n elements out of a queue, stacked; waits for them.",
+    "Dequeues n elements, stacked; blocks until there are enough.",
     **_TYPES,
     host="n",
     waits=True,
@@ -164,7 +164,7 @@ queue_dequeue_many_op = _use(
 queue_dequeue_up_to_op = _use(
     "QueueDequeueUpToV2",
     "handle: resource, n: int32 -> components: list(component_types)",
-    "Takes n elements out of a queue, or what is left of a closed one.",
+    "Dequeues n elements, or the remaining ones of a closed queue.",
     **_TYPES,
     host="n",
     waits=True,
@@ -173,16 +173,16 @@ queue_dequeue_up_to_op = _use(
 queue_close_op = _use(
     "QueueCloseV2",
     "handle: resource ->",
-    "Closes a queue, after those that wait to put elements in unless they are to be cancelled.",
+    "Closes a queue, after pending enqueue operations unless they are to be cancelled.",
     cancel_pending_enqueues=False,
     waits=True,
     infer=no_outputs,
 )
 queue_size_op = _use(
-    "QueueSizeV2", "handle: resource -> size: int32", "The number of elements in a queue.", infer=scalar
+    "QueueSizeV2", "handle: resource -> size: int32", "Returns the number of elements in a queue.", infer=scalar
 )
 queue_is_closed_op = _use(
-    "QueueIsClosedV2", "handle: resource -> is_closed: bool", "Whether a queue is closed.", infer=scalar
+    "QueueIsClosedV2", "handle: resource -> is_closed: bool", "Returns whether a queue is closed.", infer=scalar
 )
 
 
@@ -196,7 +196,7 @@ def _chosen(c: Inference) -> Sequence[Shape]:
 select_handle_op = _use(
     "_SelectHandle",
     "index: int32, handles: N*resource -> handle: resource",
-    "One of several handles.",
+    "Selects one of several handles.",
     host="index",
     infer=_chosen,
 )

@@ -1,4 +1,4 @@
-"""Random numbers: each operation a sequence of its own, which a graph's and the operation's seed decide."""
+"""Random number ops: each has its own sequence, determined by the seeds of the graph and of the operation."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ def _sampler(name: str, doc: str) -> OpDef:
         dtype=dtypes.FLOATING,
         T=_SIZES,
         stateful=True,
+        random=True,
+        capturable=True,
         differentiable=False,
         host="shape",
         infer=shape_of_value(0),
@@ -48,9 +50,11 @@ def _sampler(name: str, doc: str) -> OpDef:
     )
 
 
-random_uniform_op = _sampler("RandomUniform", "Numbers spread evenly over [0, 1).")
-random_standard_normal_op = _sampler("RandomStandardNormal", "Normal numbers of mean 0 and deviation 1.")
-truncated_normal_op = _sampler("TruncatedNormal", "Standard normal numbers, drawn again beyond two deviations.")
+random_uniform_op = _sampler("RandomUniform", "Draws uniform numbers in [0, 1).")
+random_standard_normal_op = _sampler(
+    "RandomStandardNormal", "Draws normal numbers with mean 0 and standard deviation 1."
+)
+truncated_normal_op = _sampler("TruncatedNormal", "Draws standard normal numbers truncated at two standard deviations.")
 
 
 def _bounded(shape: int, low: int, high: int) -> Callable[[Inference], Sequence[Shape]]:
@@ -60,7 +64,7 @@ def _bounded(shape: int, low: int, high: int) -> Callable[[Inference], Sequence[
             require(bound is None or bound == (), f"{name} has shape {show(bound)}", "a scalar")
         least, limit = c.value(low), c.value(high)
         if least is not None and limit is not None:
-            require(int(least) < int(limit), f"minval {least} is not below maxval {limit}", "minval < maxval")
+            require(int(least) < int(limit), f"minval {least} is not less than maxval {limit}", "minval < maxval")
         return shape_of_value(shape)(c)
 
     return infer
@@ -74,10 +78,11 @@ random_uniform_int_op = op(
     Tout=dtypes.INDEX,
     T=_SIZES,
     stateful=True,
+    random=True,
     differentiable=False,
     host="shape, minval, maxval",
     infer=_bounded(0, 1, 2),
-    doc="Integers spread evenly over [minval, maxval).",
+    doc="Draws uniform integers in [minval, maxval).",
 )
 random_shuffle_op = op(
     "RandomShuffle",
@@ -86,14 +91,15 @@ random_shuffle_op = op(
     seed2=0,
     T=attr.types(),
     stateful=True,
+    random=True,
     differentiable=False,
     infer=unchanged,
-    doc="The rows of a tensor in random order.",
+    doc="Shuffles the rows of a tensor.",
 )
 
 
 def _shape_for_each(shape: int, parameter: int) -> Callable[[Inference], Sequence[Shape]]:
-    """A whole sample of the shape for each element of the parameter."""
+    """Returns the shape of one sample of the requested shape per element of the parameter."""
 
     def infer(c: Inference) -> Sequence[Shape]:
         (sample,) = shape_of_value(shape)(c)
@@ -111,9 +117,10 @@ random_gamma_op = op(
     S=_SIZES,
     T=_GAMMA,
     stateful=True,
+    random=True,
     host="shape",
     infer=_shape_for_each(0, 1),
-    doc="Numbers of the gamma distribution with rate 1, a sample for each alpha.",
+    doc="Draws gamma-distributed numbers with rate 1, one sample per alpha.",
 )
 random_gamma_grad = op(
     "RandomGammaGrad",
@@ -121,7 +128,7 @@ random_gamma_grad = op(
     T=frozenset((dtypes.float32, dtypes.float64)),
     differentiable=False,
     infer=broadcast_inputs,
-    doc="The derivative of gamma samples by alpha.",
+    doc="Computes the derivative of gamma samples with respect to alpha.",
 )
 random_poisson_op = op(
     "RandomPoissonV2",
@@ -132,10 +139,11 @@ random_poisson_op = op(
     R=attr.types(_COUNTS, dtypes.float64),
     dtype=attr.types(_COUNTS, dtypes.int64),
     stateful=True,
+    random=True,
     differentiable=False,
     host="shape",
     infer=_shape_for_each(0, 1),
-    doc="Numbers of the Poisson distribution, a sample for each rate.",
+    doc="Draws Poisson-distributed numbers, one sample per rate.",
 )
 
 
@@ -143,7 +151,7 @@ def _draws(c: Inference) -> Sequence[Shape]:
     logits = with_rank(c, 0, 2)
     samples = c.value(1)
     require(c.shapes[1] in (None, ()), f"num_samples has shape {show(c.shapes[1])}", "a scalar")
-    require(samples is None or int(samples) >= 0, f"num_samples is {samples}", "num_samples of at least 0")
+    require(samples is None or int(samples) >= 0, f"num_samples is {samples}", "non-negative num_samples")
     assert logits is not None
     require(logits[1] != 0 or logits[0] == 0, "there are no classes to draw from", "logits.shape[1] > 0")
     return [(logits[0], None if samples is None else int(samples))]
@@ -157,10 +165,11 @@ multinomial_op = op(
     T=dtypes.REAL,
     output_dtype=attr.types(dtypes.INDEX, dtypes.int64),
     stateful=True,
+    random=True,
     differentiable=False,
     host="num_samples",
     infer=_draws,
-    doc="Classes drawn with the probabilities of softmax(logits), row by row.",
+    doc="Draws classes with the probabilities softmax(logits), per row.",
 )
 
 
@@ -184,9 +193,11 @@ def _stateless_sampler(name: str, doc: str) -> OpDef:
     )
 
 
-stateless_uniform_op = _stateless_sampler("StatelessRandomUniform", "Uniform numbers, a function of the seed.")
-stateless_normal_op = _stateless_sampler("StatelessRandomNormal", "Normal numbers, a function of the seed.")
-stateless_truncated_normal_op = _stateless_sampler("StatelessTruncatedNormal", "Truncated normal numbers of a seed.")
+stateless_uniform_op = _stateless_sampler("StatelessRandomUniform", "Draws uniform numbers as a function of the seed.")
+stateless_normal_op = _stateless_sampler("StatelessRandomNormal", "Draws normal numbers as a function of the seed.")
+stateless_truncated_normal_op = _stateless_sampler(
+    "StatelessTruncatedNormal", "Draws truncated normal numbers as a function of the seed."
+)
 
 
 def _stateless_bounded(c: Inference) -> Sequence[Shape]:
@@ -203,7 +214,7 @@ stateless_uniform_int_op = op(
     differentiable=False,
     host="shape, seed, minval, maxval",
     infer=_stateless_bounded,
-    doc="Integers spread evenly over [minval, maxval), a function of the seed.",
+    doc="Draws uniform integers in [minval, maxval) as a function of the seed.",
 )
 
 
@@ -222,12 +233,12 @@ stateless_multinomial_op = op(
     differentiable=False,
     host="num_samples, seed",
     infer=_stateless_draws,
-    doc="Classes drawn with the probabilities of softmax(logits), a function of the seed.",
+    doc="Draws classes with the probabilities softmax(logits) as a function of the seed.",
 )
 
 
 def shape_tensor(shape: Any) -> Tensor:
-    """Returns a shape given as a tensor, a TensorShape, numbers, or numbers among tensors."""
+    """Returns a shape given as a tensor, a TensorShape, integers, or a mix of integers and tensors."""
     if isinstance(shape, list | tuple) and all(isinstance(d, int | np.integer | Dimension) for d in shape):
         return convert_to_tensor(np.array([int(d) for d in shape], np.int32), name="shape")
     return convert_to_tensor(shape, name="shape")
@@ -254,7 +265,7 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers spread evenly over [minval, maxval), by default [0, 1)."""
+    """Draws uniform numbers in [minval, maxval), by default [0, 1)."""
     dtype = _uniform_type(dtype, maxval)
     with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
         sizes = shape_tensor(shape)
@@ -302,7 +313,7 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers of the normal distribution."""
+    """Draws normal numbers."""
     dtype = _floating(dtype)
     with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
         sizes = shape_tensor(shape)
@@ -319,7 +330,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers of the normal distribution, drawn again where they are two deviations or more from the mean."""
+    """Draws normal numbers truncated at two standard deviations from the mean."""
     dtype = _floating(dtype)
     with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
         sizes = shape_tensor(shape)
@@ -329,7 +340,7 @@ def truncated_normal(
 
 @export("random_shuffle", "random.shuffle")
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Returns the rows of a tensor in random order."""
+    """Shuffles the rows of a tensor."""
     return random_shuffle_op(value, name=name, **_seeds(seed))
 
 
@@ -342,7 +353,7 @@ def random_gamma(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns samples of the given shape for each pair of alpha (the form) and beta (the rate)."""
+    """Draws gamma samples of the given shape for each pair of alpha (shape) and beta (rate)."""
     with name_scope(name, "random_gamma", [shape, alpha, beta]) as scope:
         sizes = shape_tensor(shape)
         alpha = convert_to_tensor(alpha, dtype, name="alpha")
@@ -358,7 +369,7 @@ def random_gamma(
 def random_poisson(
     lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns samples of the given shape for each rate."""
+    """Draws Poisson samples of the given shape for each rate."""
     with name_scope(name, "random_poisson", [lam, shape]):
         rate = convert_to_tensor(lam, name="lam")
         return random_poisson_op(shape_tensor(shape), rate, dtype=dtype, **_seeds(seed))
@@ -368,7 +379,7 @@ def random_poisson(
 def multinomial(
     logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
 ) -> Tensor:
-    """Draws classes with the probabilities of softmax(logits), num_samples from each row."""
+    """Draws classes with the probabilities softmax(logits), num_samples per row."""
     return _categorical("multinomial", logits, num_samples, output_dtype, seed, name)
 
 
@@ -376,7 +387,7 @@ def multinomial(
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Draws classes with the probabilities of softmax(logits), num_samples from each row."""
+    """Draws classes with the probabilities softmax(logits), num_samples per row."""
     return _categorical("categorical", logits, num_samples, dtype, seed, name)
 
 
@@ -390,7 +401,7 @@ def _categorical(
 
 @export("random_crop", "image.random_crop")
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Cuts a block of the given size from a random place of the tensor."""
+    """Crops a block of the given size at a random position."""
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, dtypes.int32, name="size")
@@ -411,7 +422,7 @@ def stateless_uniform(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers spread evenly over [minval, maxval) that depend on the shape and the two seeds alone."""
+    """Draws uniform numbers in [minval, maxval) that depend only on the shape and the two seeds."""
     dtype = _uniform_type(dtype, maxval)
     with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
         sizes = shape_tensor(shape)
@@ -425,7 +436,7 @@ def stateless_uniform(
 def stateless_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Returns normal numbers that depend on the shape and the two seeds alone."""
+    """Draws normal numbers that depend only on the shape and the two seeds."""
     dtype = _floating(dtype)
     with name_scope(name, "stateless_random_normal", [shape, seed, mean, stddev]) as scope:
         sizes = shape_tensor(shape)
@@ -437,7 +448,7 @@ def stateless_normal(
 def stateless_truncated_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Returns truncated normal numbers that depend on the shape and the two seeds alone."""
+    """Draws truncated normal numbers that depend only on the shape and the two seeds."""
     dtype = _floating(dtype)
     with name_scope(name, "stateless_truncated_normal", [shape, seed, mean, stddev]) as scope:
         sizes = shape_tensor(shape)
@@ -449,7 +460,7 @@ def stateless_truncated_normal(
 def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """Draws classes with the probabilities of softmax(logits), as the two seeds say."""
+    """Draws classes with the probabilities softmax(logits), determined by the two seeds."""
     with name_scope(name, "stateless_categorical", [logits, num_samples, seed]):
         scores = convert_to_tensor(logits, name="logits")
         return stateless_multinomial_op(scores, num_samples, seed, output_dtype=dtype)
@@ -459,7 +470,7 @@ def stateless_categorical(
 def stateless_multinomial(
     logits: Any, num_samples: Any, seed: Any, output_dtype: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """Draws classes with the probabilities of softmax(logits), as the two seeds say."""
+    """Draws classes with the probabilities softmax(logits), determined by the two seeds."""
     with name_scope(name, "stateless_multinomial", [logits, num_samples, seed]):
         scores = convert_to_tensor(logits, name="logits")
         return stateless_multinomial_op(scores, num_samples, seed, output_dtype=output_dtype)

@@ -1,4 +1,4 @@
-"""Readers as operations: handles, reading, and what was read so far."""
+"""File reader ops."""
 
 from __future__ import annotations
 
@@ -45,30 +45,36 @@ def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
     return op(name, signature, stateful=True, differentiable=False, doc=doc, **more)
 
 
-identity_reader_op = _handle("IdentityReaderV2", "The handle of a reader of names alone.")
-whole_file_reader_op = _handle("WholeFileReaderV2", "The handle of a reader of whole files.")
-text_line_reader_op = _handle("TextLineReaderV2", "The handle of a reader of lines.", skip_header_lines=0)
+identity_reader_op = _handle(
+    "IdentityReaderV2", "Creates a reader that returns the queued strings themselves, and returns its handle."
+)
+whole_file_reader_op = _handle("WholeFileReaderV2", "Creates a reader of whole files and returns its handle.")
+text_line_reader_op = _handle(
+    "TextLineReaderV2", "Creates a reader of lines and returns its handle.", skip_header_lines=0
+)
 fixed_length_record_reader_op = _handle(
     "FixedLengthRecordReaderV2",
-    "The handle of a reader of records of equal length.",
+    "Creates a reader of fixed-length records and returns its handle.",
     header_bytes=0,
     record_bytes=attr.integer(),
     footer_bytes=0,
     hop_bytes=0,
     encoding="",
 )
-tf_record_reader_op = _handle("TFRecordReaderV2", "The handle of a reader of record files.", compression_type="")
+tf_record_reader_op = _handle(
+    "TFRecordReaderV2", "Creates a reader of TFRecord files and returns its handle.", compression_type=""
+)
 reader_read_op = _use(
     "ReaderReadV2",
     "reader_handle: resource, queue_handle: resource -> key: string, value: string",
-    "The next record; waits for the name of a file where it needs one.",
+    "Reads the next record; blocks for the next file name when it needs one.",
     waits=True,
     infer=_read,
 )
 reader_read_up_to_op = _use(
     "ReaderReadUpToV2",
     "reader_handle: resource, queue_handle: resource, num_records: int64 -> keys: string, values: string",
-    "The next records, not beyond the end of a file.",
+    "Reads the next records, up to the end of a file.",
     waits=True,
     host="num_records",
     infer=_read_many,
@@ -76,24 +82,24 @@ reader_read_up_to_op = _use(
 reader_num_records_produced_op = _use(
     "ReaderNumRecordsProducedV2",
     "reader_handle: resource -> records_produced: int64",
-    "How many records were read.",
+    "Returns the number of records read.",
     infer=scalar,
 )
 reader_num_work_units_completed_op = _use(
     "ReaderNumWorkUnitsCompletedV2",
     "reader_handle: resource -> units_completed: int64",
-    "How many files were read to their end.",
+    "Returns the number of files read completely.",
     infer=scalar,
 )
 reader_serialize_state_op = _use(
-    "ReaderSerializeStateV2", "reader_handle: resource -> state: string", "Where the reader is.", infer=scalar
+    "ReaderSerializeStateV2", "reader_handle: resource -> state: string", "Returns the state of a reader.", infer=scalar
 )
 reader_restore_state_op = _use(
     "ReaderRestoreStateV2",
     "reader_handle: resource, state: string ->",
-    "Goes back to where a reader was.",
+    "Restores the state of a reader.",
     infer=_restored,
 )
 reader_reset_op = _use(
-    "ReaderResetV2", "reader_handle: resource ->", "Makes the reader as it was in the beginning.", infer=no_outputs
+    "ReaderResetV2", "reader_handle: resource ->", "Resets a reader to its initial state.", infer=no_outputs
 )

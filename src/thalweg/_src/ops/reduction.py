@@ -1,4 +1,4 @@
-"""Reductions: one value from many along some axes, running totals, and where the extremes are."""
+"""Reductions along axes, cumulative sums, argmax and argmin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import normalize_axis, require, unchanged
 from thalweg._src.shapes import Shape, show
 
-_SMALL = 1024  # elements: what static evaluation looks at, shapes and indices
+_SMALL = 1024  # elements: static evaluation is for shapes and indices
 
 
 def _reduced(c: Inference) -> Sequence[Shape]:
@@ -37,7 +37,7 @@ def _reduced(c: Inference) -> Sequence[Shape]:
     found: set[int] = set()
     for axis in axes.ravel().tolist():
         position = normalize_axis(axis, len(shape), "reduction axis")
-        require(position not in found, f"axis {axis} is given twice", expected="distinct axes")
+        require(position not in found, f"axis {axis} is duplicated", expected="distinct axes")
         found.add(position)
     if c.attrs["keep_dims"]:
         return [tuple(1 if i in found else d for i, d in enumerate(shape))]
@@ -45,7 +45,7 @@ def _reduced(c: Inference) -> Sequence[Shape]:
 
 
 def _evaluated(function: Callable[..., Any]) -> Evaluate:
-    """Reduces small integers that are known while the graph is built, such as parts of a shape."""
+    """Reduces small static integers, such as parts of a shape."""
 
     def evaluate(c: Inference) -> Any:
         value, axes = c.partial(0), c.value(1)
@@ -59,7 +59,9 @@ def _evaluated(function: Callable[..., Any]) -> Evaluate:
     return evaluate
 
 
-def _reduction(name: str, types: frozenset[dtypes.DType] | None, doc: str, evaluate: Evaluate | None = None) -> OpDef:
+def _reduction(
+    name: str, types: frozenset[dtypes.DType] | None, doc: str, evaluate: Evaluate | None = None, **facts: Any
+) -> OpDef:
     kind = "bool" if types is None else "T"
     type_attr: dict[str, Any] = {} if types is None else {"T": types}
     return op(
@@ -73,17 +75,30 @@ def _reduction(name: str, types: frozenset[dtypes.DType] | None, doc: str, evalu
         infer=_reduced,
         evaluate=evaluate,
         doc=doc,
+        **facts,
     )
 
 
-sum_op = _reduction("Sum", dtypes.NUMERIC, "The sum along axes.", _evaluated(np.sum))
-mean_op = _reduction("Mean", dtypes.NUMERIC, "The mean along axes; of integers, the quotient towards zero.")
-prod_op = _reduction("Prod", dtypes.NUMERIC, "The product along axes.", _evaluated(np.prod))
-max_op = _reduction("Max", dtypes.REAL, "The greatest element along axes.", _evaluated(np.max))
-min_op = _reduction("Min", dtypes.REAL, "The least element along axes.", _evaluated(np.min))
-euclidean_norm_op = _reduction("EuclideanNorm", dtypes.NUMERIC, "The root of the sum of squares along axes.")
-all_op = _reduction("All", None, "Whether all elements along axes are true.")
-any_op = _reduction("Any", None, "Whether some element along axes is true.")
+sum_op = _reduction(
+    "Sum", dtypes.NUMERIC, "Computes the sum along axes.", _evaluated(np.sum), traceable=True, fails="never"
+)
+mean_op = _reduction(
+    "Mean",
+    dtypes.NUMERIC,
+    "Computes the mean along axes; that of integers is truncated toward zero.",
+    traceable=True,
+    fails="never",
+)
+prod_op = _reduction("Prod", dtypes.NUMERIC, "Computes the product along axes.", _evaluated(np.prod), traceable=True)
+max_op = _reduction(
+    "Max", dtypes.REAL, "Computes the maximum along axes.", _evaluated(np.max), traceable=True, fails="never"
+)
+min_op = _reduction(
+    "Min", dtypes.REAL, "Computes the minimum along axes.", _evaluated(np.min), traceable=True, fails="never"
+)
+euclidean_norm_op = _reduction("EuclideanNorm", dtypes.NUMERIC, "Computes the Euclidean norm along axes.")
+all_op = _reduction("All", None, "Returns whether all elements along axes are true.", traceable=True)
+any_op = _reduction("Any", None, "Returns whether any element along axes is true.", traceable=True)
 
 
 def one_of(name: str, value: Any, old_name: str, old_value: Any) -> Any:
@@ -96,7 +111,7 @@ def one_of(name: str, value: Any, old_name: str, old_value: Any) -> Any:
 
 
 def _axes(x: Tensor, axis: Any) -> Any:
-    """Returns the axes to reduce; None stands for all."""
+    """Returns the axes to reduce; None means all."""
     if axis is not None:
         return axis
     if x.dims is not None:
@@ -125,7 +140,7 @@ def reduce_sum(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Adds the elements along the axes, all by default."""
+    """Sums the elements along the axes, all by default."""
     return _reduce(sum_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -164,7 +179,7 @@ def reduce_max(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Returns the greatest elements along the axes, all by default."""
+    """Computes the maximum along the axes, all by default."""
     return _reduce(max_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -177,7 +192,7 @@ def reduce_min(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Returns the least elements along the axes, all by default."""
+    """Computes the minimum along the axes, all by default."""
     return _reduce(min_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -203,7 +218,7 @@ def reduce_any(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Returns whether some element along the axes is true."""
+    """Returns whether any element along the axes is true."""
     return _reduce(any_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -211,7 +226,7 @@ def reduce_any(
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the root of the sum of squares along the axes."""
+    """Computes the Euclidean norm along the axes."""
     return _reduce(euclidean_norm_op, input_tensor, axis, keepdims, name, None, None)
 
 
@@ -240,7 +255,8 @@ arg_max = export("arg_max")(
         host="dimension",
         infer=_without_axis,
         differentiable=False,
-        doc="The index of the greatest element along an axis, of the first among equals.",
+        doc="Returns the index of the maximum along an axis, the first among equals.",
+        traceable=True,
     )
 )
 arg_min = export("arg_min")(
@@ -253,7 +269,8 @@ arg_min = export("arg_min")(
         host="dimension",
         infer=_without_axis,
         differentiable=False,
-        doc="The index of the least element along an axis, of the first among equals.",
+        doc="Returns the index of the minimum along an axis, the first among equals.",
+        traceable=True,
     )
 )
 
@@ -262,7 +279,7 @@ arg_min = export("arg_min")(
 def argmax(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
 ) -> Tensor:
-    """Returns the index of the greatest element along an axis, the first by default."""
+    """Returns the index of the maximum along an axis, the first by default."""
     axis = one_of("axis", axis, "dimension", dimension)
     return arg_max(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
@@ -271,7 +288,7 @@ def argmax(
 def argmin(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
 ) -> Tensor:
-    """Returns the index of the least element along an axis, the first by default."""
+    """Returns the index of the minimum along an axis, the first by default."""
     axis = one_of("axis", axis, "dimension", dimension)
     return arg_min(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
@@ -284,7 +301,7 @@ def _along_axis(c: Inference) -> Sequence[Shape]:
     return unchanged(c)
 
 
-def _scan(name: str, types: frozenset[dtypes.DType], doc: str) -> OpDef:
+def _scan(name: str, types: frozenset[dtypes.DType], doc: str, **facts: Any) -> OpDef:
     return op(
         name,
         "x: T, axis: Tidx -> out: T",
@@ -295,23 +312,26 @@ def _scan(name: str, types: frozenset[dtypes.DType], doc: str) -> OpDef:
         host="axis",
         infer=_along_axis,
         doc=doc,
+        **facts,
     )
 
 
-cumsum_op = _scan("Cumsum", dtypes.NUMERIC, "Running sums along an axis.")
-cumprod_op = _scan("Cumprod", dtypes.NUMERIC, "Running products along an axis.")
-cumulative_logsumexp_op = _scan("CumulativeLogsumexp", dtypes.FLOATING, "Logarithms of running sums of exponentials.")
+cumsum_op = _scan("Cumsum", dtypes.NUMERIC, "Computes the cumulative sum along an axis.", traceable=True)
+cumprod_op = _scan("Cumprod", dtypes.NUMERIC, "Computes the cumulative product along an axis.")
+cumulative_logsumexp_op = _scan(
+    "CumulativeLogsumexp", dtypes.FLOATING, "Computes the cumulative log-sum-exp along an axis."
+)
 
 
 @export("cumsum", "math.cumsum")
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Returns running sums along an axis; exclusive ones start with 0 and leave the element itself out."""
+    """Computes cumulative sums along an axis; exclusive ones start with 0 and omit the element itself."""
     return cumsum_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 @export("cumprod", "math.cumprod")
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Returns running products along an axis; exclusive ones start with 1 and leave the element itself out."""
+    """Computes cumulative products along an axis; exclusive ones start with 1 and omit the element itself."""
     return cumprod_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
@@ -319,5 +339,5 @@ def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = Fals
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns log(cumsum(exp(x))) without overflow; exclusive ones start with the least finite number."""
+    """Computes log(cumsum(exp(x))) without overflow; exclusive ones start with the lowest finite number."""
     return cumulative_logsumexp_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)

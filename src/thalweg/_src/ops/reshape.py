@@ -1,4 +1,4 @@
-"""Shaping: the shape of a tensor, changes of it, and zeros and ones of a shape."""
+"""Shape queries, reshape, transpose, squeeze, and tensors of zeros and ones."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, static_value
-from thalweg._src.graph.op_def import op
+from thalweg._src.graph.op_def import OPS, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import is_sparse
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat, objects
 from thalweg._src.ops.constants import constant, fill
+from thalweg._src.ops.math import cast, subtract
 from thalweg._src.ops.sequences import range_op
 from thalweg._src.ops.shape_functions import normalize_axis, require, scalar, unchanged, vector_size
 from thalweg._src.shapes import Shape, TensorShape, num_elements, show
 
-_SMALL = 1000  # elements up to which zeros and ones are constants of the graph
+_SMALL = 1000  # up to this many elements, zeros and ones are constants in the graph
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
 
 
@@ -47,7 +48,9 @@ shape_op = op(
     evaluate=_dims,
     from_shapes=list,
     differentiable=False,
-    doc="The sizes of a tensor's dimensions.",
+    doc="Returns the shape of a tensor.",
+    fails="never",
+    shape_only=True,
 )
 shape_n_op = op(
     "ShapeN",
@@ -58,7 +61,8 @@ shape_n_op = op(
     infer=lambda c: [(shapes.rank(s),) for s in c.shapes],
     from_shapes=list,
     differentiable=False,
-    doc="The shapes of several tensors.",
+    doc="Returns the shapes of several tensors.",
+    shape_only=True,
 )
 size_op = op(
     "Size",
@@ -70,7 +74,9 @@ size_op = op(
     evaluate=_count,
     from_shapes=lambda inputs: [shapes.num_elements(inputs[0])],
     differentiable=False,
-    doc="The number of a tensor's elements.",
+    doc="Returns the number of elements of a tensor.",
+    fails="never",
+    shape_only=True,
 )
 rank_op = op(
     "Rank",
@@ -81,15 +87,21 @@ rank_op = op(
     evaluate=lambda c: None if c.shapes[0] is None else np.array(len(c.shapes[0])),
     from_shapes=lambda inputs: [len(inputs[0])],
     differentiable=False,
-    doc="The number of a tensor's dimensions.",
+    doc="Returns the rank of a tensor.",
+    fails="never",
+    shape_only=True,
 )
-zeros_like_op = op("ZerosLike", "x: T -> y: T", T=attr.types(), infer=unchanged, differentiable=False)
+zeros_like_op = op(
+    "ZerosLike", "x: T -> y: T", T=attr.types(), infer=unchanged, differentiable=False, traceable=True, fails="never"
+)
 ones_like_op = op(
     "OnesLike",
     "x: T -> y: T",
     T=dtypes.NUMERIC | {dtypes.bool},
     infer=unchanged,
     differentiable=False,
+    traceable=True,
+    fails="never",
 )
 
 
@@ -106,7 +118,7 @@ broadcast_gradient_args_op = op(
     host="s0, s1, r0, r1",
     infer=_broadcast_axes,
     differentiable=False,
-    doc="The axes that each of two shapes is repeated along when both broadcast.",
+    doc="Computes the axes to reduce in the gradients of two broadcast operands.",
 )
 
 
@@ -116,7 +128,7 @@ def broadcast_gradient_args(s0: Any, s1: Any, name: str | None = None) -> Any:
 
 
 def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:
-    """Returns the shape that a reshape gives; None in the target is an unknown size, -1 the one to be computed."""
+    """Returns the shape of a reshape's result; None in the target is an unknown size, -1 the one to be inferred."""
     sizes = list(target)
     known = [d for d in sizes if d is not None and d != -1]
     if known and min(known) < 0:
@@ -136,8 +148,8 @@ def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:
     elif product == 0:
         if sizes[free[0]] == -1:
             raise ShapeError(
-                f"cannot compute the -1 of shape {show(tuple(sizes))}, because its other sizes have no elements",
-                expected="non-zero sizes beside -1",
+                f"cannot infer the -1 of shape {show(tuple(sizes))}, because its other sizes have a product of 0",
+                expected="nonzero sizes besides -1",
             )
     elif count % product:
         raise ShapeError(
@@ -171,7 +183,10 @@ reshape_op = op(
     host="shape",
     infer=_reshape,
     evaluate=_reshape_value,
-    doc="The same elements in another shape; one size may be -1 and is computed.",
+    doc="Reshapes a tensor; one size may be -1, which is inferred.",
+    traceable=True,
+    fails="by shape",
+    forwards="reshaped",
 )
 
 
@@ -189,7 +204,7 @@ def _expand_dims(c: Inference) -> Sequence[Shape]:
 def _expand_dims_value(c: Inference) -> Any:
     value = c.partial(0)
     if value is None and c.shapes[0] == ():
-        value = np.array(None, dtype=object)  # an unknown number is one element at least
+        value = np.array(None, dtype=object)  # unknown values have at least one element
     return None if value is None else np.expand_dims(value, int(c.value(1)))  # type: ignore[arg-type]
 
 
@@ -201,7 +216,10 @@ expand_dims_op = op(
     host="dim",
     infer=_expand_dims,
     evaluate=_expand_dims_value,
-    doc="A dimension of size 1 more.",
+    doc="Inserts a dimension of size 1.",
+    traceable=True,
+    fails="never",
+    forwards="reshaped",
 )
 
 
@@ -229,7 +247,10 @@ squeeze_op = op(
     squeeze_dims=(),
     infer=_squeeze,
     evaluate=_squeeze_value,
-    doc="The dimensions of size 1 dropped: all, or those named.",
+    doc="Removes dimensions of size 1: all of them, or the given ones.",
+    traceable=True,
+    fails="by shape",
+    forwards="reshaped",
 )
 
 
@@ -241,12 +262,22 @@ def _transpose(c: Inference) -> Sequence[Shape]:
     if perm is None or rank is None:
         return [None if rank is None else (None,) * rank]
     order = [normalize_axis(int(p), rank, "perm entry") for p in perm.ravel()]
-    require(len(set(order)) == rank, f"perm {perm.tolist()} names a dimension twice", expected="a permutation")
+    require(len(set(order)) == rank, f"perm {perm.tolist()} contains a duplicate dimension", expected="a permutation")
     dims: Sequence[int | None] = (None,) * rank if source is None else source
     return [tuple(dims[p] for p in order)]
 
 
-transpose_op = op("Transpose", "x: T, perm: Tperm -> y: T", T=attr.types(), Tperm=_INDEX, host="perm", infer=_transpose)
+transpose_op = op(
+    "Transpose",
+    "x: T, perm: Tperm -> y: T",
+    T=attr.types(),
+    Tperm=_INDEX,
+    host="perm",
+    infer=_transpose,
+    traceable=True,
+    fails="never",
+    view="x",
+)
 conjugate_transpose_op = op(
     "ConjugateTranspose", "x: T, perm: Tperm -> y: T", T=attr.types(), Tperm=_INDEX, host="perm", infer=_transpose
 )
@@ -266,14 +297,14 @@ invert_permutation = export("invert_permutation", "math.invert_permutation")(
         infer=_invert_permutation,
         evaluate=lambda c: None if (perm := c.value(0)) is None else np.argsort(perm),
         differentiable=False,
-        doc="The permutation that undoes another: y[x[i]] = i.",
+        doc="Computes the inverse of a permutation: y[x[i]] = i.",
     )
 )
 
 
 @export("shape")
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """Returns the shape of a tensor as a vector; a constant if it is known."""
+    """Returns the shape of a tensor as a vector; a constant if it is static."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if is_sparse(input):
         return _sparse_shape(input, out_type, name)
@@ -285,8 +316,6 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
 
 
 def _sparse_shape(input: Any, out_type: dtypes.DType, name: str | None = None) -> Tensor:
-    from thalweg._src.ops.math import cast
-
     return cast(convert_to_tensor(input.dense_shape, dtypes.int64), out_type, name=name)  # type: ignore[no-any-return]
 
 
@@ -298,12 +327,11 @@ def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None
 
 @export("size")
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
-    """Returns the number of elements of a tensor; a constant if it is known."""
+    """Returns the number of elements of a tensor; a constant if it is static."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if is_sparse(input):
-        from thalweg._src.ops.reduction import reduce_prod
-
-        return reduce_prod(_sparse_shape(input, out_type), 0, name=name)
+        product = OPS.lookup("Prod")  # by its name, since reductions need ranks
+        return product(_sparse_shape(input, out_type), 0, name=name)
     tensor = convert_to_tensor(input)
     count = num_elements(tensor.dims)
     if count is not None:
@@ -314,7 +342,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
 
 @export("rank")
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """Returns the number of dimensions of a tensor; a constant if it is known."""
+    """Returns the rank of a tensor; a constant if it is static."""
     if is_sparse(input):
         return size(input.dense_shape, name)
     tensor = convert_to_tensor(input)
@@ -326,14 +354,14 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 @export("reshape", "manip.reshape")
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Returns the same elements in another shape; one size may be -1 and is computed."""
+    """Reshapes a tensor; one size may be -1, which is inferred."""
     if isinstance(shape, int | np.integer | shapes.Dimension):
         shape = [shape]
     return reshape_op(tensor, _shape_argument(shape), name=name)
 
 
 def _shape_argument(value: Any) -> Any:
-    """Returns a shape given in Python as integers, which an empty list is not by itself."""
+    """Returns a Python shape as integers, since NumPy would make an empty list floats."""
     if isinstance(value, list | tuple) and not value:
         return np.zeros(0, np.int32)
     return value
@@ -341,22 +369,22 @@ def _shape_argument(value: Any) -> Any:
 
 @export("zeros")
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """Returns a tensor of zeros, of empty strings or of False."""
+    """Creates a tensor of zeros, empty strings or False."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     return _filled(shape, b"" if dtype is dtypes.string else False if dtype.is_bool else 0, dtype, name or "zeros")
 
 
 @export("ones")
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """Returns a tensor of ones, or of True."""
+    """Creates a tensor of ones, or of True."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     if dtype is dtypes.string:
-        raise TypeError("there is no one among strings")
+        raise TypeError("ones does not support strings")
     return _filled(shape, True if dtype.is_bool else 1, dtype, name or "ones")
 
 
 def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
-    """Returns a constant if the shape is small and known, a Fill otherwise."""
+    """Returns a constant if the shape is small and static, a Fill otherwise."""
     known = _known_sizes(shape)
     if known is not None and math.prod(known) < _SMALL:
         return constant(value, dtype, known, name=name)
@@ -372,7 +400,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
 
 
 def _known_sizes(shape: Any) -> list[int] | None:
-    """Returns a shape given in Python as a list of sizes, None if tensors or unknown sizes are in it."""
+    """Returns a Python shape as a list of sizes, None if it contains tensors or unknown sizes."""
     if isinstance(shape, Tensor):
         return None
     if isinstance(shape, int | np.integer):
@@ -390,7 +418,7 @@ def _known_sizes(shape: Any) -> list[int] | None:
 
 @export("zeros_like")
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Returns zeros in the shape of a tensor."""
+    """Creates zeros with the shape of a tensor."""
     source = convert_to_tensor(tensor)
     wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if optimize and shapes.is_fully_defined(source.dims) and wanted is not dtypes.variant:
@@ -404,7 +432,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 @export("ones_like")
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Returns ones in the shape of a tensor."""
+    """Creates ones with the shape of a tensor."""
     source = convert_to_tensor(tensor)
     wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if optimize and shapes.is_fully_defined(source.dims):
@@ -418,7 +446,7 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
 
 @export("expand_dims")
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """Returns a tensor with a dimension of size 1 more."""
+    """Inserts a dimension of size 1."""
     axis = _one_of("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("expand_dims received no axis")
@@ -427,7 +455,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 @export("squeeze")
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
-    """Returns a tensor without its dimensions of size 1, or without those named."""
+    """Removes the dimensions of size 1, or the given ones of them."""
     axis = _one_of("axis", axis, "squeeze_dims", squeeze_dims)
     if axis is None:
         axis = ()
@@ -445,23 +473,21 @@ def _one_of(key: str, value: Any, old_key: str, old_value: Any) -> Any:
 
 @export("transpose")
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
-    """Returns a tensor with its dimensions permuted, by default reversed; conjugated if asked."""
+    """Permutes the dimensions of a tensor, by default reverses them; optionally conjugates it."""
     with name_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         if perm is None:
             if tensor.dims is not None:
                 perm = np.arange(len(tensor.dims), dtype=np.int32)[::-1]
             else:
-                from thalweg._src.ops.pad_tile import reverse
-
-                perm = reverse(range_op(0, rank_op(tensor), 1), [0])
+                perm = range_op(subtract(rank_op(tensor), 1), -1, -1)
         kind = conjugate_transpose_op if conjugate and tensor.dtype.is_complex else transpose_op
         return kind(tensor, _shape_argument(perm), name=scope)
 
 
 @export("matrix_transpose", "linalg.matrix_transpose", "linalg.transpose")
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Returns a tensor with its last two dimensions exchanged."""
+    """Swaps the last two dimensions."""
     with name_scope(name, "matrix_transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         dims = tensor.dims
@@ -476,7 +502,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 @export("get_static_value", "contrib.util.constant_value")
 def constant_value(tensor: Any, partial: bool = False) -> Any:
-    """Returns the value of a tensor if the graph alone tells it, else None."""
+    """Returns the value of a tensor if the graph determines it, otherwise None."""
     value = static_value(convert_to_tensor(tensor))
     if value is None or (
         value.dtype == object and tensor.dtype is not dtypes.string and None in value.ravel().tolist()

@@ -1,4 +1,4 @@
-"""Sequences of numbers at equal distances."""
+"""Ranges and evenly spaced sequences."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.math import cast
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.shapes import Shape, show
 
@@ -40,13 +41,13 @@ def _range(c: Inference) -> Sequence[Shape]:
     first, last, step = start.item(), limit.item(), delta.item()
     require(
         (last - first) * step >= 0,
-        f"the step {step} does not lead from {first} to {last}",
+        f"the step {step} does not reach {last} from {first}",
         expected="start <= limit with a positive delta, start >= limit with a negative one",
     )
     if all(isinstance(n, int) for n in (first, last, step)):
         return [(-((first - last) // step),)]
     steps = (last - first) / step
-    require(math.isfinite(steps), f"there is no end of steps of {step} from {first} to {last}")
+    require(math.isfinite(steps), f"a range from {first} to {last} with step {step} is infinite")
     return [(math.ceil(steps),)]
 
 
@@ -58,7 +59,8 @@ range_op = op(
     infer=_range,
     evaluate=_range_value,
     differentiable=False,
-    doc="Numbers from start up to limit, which is not reached, in steps of delta.",
+    doc="Creates a sequence of numbers from start to limit, exclusive, in steps of delta.",
+    fails="never",
 )
 
 
@@ -67,7 +69,7 @@ _RANGE_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 @export("range")
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
-    """Returns numbers from start up to limit, which is not reached, in steps of delta."""
+    """Creates a sequence of numbers from start to limit, exclusive, in steps of delta."""
     if limit is None:
         start, limit = 0, start
     with name_scope(name, "Range", [start, limit, delta]) as scope:
@@ -94,8 +96,6 @@ def _type_of(value: Any) -> dtypes.DType:
 def _as_type(value: Any, dtype: dtypes.DType, name: str) -> Tensor:
     if not isinstance(value, Tensor) or value.dtype.base_dtype is dtype:
         return convert_to_tensor(value, dtype, name=name)
-    from thalweg._src.ops.math import cast
-
     result: Tensor = cast(value, dtype)
     return result
 
@@ -118,7 +118,7 @@ lin_space = export("lin_space", "linspace")(
         host="start, stop, num",
         infer=_linspace,
         differentiable=False,
-        doc="num values at equal distances, the first start and the last stop.",
+        doc="Creates num evenly spaced values from start to stop, inclusive.",
     )
 )
 linspace = lin_space

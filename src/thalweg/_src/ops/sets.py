@@ -1,4 +1,4 @@
-"""Sets: the values along the last dimension of a tensor, dense or sparse, taken as sets."""
+"""Set operations on the values along the last dimension of dense or sparse tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _require_operation(c: Inference) -> None:
 
 
 def _result(rank: int | None) -> Sequence[Shape]:
-    require(rank is None or rank >= 2, f"the sets have rank {rank}", expected="rank 2 at least: groups, then a set")
+    require(rank is None or rank >= 2, f"the sets have rank {rank}", expected="rank at least 2: groups, then a set")
     return [(None, rank), (None,), (rank,)]
 
 
@@ -47,11 +47,11 @@ def _dense_and_dense(c: Inference) -> Sequence[Shape]:
 
 
 def _require_groups(a: Shape, b: Shape) -> None:
-    """Requires two tensors of sets to have the same groups: equal shapes but for the last dimension."""
+    """Requires two tensors of sets to have equal shapes except for the last dimension."""
     try:
         merge(None if a is None else a[:-1], None if b is None else b[:-1])
     except ValueError as error:
-        raise ShapeError(f"the groups differ: {error}", expected="equal shapes but for the last dimension") from None
+        raise ShapeError(f"the groups differ: {error}", expected="equal shapes except for the last dimension") from None
 
 
 def _dense_and_sparse(c: Inference) -> Sequence[Shape]:
@@ -60,14 +60,14 @@ def _dense_and_sparse(c: Inference) -> Sequence[Shape]:
     _, rank = parts(c, 1, 2, 3)
     _require_groups(a, c.shape_value(3))
     own = None if a is None else len(a)
-    return _result(same_dimension(own, rank, "ranks of the sets", expected="sets of one rank"))
+    return _result(same_dimension(own, rank, "ranks of the sets", expected="sets of equal rank"))
 
 
 def _sparse_and_sparse(c: Inference) -> Sequence[Shape]:
     _require_operation(c)
     (_, a), (_, b) = parts(c, 0, 1, 2), parts(c, 3, 4, 5)
     _require_groups(c.shape_value(2), c.shape_value(5))
-    return _result(same_dimension(a, b, "ranks of the sets", expected="sets of one rank"))
+    return _result(same_dimension(a, b, "ranks of the sets", expected="sets of equal rank"))
 
 
 _RESULT = "result_indices: int64, result_values: T, result_shape: int64"
@@ -79,7 +79,7 @@ set_size_op = op(
     T=_TYPES,
     infer=_set_size,
     differentiable=False,
-    doc="The number of different values in each set.",
+    doc="Counts the distinct values in each set.",
 )
 dense_to_dense_set_operation = op(
     "DenseToDenseSetOperation",
@@ -89,7 +89,7 @@ dense_to_dense_set_operation = op(
     T=_TYPES,
     infer=_dense_and_dense,
     differentiable=False,
-    doc="Unions, intersections or differences of dense sets.",
+    doc="Computes unions, intersections or differences of dense sets.",
 )
 dense_to_sparse_set_operation = op(
     "DenseToSparseSetOperation",
@@ -99,7 +99,7 @@ dense_to_sparse_set_operation = op(
     T=_TYPES,
     infer=_dense_and_sparse,
     differentiable=False,
-    doc="Unions, intersections or differences of dense and sparse sets.",
+    doc="Computes unions, intersections or differences of dense and sparse sets.",
 )
 sparse_to_sparse_set_operation = op(
     "SparseToSparseSetOperation",
@@ -109,21 +109,21 @@ sparse_to_sparse_set_operation = op(
     T=_TYPES,
     infer=_sparse_and_sparse,
     differentiable=False,
-    doc="Unions, intersections or differences of sparse sets.",
+    doc="Computes unions, intersections or differences of sparse sets.",
 )
 
 
 @export("sets.set_size", "sets.size", "contrib.metrics.set_size")
 def set_size(a: Any, validate_indices: bool = True) -> Tensor:
-    """Returns the number of different values in each set of a sparse tensor."""
+    """Counts the distinct values in each set of a sparse tensor."""
     sparse = as_sparse(a)
     if sparse.dtype not in _TYPES:
-        raise TypeError(f"{sparse.dtype.name} is no type of sets: {', '.join(sorted(t.name for t in _TYPES))}")
+        raise TypeError(f"{sparse.dtype.name} is not a type of sets: {', '.join(sorted(t.name for t in _TYPES))}")
     return set_size_op(sparse.indices, sparse.values, sparse.dense_shape, validate_indices)
 
 
 def _operate(a: Any, b: Any, operation: str, reflected: str, validate: bool) -> SparseTensor:
-    """Adds a set operation; a sparse set before a dense one changes places with it."""
+    """Adds a set operation; a sparse set before a dense one is swapped with it."""
     a, b = (convert_to_tensor_or_sparse_tensor(x, name=name) for x, name in ((a, "a"), (b, "b")))
     if a.dtype is not b.dtype:
         raise TypeError(f"Types don't match, {a.dtype.name} vs {b.dtype.name}.")
@@ -140,18 +140,18 @@ def _operate(a: Any, b: Any, operation: str, reflected: str, validate: bool) -> 
 
 @export("sets.intersection", "sets.set_intersection", "contrib.metrics.set_intersection")
 def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """Returns the values that are in both sets, for each pair of sets."""
+    """Computes the intersection of each pair of sets."""
     return _operate(a, b, "intersection", "intersection", validate_indices)
 
 
 @export("sets.difference", "sets.set_difference", "contrib.metrics.set_difference")
 def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """Returns the values that are in a and not in b, or the other way round, for each pair of sets."""
+    """Computes the difference a - b, or b - a, of each pair of sets."""
     forward, backward = ("a-b", "b-a") if aminusb else ("b-a", "a-b")
     return _operate(a, b, forward, backward, validate_indices)
 
 
 @export("sets.set_union", "sets.union", "contrib.metrics.set_union")
 def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """Returns the values that are in either set, for each pair of sets."""
+    """Computes the union of each pair of sets."""
     return _operate(a, b, "union", "union", validate_indices)

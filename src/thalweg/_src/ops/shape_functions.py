@@ -1,4 +1,4 @@
-"""Shape functions that many ops share, and the sentences of their errors."""
+"""Shared shape functions, and the checks and error texts of shape inference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg._src.shapes import Shape, broadcast, merge, show
 
 
 def unchanged(c: Inference) -> Sequence[Shape]:
-    """The shape of the first input."""
+    """Returns the shape of the first input."""
     return c.shapes[:1]
 
 
@@ -25,7 +25,7 @@ def no_outputs(c: Inference) -> Sequence[Shape]:
 
 
 def broadcast_inputs(c: Inference) -> Sequence[Shape]:
-    """The shape that the first two inputs broadcast to."""
+    """Returns the shape that the first two inputs broadcast to."""
     a, b = c.shapes
     if a == b:
         return [a]
@@ -33,7 +33,7 @@ def broadcast_inputs(c: Inference) -> Sequence[Shape]:
 
 
 def merged_inputs(c: Inference) -> Sequence[Shape]:
-    """One shape for all inputs, which must agree."""
+    """Returns the one shape of all inputs, which must agree."""
     result: Shape = None
     for shape in c.shapes:
         result = merge(result, shape)
@@ -62,12 +62,12 @@ def at_least_rank(c: Inference, index: int, rank: int) -> Shape:
     shape = c.shapes[index]
     if shape is not None and len(shape) < rank:
         name = c.definition.inputs[index].name
-        raise ShapeError(f"{name} has rank {len(shape)}", expected=f"{name} of rank {rank} at least", hint=None)
+        raise ShapeError(f"{name} has rank {len(shape)}", expected=f"{name} of rank at least {rank}", hint=None)
     return shape
 
 
 def scalar_value(c: Inference, index: int) -> Any:
-    """Returns the number that an input holds, which must be a scalar; None if it is not known."""
+    """Returns the value of an input, which must be a scalar; None if it is unknown."""
     shape = c.shapes[index]
     if shape:
         name = c.definition.inputs[index].name
@@ -77,7 +77,7 @@ def scalar_value(c: Inference, index: int) -> Any:
 
 
 def vector_size(c: Inference, index: int) -> int | None:
-    """Returns how many elements an input has, which must be a vector; None if that is not known."""
+    """Returns the number of elements of an input, which must be a vector; None if it is unknown."""
     shape = c.shapes[index]
     if shape is None:
         return None
@@ -97,7 +97,7 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
 
 
 def same_dimension(a: int | None, b: int | None, what: str, expected: str, hint: str | None = None) -> int | None:
-    """Returns the dimension that two must agree on."""
+    """Returns the dimension that two shapes must agree on."""
     if a is not None and b is not None and a != b:
         raise ShapeError(f"{what} differ: {a} and {b}", expected=expected, hint=hint)
     return a if a is not None else b
@@ -110,17 +110,17 @@ def require(condition: bool, what: str, expected: str | None = None, hint: str |
 
 
 def require_sizes(c: Inference, index: int) -> None:
-    """Requires an input that holds a shape: a vector of sizes, none of them negative."""
+    """Requires an input that holds a shape: a vector of non-negative sizes."""
     vector_size(c, index)
     value = c.partial(index)
     if value is not None and value.ndim == 1:
         bad = [e for e in value.tolist() if e is not None and e < 0]
         name = c.definition.inputs[index].name
-        require(not bad, f"{name} has a negative dimension: {bad[:1]}", expected="dimensions of at least 0")
+        require(not bad, f"{name} has a negative dimension: {bad[:1]}", expected="non-negative dimensions")
 
 
 def shape_of_value(index: int) -> Infer:
-    """The output's shape is the value of an input: `Fill(dims, value)`, `RandomUniform(shape)`."""
+    """Returns an output shape that is the value of an input: `Fill(dims, value)`, `RandomUniform(shape)`."""
 
     def infer(c: Inference) -> Sequence[Shape]:
         require_sizes(c, index)

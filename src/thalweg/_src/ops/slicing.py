@@ -1,4 +1,8 @@
-"""Slicing: parts of a tensor by position, and `tensor[...]`."""
+"""Slicing: Slice, StridedSlice and `tensor[...]`.
+
+The vectors and bit masks of a StridedSlice are first expanded to one Item per dimension of the input or new axis; shape
+inference and kernels work on these items.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,8 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.constants import array_constant
+from thalweg._src.ops.gather import boolean_mask
+from thalweg._src.ops.math import cast
 from thalweg._src.ops.reshape import ones_like
 from thalweg._src.ops.shape_functions import require, shape_of_value
 from thalweg._src.shapes import Dimension, Shape, show
@@ -49,7 +55,7 @@ def _slice_size(axis: int, dim: int | None, begin: int | None, size: int | None)
         fits = begin >= 0 and (dim is None or begin <= dim)
         require(fits, f"begin[{axis}] is {begin}", expected=f"0 <= begin[{axis}] <= {'?' if dim is None else dim}")
     if size is not None:
-        require(size >= -1, f"size[{axis}] is {size}", expected=f"size[{axis}] >= 0, or -1 for the rest")
+        require(size >= -1, f"size[{axis}] is {size}", expected=f"size[{axis}] >= 0, or -1 for the remainder")
     if size == -1:
         return None if dim is None or begin is None else dim - begin
     if dim is not None and begin is not None and size is not None:
@@ -76,15 +82,18 @@ slice_op = op(
     host="begin, size",
     infer=_slice,
     evaluate=_slice_value,
-    doc="The part of a tensor that begins somewhere and has a size.",
+    doc="Extracts a slice with a start and a size per dimension.",
+    traceable=True,
+    fails="by shape",
+    view="input",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What one entry of a strided slice does: take a range, take one position, or add a dimension.
+    """One entry of a strided slice: a range, a single index, or a new dimension.
 
-    Bounds are numbers; None where a bound is left open, UNKNOWN where only the step will tell.
+    Bounds are integers; None where a bound is open, UNKNOWN where it is known only at run time.
     """
 
     kind: str  # "range", "index" or "new"
@@ -102,7 +111,7 @@ UNKNOWN: Any = _Unknown()
 
 
 def items_of(masks: dict[str, int], begin: Any, end: Any, strides: Any, rank: int) -> list[Item]:
-    """Returns the entries of a strided slice of a tensor with the given rank, with the ellipsis written out."""
+    """Returns the entries of a strided slice of a tensor with the given rank, with the ellipsis expanded."""
     count = len(begin)
     require(count == len(end) == len(strides), "begin, end and strides have different lengths")
     ellipsis, new_axis, shrink = masks["ellipsis_mask"], masks["new_axis_mask"], masks["shrink_axis_mask"]
@@ -194,7 +203,7 @@ def _strided_slice_value(c: Inference) -> Any:
 
 
 def index_of(items: Sequence[Item]) -> tuple[Any, ...]:
-    """Returns the entries of a strided slice as an index in Python's own terms."""
+    """Converts the entries of a strided slice to a Python index."""
     return tuple(
         None if i.kind == "new" else i.begin if i.kind == "index" else builtins.slice(i.begin, i.end, i.stride)
         for i in items
@@ -210,7 +219,10 @@ strided_slice_op = op(
     host="begin, end, strides",
     infer=_strided_slice,
     evaluate=_strided_slice_value,
-    doc="The part of a tensor that Python's slices, indices, ellipsis and new axes describe.",
+    doc="Extracts a slice described by Python's slices, indices, ellipsis and new axes.",
+    traceable=True,
+    fails="by shape",
+    view="input",
 )
 strided_slice_grad_op = op(
     "StridedSliceGrad",
@@ -220,20 +232,20 @@ strided_slice_grad_op = op(
     **_MASKS,
     host="shape, begin, end, strides",
     infer=shape_of_value(0),
-    doc="Zeros of the given shape with a tensor in the place of a strided slice.",
+    doc="Computes the gradient of StridedSlice: zeros of the given shape with a tensor in place of the slice.",
 )
 
 
 @export("slice")
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """Returns the part of a tensor that begins somewhere and has a size; -1 is all that is left."""
+    """Extracts a slice with a start and a size per dimension; -1 means the remainder."""
     if isinstance(begin, list | tuple) and isinstance(size, Tensor) and not begin:
         begin = np.zeros(0, size.dtype.as_numpy_dtype)
     return slice_op(input_, _integers(begin), _integers(size), name=name)
 
 
 def _integers(value: Any) -> Any:
-    """Returns an empty list as integers, which NumPy would make floats."""
+    """Returns an empty list as integers, since NumPy would make it floats."""
     return np.zeros(0, np.int32) if isinstance(value, list | tuple) and not value else value
 
 
@@ -251,7 +263,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the part of a tensor from begin up to end in steps of strides; masks leave bounds open."""
+    """Extracts the slice from begin to end in steps of strides; masks leave bounds open."""
     if strides is None:
         strides = ones_like(convert_to_tensor(_integers(begin)))
     return strided_slice_op(
@@ -269,7 +281,7 @@ def strided_slice(
 
 
 _BAD_INDEX = (
-    "{!r} is no index: expected an integer, a slice, an ellipsis, tf.newaxis, or a scalar tensor of int32 or int64"
+    "{!r} is not an index: expected an integer, a slice, an ellipsis, tf.newaxis, or a scalar tensor of int32 or int64"
 )
 
 
@@ -295,8 +307,6 @@ def _bound(value: Any) -> Any:
 def getitem(tensor: Any, key: Any) -> Tensor:
     """Returns `tensor[key]`: integers, slices, ellipsis, new axes, scalar tensors, or one boolean mask."""
     if _is_mask(key):
-        from thalweg._src.ops.gather import boolean_mask
-
         return boolean_mask(tensor, key)
     begin: list[Any] = []
     end: list[Any] = []
@@ -323,7 +333,7 @@ def getitem(tensor: Any, key: Any) -> Tensor:
             masks["new_axis_mask"] |= bit
         else:
             first = _bound(entry)
-            # An index shrinks its dimension and end is not looked at: a tensor needs no addition.
+            # An index removes its dimension and end is ignored: a tensor index needs no addition.
             last = first if isinstance(first, Tensor) else first + 1
             masks["shrink_axis_mask"] |= bit
         begin.append(first)
@@ -359,8 +369,6 @@ def _packed(*lists: list[Any]) -> Iterator[Tensor]:
 
 def _as_type(value: Any, kind: dtypes.DType) -> Tensor:
     if isinstance(value, Tensor) and value.dtype.base_dtype is not kind:
-        from thalweg._src.ops.math import cast
-
         result: Tensor = cast(value, kind)
         return result
     return convert_to_tensor(value, kind)

@@ -1,4 +1,4 @@
-"""Sorting: whole rows, places in sorted rows, and the n-th of each row."""
+"""Sorting, searchsorted, nth_element and approximate top_k."""
 
 from __future__ import annotations
 
@@ -50,8 +50,12 @@ def _bound_op(name: str, doc: str) -> OpDef:
     )
 
 
-lower_bound = _bound_op("LowerBound", "The first place in its sorted row where each value could be put.")
-upper_bound = _bound_op("UpperBound", "The last place in its sorted row where each value could be put.")
+lower_bound = _bound_op(
+    "LowerBound", "Finds the first position in its sorted row at which each value could be inserted."
+)
+upper_bound = _bound_op(
+    "UpperBound", "Finds the last position in its sorted row at which each value could be inserted."
+)
 
 
 def _nth(c: Inference) -> Sequence[Shape]:
@@ -71,7 +75,7 @@ nth_element_op = op(
     T=dtypes.REAL,
     host="n",
     infer=_nth,
-    doc="The n-th smallest entry of each row, counted from 0; the n-th largest if reverse.",
+    doc="Returns the n-th smallest entry of each row, counted from 0; the n-th largest if reverse.",
 )
 
 
@@ -98,14 +102,14 @@ approx_top_k = export("approx_top_k")(
         aggregate_to_topk=True,
         T=frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32)),
         infer=_approx_top_k,
-        doc="The k largest or smallest entries along a dimension, exact here whatever recall is asked for.",
+        doc="Returns the k largest or smallest entries along a dimension; exact, whatever the requested recall.",
     )
 )
 
 
 @export("sort", "contrib.framework.sort")
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """Returns the values in order along an axis."""
+    """Sorts the values along an axis."""
     with name_scope(name, "sort", [values]):
         return _ordered(values, axis, direction, places=False)
 
@@ -114,7 +118,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the places of the values in order along an axis; equal values keep theirs."""
+    """Returns the indices that sort values along an axis; the sort is stable."""
     with name_scope(name, "argsort", [values]):
         return _ordered(values, axis, direction, places=True)
 
@@ -133,7 +137,7 @@ def _ordered(values: Any, axis: Any, direction: str, places: bool) -> Tensor:
 
 
 def _mirrored(values: Tensor) -> Tensor:
-    """Turns the order of numbers around without leaving their type: the least integer has no negative."""
+    """Reverses the order of values within their type: the minimum integer has no negative."""
     if values.dtype.is_unsigned:
         return subtract(convert_to_tensor(values.dtype.max, values.dtype), values)
     if values.dtype.is_integer:
@@ -158,7 +162,7 @@ def _descending(values: Tensor, axis: int, places: bool) -> Tensor:
 
 
 def _swap(axis: int, count: Any) -> Tensor:
-    """Returns the permutation that exchanges an axis with the last one, of a tensor whose rank is not known."""
+    """Returns the permutation that swaps an axis with the last one, of a tensor of unknown rank."""
     place, last, order = axis if axis >= 0 else count + axis, count - 1, range(count)
     return where_v2(equal(order, place), last, where_v2(equal(order, last), place, order))
 
@@ -167,7 +171,7 @@ def _swap(axis: int, count: Any) -> Tensor:
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """Returns where each value could be put into its sorted row: before equal ones, or behind them."""
+    """Returns the insertion position of each value in its sorted row: before equal ones, or after them."""
     if side not in ("left", "right"):
         raise ValueError(f"side must be 'right' or 'left', got {side!r}")
     bound = lower_bound if side == "left" else upper_bound
@@ -197,7 +201,7 @@ def approx_max_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Returns the k largest entries along a dimension and their places."""
+    """Returns the k largest entries along a dimension and their indices."""
     return approx_top_k.many(
         operand,
         k=k,
@@ -220,7 +224,7 @@ def approx_min_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Returns the k smallest entries along a dimension and their places."""
+    """Returns the k smallest entries along a dimension and their indices."""
     return approx_top_k.many(
         operand,
         k=k,

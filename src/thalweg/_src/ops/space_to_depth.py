@@ -1,4 +1,4 @@
-"""Blocks: space moved into depth or into the batch, and back."""
+"""Space-to-depth, space-to-batch and their inverses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORMAT = attr.string("NHWC", "NCHW", default="NHWC")
 
 
 def _divided(size: int | None, block: int, what: str) -> int | None:
-    require(size is None or size % block == 0, f"{what} of size {size} does not divide into blocks of {block}")
+    require(size is None or size % block == 0, f"{what} of size {size} is not divisible into blocks of {block}")
     return None if size is None else size // block
 
 
@@ -75,12 +75,12 @@ def _block_facts(c: Inference, what: str) -> tuple[list[Any], list[list[Any]]] |
     if c.shapes[0] is None or (block is None and count is None):
         return None
     sizes = [None] * (count or 0) if block is None else block.tolist()
-    require(all(b is None or b >= 1 for b in sizes), f"block_shape {sizes} has a size below 1")
-    require(len(c.shapes[0]) > len(sizes), f"input has rank {len(c.shapes[0])}", expected=f"{len(sizes) + 1} at least")
+    require(all(b is None or b >= 1 for b in sizes), f"block_shape {sizes} has a size less than 1")
+    require(len(c.shapes[0]) > len(sizes), f"input has rank {len(c.shapes[0])}", expected=f"at least {len(sizes) + 1}")
     given = c.shapes[2][0] if c.shapes[2] is not None else None
     require(given in (None, len(sizes)), f"{what} has {given} rows", expected=f"{len(sizes)}")
     rows = [[None, None]] * len(sizes) if margins is None else margins.tolist()
-    require(all(m is None or m >= 0 for row in rows for m in row), f"{what} {rows} has a negative number")
+    require(all(m is None or m >= 0 for row in rows for m in row), f"{what} {rows} has a negative entry")
     return sizes, rows
 
 
@@ -105,7 +105,7 @@ def _batch_to_space(c: Inference) -> Sequence[Shape]:
     space: list[int | None] = []
     for axis, (size, b, row) in enumerate(zip(source[1:], block, crops), 1):
         whole = None if None in (size, b, *row) else size * b - sum(row)
-        require(whole is None or whole >= 0, f"crops {row} are more than dimension {axis} has")
+        require(whole is None or whole >= 0, f"crops {row} exceed dimension {axis}")
         space.append(whole)
     batch = None if None in block else _divided(source[0], math.prod(block), "batch")
     return [(batch, *space, *source[1 + len(block) :])]
@@ -120,7 +120,7 @@ space_to_batch_nd = export("space_to_batch_nd", "manip.space_to_batch_nd")(
         Tpaddings=attr.types(dtypes.INDEX, dtypes.int32),
         host="block_shape, paddings",
         infer=_space_to_batch,
-        doc="Blocks of space, after padding, as more examples of smaller space.",
+        doc="Moves spatial blocks, after padding, to the batch dimension.",
     )
 )
 batch_to_space_nd = export("batch_to_space_nd", "manip.batch_to_space_nd")(
@@ -132,20 +132,20 @@ batch_to_space_nd = export("batch_to_space_nd", "manip.batch_to_space_nd")(
         Tcrops=attr.types(dtypes.INDEX, dtypes.int32),
         host="block_shape, crops",
         infer=_batch_to_space,
-        doc="Examples joined to blocks of a larger space, which is then cropped.",
+        doc="Moves batch entries to spatial blocks, which are then cropped.",
     )
 )
 
 
 @export("space_to_depth", "nn.space_to_depth")
 def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Returns images with each block of pixels as one pixel of more depth."""
+    """Moves each spatial block of pixels to the depth of one pixel."""
     return space_to_depth_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
 @export("depth_to_space", "nn.depth_to_space")
 def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Returns images with each pixel as a block of pixels of less depth."""
+    """Moves the depth of each pixel to a spatial block of pixels."""
     return depth_to_space_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
@@ -153,7 +153,7 @@ def depth_to_space(input: Any, block_size: int, name: str | None = None, data_fo
 def space_to_batch(
     input: Any, paddings: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """Returns blocks of space, after padding, as more examples of smaller space."""
+    """Moves spatial blocks, after padding, to the batch dimension."""
     block = [block_size, block_size] if block_shape is None else block_shape
     return space_to_batch_nd(input, block, paddings, name=name)
 
@@ -162,6 +162,6 @@ def space_to_batch(
 def batch_to_space(
     input: Any, crops: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
-    """Returns examples joined to blocks of a larger space, which is then cropped."""
+    """Moves batch entries to spatial blocks, which are then cropped."""
     block = [block_size, block_size] if block_shape is None else block_shape
     return batch_to_space_nd(input, block, crops, name=name)

@@ -1,4 +1,4 @@
-"""Sparse tensors: making them, and back to dense ones."""
+"""Sparse tensors: construction, and conversion to and from dense tensors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from thalweg._src.ops.constants import constant, fill, placeholder, placeholder_
 from thalweg._src.ops.gather import gather, gather_nd
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reduction import reduce_max
-from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, zeros
+from thalweg._src.ops.reshape import expand_dims, reshape, zeros
 from thalweg._src.ops.shape_functions import require, require_sizes, same_dimension
 from thalweg._src.ops.where import setdiff1d, where
 from thalweg._src.shapes import Shape, as_shape, compatible, show
 
 
 def parts(c: Inference, indices: int, values: int | None, shape: int) -> tuple[int | None, int | None]:
-    """Returns how many values a sparse tensor has and its rank, from three inputs that must fit each other."""
+    """Returns the number of values of a sparse tensor and its rank, from three inputs that must match."""
     count, rank = ranked(c, indices, 2)
     if values is not None:
         (elements,) = ranked(c, values, 1)
@@ -44,7 +44,7 @@ def parts(c: Inference, indices: int, values: int | None, shape: int) -> tuple[i
 
 
 def ranked(c: Inference, index: int, rank: int) -> Sequence[int | None]:
-    """Returns an input's shape, which must have this rank; inputs of lists are counted one by one."""
+    """Returns an input's shape, which must have this rank; the tensors of list inputs are counted separately."""
     shape = c.shapes[index]
     if shape is None:
         return (None,) * rank
@@ -63,7 +63,7 @@ def _to_dense(c: Inference) -> Sequence[Shape]:
     require_sizes(c, 1)
     rows = None if indices is None else indices[0] if indices else 1
     if values:
-        same_dimension(rows, values[0], "numbers of indices and values", "one value for each index, or one for all")
+        same_dimension(rows, values[0], "numbers of indices and values", "one value per index, or one for all")
     if indices is not None and shape:
         rank = indices[1] if len(indices) == 2 else 1
         same_dimension(rank, shape[0], "ranks of sparse_indices and output_shape", "indices of the output's rank")
@@ -78,12 +78,12 @@ sparse_to_dense_op = op(
     Tindices=dtypes.INDEX,
     host="output_shape",
     infer=_to_dense,
-    doc="A dense tensor with values at some places and a default elsewhere.",
+    doc="Creates a dense tensor with values at some indices and a default elsewhere.",
 )
 
 
 def as_sparse(value: Any) -> SparseTensor:
-    """Returns the value as a SparseTensor, which it must be, or the value of one."""
+    """Returns the value as a SparseTensor; it must be one, or the value of one."""
     if isinstance(value, SparseTensor):
         return value
     if isinstance(value, SparseTensorValue):
@@ -124,7 +124,7 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Returns a dense tensor with values at some places, which must be in order and distinct unless not validated."""
+    """Creates a dense tensor with values at some indices, which must be sorted and distinct unless not validated."""
     values = convert_to_tensor(sparse_values)
     if values.dtype is dtypes.string and isinstance(default_value, int):
         default_value = ""
@@ -137,7 +137,7 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns a sparse tensor as a dense one, with the default at all other places: 0, False or an empty string."""
+    """Converts a sparse tensor to a dense one; absent elements get the default value."""
     sparse = as_sparse(sp_input)
     if default_value is None:
         default_value = zeros([], dtype=sparse.dtype)
@@ -150,7 +150,7 @@ def sparse_tensor_to_dense(
 
 @export("sparse.from_dense")
 def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """Returns a dense tensor as a sparse one: the elements that are not 0, False or empty."""
+    """Converts a dense tensor to a sparse one of the elements other than 0, False or empty strings."""
     with name_scope(name, "dense_to_sparse", [tensor]):
         dense = convert_to_tensor(tensor)
         zero = constant("" if dense.dtype is dtypes.string else False if dense.dtype.is_bool else 0, dense.dtype)
@@ -162,7 +162,7 @@ def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 def sparse_eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:
-    """Returns a sparse matrix with ones on its diagonal."""
+    """Creates a sparse matrix with ones on its diagonal."""
     with name_scope(name, "eye", [num_rows, num_columns]):
         rows = math.cast(convert_to_tensor(num_rows), dtypes.int64)
         columns = rows if num_columns is None else math.cast(convert_to_tensor(num_columns), dtypes.int64)
@@ -174,7 +174,7 @@ def sparse_eye(
 
 @export("sparse_retain", "sparse.retain")
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Returns the sparse tensor with those of its values that a vector of bools names."""
+    """Returns the sparse tensor with the values that a bool vector selects."""
     sparse = as_sparse(sp_input)
     keep = convert_to_tensor(to_retain)
     if keep.dims is not None and len(keep.dims) != 1:
@@ -201,7 +201,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     sparse = as_sparse(sp_input)
     indices, values = identity(sparse.indices), identity(sparse.values)
     if new_shape is None:
-        # A row before the first place gives a tensor without values the shape around nothing.
+        # A prepended row of -1 gives a tensor without values the shape of size 0.
         nowhere = fill(stack([1, reshape_ops.size(sparse.dense_shape)]), np.int64(-1))
         reach = reduce_max(concat([sparse.indices, nowhere], 0), 0)
         return SparseTensor(indices, values, reach + 1)
@@ -217,40 +217,3 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     with control_dependencies([check.assert_less_equal(sparse.dense_shape, shape)]):
         shape = identity(shape)
     return SparseTensor(indices, values, shape)
-
-
-@export("sparse_to_indicator", "sparse.to_indicator")
-def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """Returns a dense tensor of bools that is True at [..., id] for the ids that are the sparse tensor's values."""
-    sparse = as_sparse(sp_input)
-    with name_scope(name, "SparseToIndicator", [sparse]) as scope:
-        ones = ones_like(sparse.values, dtypes.bool)
-        merged = sparse_merge(sparse, sparse.with_values(ones), vocab_size)
-        return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)
-
-
-@export("sparse_merge", "sparse.merge")
-def sparse_merge(
-    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
-) -> SparseTensor:
-    """Returns sparse features by id: the last dimension of ids becomes one of vocab_size, where the values go."""
-    from thalweg._src.ops.sparse_shaping import sparse_reorder
-
-    ids = [as_sparse(item) for item in (sp_ids if isinstance(sp_ids, list) else [sp_ids])]
-    sizes = list(vocab_size) if isinstance(sp_ids, list) else [vocab_size]
-    if len(ids) != len(sizes):
-        raise ValueError(f"{len(ids)} sp_ids for {len(sizes)} vocab_sizes")
-    values = as_sparse(sp_values)
-    for item in ids:
-        if item.dtype not in (dtypes.int32, dtypes.int64):
-            raise TypeError(f"sp_ids must hold int32 or int64 values, got {item.dtype.name}")
-    with name_scope(name, "SparseMerge", [*ids, values]):
-        columns = [expand_dims(math.cast(item.values, dtypes.int64), 1) for item in ids]
-        indices = concat([ids[0].indices[:, :-1], *columns], 1)
-        tail = [math.cast(convert_to_tensor(size), dtypes.int64) for size in sizes]
-        shape = concat([ids[0].dense_shape[:-1], stack(tail)], 0)
-        merged = SparseTensor(indices, values.values, shape)
-        if already_sorted:
-            return merged
-        merged = sparse_reorder(merged)
-        return SparseTensor(merged.indices, merged.values, shape)

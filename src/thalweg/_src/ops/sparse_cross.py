@@ -1,4 +1,4 @@
-"""Crosses of features: all combinations of the values in each row of several tensors, as strings or hashed."""
+"""Feature crosses: all combinations of the values in each row of several tensors, as strings or hashes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _cross(c: Inference) -> Sequence[Shape]:
     kinds = c.attrs["sparse_types"]
     require(len(kinds) == number, f"{number} indices for {len(kinds)} values", expected="as many indices as values")
     rows: int | None = None
-    expected = "one number of rows for all"
+    expected = "the same number of rows for all"
     for i in range(number):
         _, rank = parts(c, i, number + i, 2 * number + i)
         same_dimension(rank, 2, "lengths of an index", expected="indices of matrices, [n, 2]")
@@ -44,7 +44,7 @@ def _cross_hashed(c: Inference) -> Sequence[Shape]:
     last = len(c.shapes) - 1
     ranked(c, last - 2, 0)
     ranked(c, last - 1, 0)
-    same_dimension(ranked(c, last, 1)[0], 2, "numbers in salt", expected="a salt of two numbers")
+    same_dimension(ranked(c, last, 1)[0], 2, "numbers in salt", expected="a salt of two integers")
     return _cross(c)
 
 
@@ -66,14 +66,14 @@ sparse_cross_op = op(
     out_type=_KINDS,
     internal_type=_KINDS,
     infer=_cross,
-    doc="All combinations of the values in each row.",
+    doc="Crosses the features of each row: all combinations of their values.",
 )
 sparse_cross_v2_op = op(
     "SparseCrossV2",
     f"{_INPUTS}, sep: string -> output_indices: int64, output_values: string, output_shape: int64",
     **_ATTRS,
     infer=_cross_with_separator,
-    doc="All combinations of the values in each row, as strings with a separator.",
+    doc="Crosses the features of each row to strings joined by a separator.",
 )
 sparse_cross_hashed_op = op(
     "SparseCrossHashed",
@@ -81,7 +81,7 @@ sparse_cross_hashed_op = op(
     "output_indices: int64, output_values: int64, output_shape: int64",
     **_ATTRS,
     infer=_cross_hashed,
-    doc="All combinations of the values in each row, hashed.",
+    doc="Crosses the features of each row to hashes.",
 )
 
 
@@ -101,7 +101,7 @@ def _wide(values: Any) -> Any:
 
 @export("sparse.cross")
 def sparse_cross(inputs: Any, name: str | None = None, separator: str | None = None) -> SparseTensor:
-    """Returns all combinations of the values in each row, joined by a separator, "_X_" if none is given."""
+    """Crosses the features of each row to strings joined by a separator, by default "_X_"."""
     given = _inputs(inputs)
     return SparseTensor(*sparse_cross_v2_op.many(*given, "_X_" if separator is None else separator, name=name))
 
@@ -110,7 +110,7 @@ def sparse_cross(inputs: Any, name: str | None = None, separator: str | None = N
 def sparse_cross_hashed(
     inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Returns all combinations of the values in each row, each as a hash, modulo num_buckets if that is not 0."""
+    """Crosses the features of each row to hashes, modulo num_buckets if that is not 0."""
     return SparseTensor(
         *sparse_cross_op.many(
             *_inputs(inputs),

@@ -1,4 +1,4 @@
-"""Maps of sparse tensors: numbers that stand for them, so that they can go through what takes dense tensors alone."""
+"""Sparse tensor maps: handles to stored sparse tensors, for ops that accept dense tensors only."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _add(c: Inference) -> Sequence[Shape]:
 
 def _add_many(c: Inference) -> Sequence[Shape]:
     _, rank = parts(c, 0, 1, 2)
-    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank 2 at least: a minibatch")
+    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank at least 2: a minibatch")
     require_sizes(c, 2)
     shape = c.shape_value(2)
     return [(None if shape is None else shape[0],)]
 
 
 def _take_many(c: Inference) -> Sequence[Shape]:
-    require(vector_size(c, 0) != 0, "sparse_handles is empty", expected="one handle at least")
+    require(vector_size(c, 0) != 0, "sparse_handles is empty", expected="at least one handle")
     return [(None, None), (None,), (None,)]
 
 
@@ -55,21 +55,21 @@ _SPARSE = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
 add_sparse_to_tensors_map_op = _map_op(
     "AddSparseToTensorsMap",
     f"{_SPARSE} -> sparse_handle: int64",
-    "Keeps a sparse tensor under a number.",
+    "Stores a sparse tensor and returns its handle.",
     _add,
     T=attr.types(),
 )
 add_many_sparse_to_tensors_map_op = _map_op(
     "AddManySparseToTensorsMap",
     f"{_SPARSE} -> sparse_handles: int64",
-    "Keeps each row of a sparse tensor under a number.",
+    "Stores each row of a sparse tensor and returns their handles.",
     _add_many,
     T=attr.types(),
 )
 take_many_sparse_from_tensors_map_op = _map_op(
     "TakeManySparseFromTensorsMap",
     "sparse_handles: int64 -> sparse_indices: int64, sparse_values: dtype, sparse_shape: int64",
-    "The sparse tensors behind numbers as one, and out of the map.",
+    "Takes stored sparse tensors out of the map and stacks them.",
     _take_many,
     dtype=attr.types(),
 )
@@ -78,14 +78,14 @@ take_many_sparse_from_tensors_map_op = _map_op(
 def add_sparse_to_tensors_map(
     sp_input: Any, container: str | None = None, shared_name: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Keeps a sparse tensor in a map, and returns its number there."""
+    """Stores a sparse tensor in a map, and returns its handle."""
     return _added(add_sparse_to_tensors_map_op, sp_input, container, shared_name, name)
 
 
 def add_many_sparse_to_tensors_map(
     sp_input: Any, container: str | None = None, shared_name: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Keeps each row of a sparse tensor in a map, and returns their numbers there."""
+    """Stores each row of a sparse tensor in a map, and returns their handles."""
     return _added(add_many_sparse_to_tensors_map_op, sp_input, container, shared_name, name)
 
 
@@ -100,7 +100,7 @@ def _added(
 def take_many_sparse_from_tensors_map(
     sparse_map_op: Operation, sparse_handles: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Takes sparse tensors out of the map of the operation that added them, as rows of one."""
+    """Takes sparse tensors out of the map of the operation that added them, and stacks them."""
     attrs = sparse_map_op.attrs
     with colocate_with(sparse_map_op):
         indices, values, shape = take_many_sparse_from_tensors_map_op.many(

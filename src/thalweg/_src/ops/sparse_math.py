@@ -1,4 +1,4 @@
-"""Arithmetic of sparse tensors: sums, products, reductions, softmax, and Python's operators."""
+"""Sparse tensor arithmetic: sums, products, reductions, softmax, and Python operators."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from thalweg._src.shapes import Shape, merge, show
 
 
 def _common_rank(c: Inference) -> int | None:
-    """Returns the rank of two sparse tensors, which must have one shape."""
+    """Returns the rank of two sparse tensors, which must have equal shapes."""
     _, a = parts(c, 0, 1, 2)
     _, b = parts(c, 3, 4, 5)
-    rank = same_dimension(a, b, "ranks of a and b", expected="two sparse tensors of one shape")
+    rank = same_dimension(a, b, "ranks of a and b", expected="two sparse tensors of equal shape")
     merge(c.shape_value(2), c.shape_value(5))
     return rank
 
@@ -53,8 +53,8 @@ def _extreme(c: Inference) -> Sequence[Shape]:
 def _add_grad(c: Inference) -> Sequence[Shape]:
     a, b, total = with_rank(c, 1, 2), with_rank(c, 2, 2), with_rank(c, 3, 2)
     assert a is not None and b is not None and total is not None
-    rank = same_dimension(a[1], b[1], "ranks of a and b", expected="indices of one rank")
-    same_dimension(rank, total[1], "ranks of the sum and its terms", expected="indices of one rank")
+    rank = same_dimension(a[1], b[1], "ranks of a and b", expected="indices of equal rank")
+    same_dimension(rank, total[1], "ranks of the sum and its operands", expected="indices of equal rank")
     same_dimension(
         vector_size(c, 0), total[0], "numbers of gradients and indices", expected="a gradient for each index"
     )
@@ -74,7 +74,7 @@ def _dense_matmul(c: Inference) -> Sequence[Shape]:
     assert b is not None
     rows, inner = (a[1], a[0]) if c.attrs["adjoint_a"] else (a[0], a[1])
     other, columns = (b[1], b[0]) if c.attrs["adjoint_b"] else (b[0], b[1])
-    same_dimension(inner, other, "inner dimensions", expected="as many columns of a as rows of b")
+    same_dimension(inner, other, "inner dimensions", expected="a with as many columns as b has rows")
     return [(rows, columns)]
 
 
@@ -116,7 +116,7 @@ def _reduce_sparse(c: Inference) -> Sequence[Shape]:
 
 def _softmax(c: Inference) -> Sequence[Shape]:
     count, rank = parts(c, 0, 1, 2)
-    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank 2 at least")
+    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank at least 2")
     return [(count,)]
 
 
@@ -130,14 +130,14 @@ sparse_add_op = op(
     Treal=dtypes.REAL,
     host="a_shape, b_shape, thresh, sum_shape",
     infer=_add,
-    doc="The sum of two sparse tensors, without elements smaller than a threshold.",
+    doc="Adds two sparse tensors, dropping elements below a threshold.",
 )
 sparse_add_grad_op = op(
     "SparseAddGrad",
     "backprop_val_grad: T, a_indices: int64, b_indices: int64, sum_indices: int64 -> a_val_grad: T, b_val_grad: T",
     T=dtypes.NUMERIC,
     infer=_add_grad,
-    doc="Gradients of a sum of sparse tensors at the places of its terms.",
+    doc="Computes the gradients of SparseAdd with respect to the values of both operands.",
 )
 sparse_tensor_dense_add_op = op(
     "SparseTensorDenseAdd",
@@ -146,7 +146,7 @@ sparse_tensor_dense_add_op = op(
     Tindices=dtypes.INDEX,
     host="a_shape",
     infer=_dense_add,
-    doc="A dense tensor with the values of a sparse one added.",
+    doc="Adds a sparse tensor to a dense one.",
 )
 sparse_tensor_dense_matmul_op = op(
     "SparseTensorDenseMatMul",
@@ -157,7 +157,7 @@ sparse_tensor_dense_matmul_op = op(
     adjoint_b=False,
     host="a_shape",
     infer=_dense_matmul,
-    doc="The product of a sparse and a dense matrix.",
+    doc="Multiplies a sparse matrix by a dense one.",
 )
 
 
@@ -173,8 +173,12 @@ def _extreme_op(name: str, types: Any, doc: str) -> OpDef:
     )
 
 
-sparse_maximum_op = _extreme_op("SparseSparseMaximum", dtypes.REAL, "The greater of two sparse tensors' elements.")
-sparse_minimum_op = _extreme_op("SparseSparseMinimum", dtypes.NUMERIC, "The smaller of two sparse tensors' elements.")
+sparse_maximum_op = _extreme_op(
+    "SparseSparseMaximum", dtypes.REAL, "Computes the element-wise maximum of two sparse tensors."
+)
+sparse_minimum_op = _extreme_op(
+    "SparseSparseMinimum", dtypes.NUMERIC, "Computes the element-wise minimum of two sparse tensors."
+)
 
 
 def _cwise_op(name: str, doc: str) -> OpDef:
@@ -188,9 +192,13 @@ def _cwise_op(name: str, doc: str) -> OpDef:
     )
 
 
-sparse_dense_cwise_add_op = _cwise_op("SparseDenseCwiseAdd", "Sparse values plus the dense ones at their places.")
-sparse_dense_cwise_mul_op = _cwise_op("SparseDenseCwiseMul", "Sparse values times the dense ones at their places.")
-sparse_dense_cwise_div_op = _cwise_op("SparseDenseCwiseDiv", "Sparse values over the dense ones at their places.")
+sparse_dense_cwise_add_op = _cwise_op("SparseDenseCwiseAdd", "Adds the corresponding dense elements to sparse values.")
+sparse_dense_cwise_mul_op = _cwise_op(
+    "SparseDenseCwiseMul", "Multiplies sparse values by the corresponding dense elements."
+)
+sparse_dense_cwise_div_op = _cwise_op(
+    "SparseDenseCwiseDiv", "Divides sparse values by the corresponding dense elements."
+)
 
 _INPUT = "input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32"
 
@@ -220,11 +228,13 @@ def _reduce_sparse_op(name: str, types: Any, doc: str) -> OpDef:
     )
 
 
-sparse_reduce_sum_op = _reduce_op("SparseReduceSum", dtypes.NUMERIC, "Sums of a sparse tensor along axes.")
-sparse_reduce_max_op = _reduce_op("SparseReduceMax", dtypes.REAL, "The greatest values of a sparse tensor along axes.")
-sparse_reduce_sum_sparse_op = _reduce_sparse_op("SparseReduceSumSparse", dtypes.NUMERIC, "Sums, as a sparse tensor.")
+sparse_reduce_sum_op = _reduce_op("SparseReduceSum", dtypes.NUMERIC, "Sums a sparse tensor along axes.")
+sparse_reduce_max_op = _reduce_op("SparseReduceMax", dtypes.REAL, "Computes the maximum of a sparse tensor along axes.")
+sparse_reduce_sum_sparse_op = _reduce_sparse_op(
+    "SparseReduceSumSparse", dtypes.NUMERIC, "Sums a sparse tensor along axes; the result is sparse."
+)
 sparse_reduce_max_sparse_op = _reduce_sparse_op(
-    "SparseReduceMaxSparse", dtypes.REAL, "The greatest values, as a sparse tensor."
+    "SparseReduceMaxSparse", dtypes.REAL, "Computes the maximum of a sparse tensor along axes; the result is sparse."
 )
 sparse_softmax_op = op(
     "SparseSoftmax",
@@ -232,13 +242,13 @@ sparse_softmax_op = op(
     T=dtypes.FLOATING - {dtypes.bfloat16},
     host="sp_shape",
     infer=_softmax,
-    doc="The softmax along the last dimension, over the values that are there.",
+    doc="Computes the softmax along the last dimension, over the explicit values.",
 )
 
 
 @export("sparse_add", "sparse.add")
 def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
-    """Returns the sum of two tensors, one of them sparse at least; sparse if both are, without what is too small."""
+    """Adds two tensors, at least one of them sparse; sparse if both are, dropping elements below the threshold."""
     threshold = one_of("threshold", threshold, "thresh", thresh)
     threshold = 0 if threshold is None else threshold
     if not is_sparse(a) and not is_sparse(b):
@@ -258,7 +268,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Any:
-    """Returns the product of a sparse and a dense matrix, or of a dense and a sparse one."""
+    """Multiplies a sparse and a dense matrix, or a dense and a sparse one."""
     if is_sparse(b) and not is_sparse(sp_a):
         # (a b)' = b' a'
         product = sparse_tensor_dense_matmul(b, sp_a, adjoint_a=not adjoint_b, adjoint_b=not adjoint_a)
@@ -287,18 +297,18 @@ def _extreme_of(definition: OpDef, sp_a: Any, sp_b: Any, name: str | None) -> Sp
 
 @export("sparse_maximum", "sparse.maximum")
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """Returns the greater of the elements of two sparse tensors; those that are absent are 0."""
+    """Computes the element-wise maximum of two sparse tensors; implicit elements are 0."""
     return _extreme_of(sparse_maximum_op, sp_a, sp_b, name)
 
 
 @export("sparse_minimum", "sparse.minimum")
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
-    """Returns the smaller of the elements of two sparse tensors; those that are absent are 0."""
+    """Computes the element-wise minimum of two sparse tensors; implicit elements are 0."""
     return _extreme_of(sparse_minimum_op, sp_a, sp_b, name)
 
 
 def _reduced(definition: OpDef, sp_input: Any, axis: Any, keepdims: Any, reduction_axes: Any, keep_dims: Any) -> Any:
-    """Applies a reduction along axes, all if none is named."""
+    """Applies a reduction along axes, by default all."""
     sparse = as_sparse(sp_input)
     axis = one_of("axis", axis, "reduction_axes", reduction_axes)
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
@@ -312,7 +322,7 @@ def _reduced(definition: OpDef, sp_input: Any, axis: Any, keepdims: Any, reducti
 def sparse_reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Tensor:
-    """Returns the sums of a sparse tensor along axes, as a dense tensor."""
+    """Sums a sparse tensor along axes; the result is dense."""
     return _reduced(sparse_reduce_sum_op, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
 
 
@@ -320,7 +330,7 @@ def sparse_reduce_sum(
 def sparse_reduce_max(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Tensor:
-    """Returns the greatest values of a sparse tensor along axes, 0 where there are none, as a dense tensor."""
+    """Computes the maximum of a sparse tensor along axes, 0 where there is no value; the result is dense."""
     return _reduced(sparse_reduce_max_op, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
 
 
@@ -328,7 +338,7 @@ def sparse_reduce_max(
 def sparse_reduce_sum_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
-    """Returns the sums of a sparse tensor along axes, as a sparse tensor."""
+    """Sums a sparse tensor along axes; the result is sparse."""
     return SparseTensor(*_reduced(sparse_reduce_sum_sparse_op, sp_input, axis, keepdims, reduction_axes, keep_dims))
 
 
@@ -336,13 +346,13 @@ def sparse_reduce_sum_sparse(
 def sparse_reduce_max_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
-    """Returns the greatest values of a sparse tensor along axes, as a sparse tensor."""
+    """Computes the maximum of a sparse tensor along axes; the result is sparse."""
     return SparseTensor(*_reduced(sparse_reduce_max_sparse_op, sp_input, axis, keepdims, reduction_axes, keep_dims))
 
 
 @export("sparse_softmax", "sparse.softmax")
 def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """Returns the softmax along the last dimension, over the values that are there."""
+    """Computes the softmax along the last dimension, over the explicit values."""
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseSoftmax", [sparse]):
         return sparse.with_values(sparse_softmax_op(sparse.indices, sparse.values, sparse.dense_shape))
@@ -356,7 +366,7 @@ def _multiply(sparse: SparseTensor, dense: Any) -> SparseTensor:
 
 
 def _divide(sparse: SparseTensor, dense: Any) -> SparseTensor:
-    """Divides as Python does: integers give floats."""
+    """Divides as Python does: integers yield floats."""
     with name_scope(None, "truediv", [sparse, dense]) as scope:
         dense = convert_to_tensor(dense, dtype=sparse.dtype, name="y")
         values = sparse.values
@@ -383,7 +393,7 @@ for _special, _operator in {
 }.items():
     setattr(SparseTensor, _special, _operator)
 
-# What TensorFlow applies to the values of a sparse tensor.
+# The functions that TensorFlow applies to the values of a sparse tensor.
 for _function in (
     math.negative,
     math.sign,

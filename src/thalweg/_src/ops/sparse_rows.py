@@ -1,4 +1,4 @@
-"""Rows of sparse tensors: filling empty ones, and counting the values in each."""
+"""Row operations on sparse tensors: filling empty rows, and counting values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from thalweg._src.shapes import Shape, show
 
 def _fill_empty_rows(c: Inference) -> Sequence[Shape]:
     count, rank = parts(c, 0, 1, 2)
-    require(rank is None or rank >= 1, "the sparse tensor is a scalar", expected="rank 1 at least")
+    require(rank is None or rank >= 1, "the sparse tensor is a scalar", expected="rank at least 1")
     require(not c.shapes[3], f"default_value has shape {show(c.shapes[3])}", expected="a scalar")
     require_sizes(c, 2)
     shape = c.shape_value(2)
@@ -39,7 +39,7 @@ def _count(c: Inference) -> Sequence[Shape]:
     count, rank = parts(c, 0, 1, 2)
     require(rank in (None, 1, 2), f"the sparse tensor has rank {rank}", expected="rank 1 or 2")
     size = scalar_value(c, 3)
-    require(size is None or size >= 0, f"size is {size}", expected="0 at least")
+    require(size is None or size >= 0, f"size is {size}", expected="at least 0")
     _require_weights((count,), c.shapes[4])
     if rank is None:
         return [None]
@@ -48,7 +48,7 @@ def _count(c: Inference) -> Sequence[Shape]:
 
 
 def _require_weights(values: Shape, weights: Shape) -> None:
-    """Requires a weight for each value, or no weights."""
+    """Requires one weight per value, or no weights."""
     if values is not None and weights is not None and None not in (*values, *weights):
         what = f"weights has shape {show(weights)}, the values {show(values)}"
         require(0 in weights or weights == values, what, expected="a weight for each value, or none")
@@ -56,7 +56,7 @@ def _require_weights(values: Shape, weights: Shape) -> None:
 
 def _require_lengths(c: Inference) -> None:
     for key in ("minlength", "maxlength"):
-        require(c.attrs[key] >= -1, f"{key} is {c.attrs[key]}", expected="0 at least, or -1 for none")
+        require(c.attrs[key] >= -1, f"{key} is {c.attrs[key]}", expected="at least 0, or -1 for none")
 
 
 def _count_sparse(c: Inference) -> Sequence[Shape]:
@@ -83,14 +83,14 @@ sparse_fill_empty_rows_op = op(
     T=attr.types(),
     host="dense_shape",
     infer=_fill_empty_rows,
-    doc="A sparse tensor with a default at the beginning of every row that was empty.",
+    doc="Fills empty rows of a sparse tensor with a default in the first column.",
 )
 sparse_fill_empty_rows_grad_op = op(
     "SparseFillEmptyRowsGrad",
     "reverse_index_map: int64, grad_values: T -> d_values: T, d_default_value: T",
     T=attr.types(),
     infer=_fill_empty_rows_grad,
-    doc="Gradients by the values, and by the default, of filled rows.",
+    doc="Computes the gradients of SparseFillEmptyRows with respect to the values and the default.",
 )
 _COUNTED = frozenset((dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64))
 sparse_bincount_op = op(
@@ -102,7 +102,7 @@ sparse_bincount_op = op(
     host="dense_shape, size",
     infer=_count,
     differentiable=False,
-    doc="How often each number occurs, in all or in each row.",
+    doc="Counts the occurrences of each integer, in total or per row.",
 )
 _LENGTHS: dict[str, Any] = {
     "T": dtypes.INDEX,
@@ -119,7 +119,7 @@ sparse_count_sparse_output_op = op(
     host="dense_shape, output_dense_shape",
     infer=_count_sparse,
     differentiable=False,
-    doc="How often each number occurs in each row, those that occur alone.",
+    doc="Counts the integers that occur in each row, as a sparse tensor.",
 )
 dense_count_sparse_output_op = op(
     "DenseCountSparseOutput",
@@ -128,13 +128,13 @@ dense_count_sparse_output_op = op(
     host="output_dense_shape",
     infer=_count_dense,
     differentiable=False,
-    doc="How often each number occurs in each row, those that occur alone.",
+    doc="Counts the integers that occur in each row, as a sparse tensor.",
 )
 
 
 @export("sparse_fill_empty_rows", "sparse.fill_empty_rows")
 def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[SparseTensor, Tensor]:
-    """Returns the sparse tensor with a default in the rows that have no values, and which rows those are."""
+    """Returns the sparse tensor with a default in its empty rows, and an indicator of those rows."""
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [sparse]):
         default = convert_to_tensor(default_value, sparse.dtype)
@@ -156,7 +156,7 @@ def sparse_bincount(
     binary_output: bool = False,
     name: str | None = None,
 ) -> SparseTensor:
-    """Returns how often each number occurs, in all (axis 0) or in each row (axis -1), as a sparse tensor."""
+    """Counts the occurrences of each integer, in total (axis 0) or per row (axis -1), as a sparse tensor."""
     with name_scope(name, "count", [values, weights]):
         if axis not in (0, -1, None):
             raise ValueError(f"axis is {axis}, expected 0, -1 or None")

@@ -1,4 +1,4 @@
-"""Segments of chosen rows: sums, means and sums over a root of rows that indices name, without gathering them first."""
+"""Sparse segment reductions: sums and means of rows selected by indices, without gathering them first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _segments(c: Inference) -> Sequence[Shape]:
     data = at_least_rank(c, 0, 1)
     same_dimension(vector_size(c, 1), vector_size(c, 2), "sizes", "as many segment_ids as indices")
     count = scalar_value(c, 3) if len(c.shapes) > 3 else None
-    require(count is None or count >= 0, f"num_segments is {count}", expected="0 at least")
+    require(count is None or count >= 0, f"num_segments is {count}", expected="at least 0")
     return [None if data is None else (count, *data[1:])]
 
 
@@ -30,12 +30,12 @@ def _gradient(c: Inference) -> Sequence[Shape]:
     grad = at_least_rank(c, 0, 1)
     same_dimension(vector_size(c, 1), vector_size(c, 2), "sizes", "as many segment_ids as indices")
     rows = scalar_value(c, 3)
-    require(rows is None or rows >= 0, f"output_dim0 is {rows}", expected="0 at least")
+    require(rows is None or rows >= 0, f"output_dim0 is {rows}", expected="at least 0")
     return [None if grad is None else (rows, *grad[1:])]
 
 
 def _reduction(verb: str, types: frozenset[DType]) -> tuple[OpDef, OpDef]:
-    """Declares a reduction whose number of segments the ids tell, and the one that is told it."""
+    """Declares a reduction whose number of segments follows from the ids, and its variant with num_segments."""
     inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids"
     attrs: dict[str, Any] = {"T": types, "Tidx": _INDEX, "Tsegmentids": _INDEX, "sparse_gradient": False}
     plain = op(f"SparseSegment{verb}", f"{inputs} -> output: T", infer=_segments, **attrs)
@@ -59,7 +59,7 @@ def _gradient_of(verb: str) -> OpDef:
         Tsegmentids=_INDEX,
         host="output_dim0",
         infer=_gradient,
-        doc="The gradient by all rows of data: each gets its part of what its segments got.",
+        doc="Computes the gradient with respect to data: each row receives its share of its segments' gradients.",
     )
 
 
@@ -86,7 +86,7 @@ def sparse_segment_sum(
     num_segments: Any = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """Returns the sums of the rows at the indices whose segment ids are equal."""
+    """Sums the rows at the indices whose segment ids are equal."""
     return _reduce(SUM, (data, indices, segment_ids), num_segments, sparse_gradient, name)
 
 
@@ -99,7 +99,7 @@ def sparse_segment_mean(
     num_segments: Any = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """Returns the means of the rows at the indices whose segment ids are equal."""
+    """Computes the means of the rows at the indices whose segment ids are equal."""
     return _reduce(MEAN, (data, indices, segment_ids), num_segments, sparse_gradient, name)
 
 
@@ -112,5 +112,5 @@ def sparse_segment_sqrt_n(
     num_segments: Any = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
-    """Returns the sums of the rows at the indices whose segment ids are equal, over the root of their number."""
+    """Computes the sums of the rows at the indices whose segment ids are equal, over the root of their count."""
     return _reduce(SQRT_N, (data, indices, segment_ids), num_segments, sparse_gradient, name)

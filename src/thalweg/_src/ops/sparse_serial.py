@@ -1,4 +1,4 @@
-"""Sparse tensors as strings: three TensorProto messages for indices, values and shape."""
+"""Sparse tensor serialization: three TensorProto messages for indices, values and shape."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _serialize(c: Inference) -> Sequence[Shape]:
 
 def _serialize_many(c: Inference) -> Sequence[Shape]:
     _, rank = parts(c, 0, 1, 2)
-    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank 2 at least: a minibatch")
+    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank at least 2: a minibatch")
     shape = c.shape_value(2)
     return [(None if shape is None else shape[0], 3)]
 
@@ -54,7 +54,7 @@ serialize_sparse_op = op(
     out_type=attr.types(_FORMS, dtypes.string),
     infer=_serialize,
     differentiable=False,
-    doc="A sparse tensor as a vector of three strings.",
+    doc="Serializes a sparse tensor to a vector of three strings.",
 )
 serialize_many_sparse_op = op(
     "SerializeManySparse",
@@ -63,7 +63,7 @@ serialize_many_sparse_op = op(
     out_type=attr.types(_FORMS, dtypes.string),
     infer=_serialize_many,
     differentiable=False,
-    doc="Each row of a sparse tensor as three strings.",
+    doc="Serializes each row of a sparse tensor to three strings.",
 )
 _RESULT = "sparse_indices: int64, sparse_values: dtype, sparse_shape: int64"
 deserialize_sparse_op = op(
@@ -73,7 +73,7 @@ deserialize_sparse_op = op(
     Tserialized=attr.types(_FORMS, dtypes.string),
     infer=_deserialize,
     differentiable=False,
-    doc="The sparse tensor of many that were serialized, their dimensions before its own.",
+    doc="Deserializes sparse tensors and stacks them along the leading dimensions.",
 )
 deserialize_many_sparse_op = op(
     "DeserializeManySparse",
@@ -81,20 +81,20 @@ deserialize_many_sparse_op = op(
     dtype=attr.types(),
     infer=_deserialize_many,
     differentiable=False,
-    doc="The sparse tensor of a minibatch of serialized ones.",
+    doc="Deserializes a minibatch of sparse tensors and stacks them.",
 )
 
 
 @export("serialize_sparse", "io.serialize_sparse")
 def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
-    """Returns a sparse tensor as a vector of three strings."""
+    """Serializes a sparse tensor to a vector of three strings."""
     sparse = as_sparse(sp_input)
     return serialize_sparse_op(sparse.indices, sparse.values, sparse.dense_shape, out_type=out_type, name=name)
 
 
 @export("serialize_many_sparse", "io.serialize_many_sparse")
 def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
-    """Returns each row of a sparse tensor as three strings."""
+    """Serializes each row of a sparse tensor to three strings."""
     sparse = as_sparse(sp_input)
     return serialize_many_sparse_op(sparse.indices, sparse.values, sparse.dense_shape, out_type=out_type, name=name)
 
@@ -102,7 +102,7 @@ def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any 
 def deserialize_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Returns the sparse tensor of serialized ones, whose dimensions come before its own."""
+    """Deserializes sparse tensors and stacks them along the leading dimensions."""
     indices, values, shape = deserialize_sparse_op.many(serialized_sparse, dtype=dtype, name=name)
     return _ranked(indices, values, shape, rank)
 
@@ -111,7 +111,7 @@ def deserialize_sparse(
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """Returns the sparse tensor of a minibatch of serialized ones; `rank` is its own, if it is known."""
+    """Deserializes a minibatch of sparse tensors and stacks them; `rank` is their own, if known."""
     indices, values, shape = deserialize_many_sparse_op.many(serialized_sparse, dtype=dtype, name=name)
     return _ranked(indices, values, shape, rank)
 

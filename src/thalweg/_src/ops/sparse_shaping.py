@@ -1,4 +1,4 @@
-"""Order and shape of sparse tensors: reorder, reshape, transpose, concat, split, slice."""
+"""Order and shape of sparse tensors: reorder, reshape, transpose, concat, split, slice, merge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from thalweg._src.ops.constants import constant
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reduction import one_of, reduce_max
-from thalweg._src.ops.reshape import reshaped, transpose
+from thalweg._src.ops.reshape import expand_dims, ones_like, reshaped, transpose
 from thalweg._src.ops.shape_functions import (
     normalize_axis,
     require,
@@ -31,7 +31,7 @@ from thalweg._src.ops.shape_functions import (
     scalar_value,
     vector_size,
 )
-from thalweg._src.ops.sparse import as_sparse, parts
+from thalweg._src.ops.sparse import as_sparse, parts, sparse_tensor_to_dense
 from thalweg._src.ops.where import where
 from thalweg._src.shapes import Shape, num_elements
 
@@ -57,7 +57,7 @@ def _concat(c: Inference) -> Sequence[Shape]:
     total: int | None = 0
     for i in range(number):
         count, its = parts(c, i, number + i, 2 * number + i)
-        rank = same_dimension(rank, its, "ranks of the inputs", expected="one rank for all")
+        rank = same_dimension(rank, its, "ranks of the inputs", expected="inputs of equal rank")
         total = None if count is None or total is None else total + count
     if rank is not None:
         axis = normalize_axis(c.attrs["concat_dim"], rank, "concat_dim")
@@ -66,7 +66,7 @@ def _concat(c: Inference) -> Sequence[Shape]:
 
 
 def _require_same_sizes(shapes: Sequence[Shape], axis: int) -> None:
-    """Requires shapes that agree in all dimensions but one."""
+    """Requires shapes that agree in all dimensions except one."""
     first: list[int | None] = [None] * len(next((s for s in shapes if s is not None), ()))
     for shape in shapes:
         for d, size in enumerate(shape or ()):
@@ -75,8 +75,8 @@ def _require_same_sizes(shapes: Sequence[Shape], axis: int) -> None:
                     first[d],
                     size,
                     f"sizes of dimension {d}",
-                    expected=f"equal sizes in all dimensions but concat_dim {axis}",
-                    hint="expand_nonconcat_dim=True makes smaller ones larger",
+                    expected=f"equal sizes in all dimensions except concat_dim {axis}",
+                    hint="expand_nonconcat_dim=True expands smaller ones",
                 )
 
 
@@ -90,7 +90,7 @@ def _split(c: Inference) -> Sequence[Shape]:
 
 
 def split_sizes(shape: Sequence[int | None], axis: int, number: int) -> tuple[int, list[int]]:
-    """Returns the dimension that is cut and the sizes of its pieces, the first of which may be one longer."""
+    """Returns the dimension that is split and the sizes of its pieces, the first of which may be one larger."""
     axis = normalize_axis(axis, len(shape), "split_dim")
     size = shape[axis]
     if size is None:
@@ -105,7 +105,7 @@ def _slice(c: Inference) -> Sequence[Shape]:
         rank = same_dimension(rank, vector_size(c, index), "ranks", expected="start and size for each dimension")
     require_sizes(c, 2)
     sizes = c.value(4)
-    require(sizes is None or min(sizes.tolist(), default=0) >= 0, f"size is {sizes}", expected="sizes of at least 0")
+    require(sizes is None or min(sizes.tolist(), default=0) >= 0, f"size is {sizes}", expected="non-negative sizes")
     return [(None, rank), (None,), (rank,)]
 
 
@@ -123,7 +123,7 @@ sparse_reorder_op = op(
     T=attr.types(),
     host="input_shape",
     infer=_reorder,
-    doc="A sparse tensor with its places in order, row by row.",
+    doc="Sorts the indices of a sparse tensor in row-major order.",
 )
 sparse_reshape_op = op(
     "SparseReshape",
@@ -131,7 +131,7 @@ sparse_reshape_op = op(
     host="input_shape, new_shape, output_shape",
     infer=_reshape,
     differentiable=False,
-    doc="The places of a sparse tensor in another shape.",
+    doc="Reshapes a sparse tensor.",
 )
 sparse_concat_op = op(
     "SparseConcat",
@@ -142,7 +142,7 @@ sparse_concat_op = op(
     host="shapes, output_shape",
     infer=_concat,
     differentiable=False,
-    doc="Sparse tensors one after another along a dimension.",
+    doc="Concatenates sparse tensors along a dimension.",
 )
 sparse_split_op = op(
     "SparseSplit",
@@ -153,7 +153,7 @@ sparse_split_op = op(
     host="split_dim, shape, output_shape",
     infer=_split,
     differentiable=False,
-    doc="A sparse tensor cut into pieces along a dimension.",
+    doc="Splits a sparse tensor along a dimension.",
 )
 sparse_slice_op = op(
     "SparseSlice",
@@ -162,7 +162,7 @@ sparse_slice_op = op(
     T=attr.types(),
     host="shape, start, size, output_shape",
     infer=_slice,
-    doc="The part of a sparse tensor that lies in a box.",
+    doc="Extracts a slice of a sparse tensor.",
 )
 sparse_slice_grad_op = op(
     "SparseSliceGrad",
@@ -170,13 +170,13 @@ sparse_slice_grad_op = op(
     T=dtypes.NUMERIC,
     host="input_start",
     infer=_slice_grad,
-    doc="Gradients of a slice's values at the places that they came from.",
+    doc="Computes the gradient of SparseSlice with respect to the input's values.",
 )
 
 
 @export("sparse_reorder", "sparse.reorder")
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """Returns the sparse tensor with its places in order, row by row."""
+    """Returns the sparse tensor with its indices in row-major order."""
     sparse = as_sparse(sp_input)
     indices, values = sparse_reorder_op.many(sparse.indices, sparse.values, sparse.dense_shape, name=name)
     return _with_shape(SparseTensor(indices, values, identity(sparse.dense_shape)), sparse.dims)
@@ -189,7 +189,7 @@ def _with_shape(sparse: SparseTensor, shape: Shape) -> SparseTensor:
 
 @export("sparse_reshape", "sparse.reshape")
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
-    """Returns the sparse tensor in another shape of as many elements, one size of which may be -1."""
+    """Reshapes the sparse tensor; one size may be -1, which is inferred."""
     sparse = as_sparse(sp_input)
     shape = math.cast(convert_to_tensor(shape, name="shape"), dtypes.int64)
     with name_scope(name, "SparseReshape", [sparse]) as scope:
@@ -205,7 +205,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
 
 @export("sparse.expand_dims")
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
-    """Returns the sparse tensor with a dimension of size 1 more, the last one if none is named."""
+    """Inserts a dimension of size 1 into the sparse tensor, by default as the last one."""
     sparse = as_sparse(sp_input)
     rank = None if sparse.dims is None else len(sparse.dims)
     axis = -1 if axis is None else axis
@@ -234,7 +234,7 @@ def _inserted_axis(sparse: SparseTensor, axis: Any, rank: int | None) -> Any:
 
 @export("sparse_transpose", "sparse.transpose")
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
-    """Returns the sparse tensor with its dimensions in another order, reversed if none is given."""
+    """Permutes the dimensions of the sparse tensor, by default reverses them."""
     with name_scope(name, "SparseTranspose", [sp_input]):
         sparse = as_sparse(sp_input)
         if perm is None:
@@ -259,7 +259,7 @@ def sparse_concat(
     concat_dim: Any = None,
     expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:
-    """Returns sparse tensors one after another along a dimension; the others may be made equal by expanding them."""
+    """Concatenates sparse tensors along a dimension; the other dimensions may be expanded to match."""
     axis = one_of("axis", axis, "concat_dim", concat_dim)
     expand = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
     if not isinstance(sp_inputs, list):
@@ -277,7 +277,7 @@ def sparse_concat(
 
 
 def _expanded(inputs: Sequence[SparseTensor], axis: int) -> list[Tensor]:
-    """Returns the shapes of the inputs with all dimensions but one as large as the largest."""
+    """Returns the shapes of the inputs with all dimensions except one as large as the largest."""
     largest = reduce_max(stack([sparse.dense_shape for sparse in inputs]), 0)
     end = axis + 1 or None
     after = [] if end is None else [largest[end:]]
@@ -285,7 +285,7 @@ def _expanded(inputs: Sequence[SparseTensor], axis: int) -> list[Tensor]:
 
 
 def _concatenated(inputs: Sequence[SparseTensor], axis: int, expand: bool) -> Shape:
-    """Returns what is known statically of the shape of a concatenation."""
+    """Returns the static shape of a concatenation."""
     shapes = [sparse.dims for sparse in inputs]
     if any(shape is None for shape in shapes):
         return None
@@ -312,7 +312,7 @@ def sparse_split(
     name: str | None = None,
     split_dim: Any = None,
 ) -> list[SparseTensor]:
-    """Returns a sparse tensor cut into pieces along a dimension; if they cannot be equal the first are longer."""
+    """Splits a sparse tensor along a dimension; if the pieces cannot be equal, the first ones are larger."""
     if keyword_required is not None:
         raise ValueError("sparse_split takes its arguments by keyword")
     if sp_input is None:
@@ -332,7 +332,7 @@ def sparse_split(
 
 @export("sparse_slice", "sparse.slice")
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """Returns the part of a sparse tensor that begins at `start` and has at most the size given."""
+    """Extracts the slice of a sparse tensor that begins at `start` and has at most the given size."""
     sparse = as_sparse(sp_input)
     start, size = convert_to_tensor(start, dtypes.int64), convert_to_tensor(size, dtypes.int64)
     with name_scope(name, "SparseSlice", [sparse]) as scope:
@@ -340,3 +340,38 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
             sparse.indices, sparse.values, sparse.dense_shape, start, size, name=scope
         )
         return SparseTensor(indices, values, shape)
+
+
+@export("sparse_to_indicator", "sparse.to_indicator")
+def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+    """Creates a dense bool tensor that is True at [..., id] for the ids in the sparse tensor's values."""
+    sparse = as_sparse(sp_input)
+    with name_scope(name, "SparseToIndicator", [sparse]) as scope:
+        ones = ones_like(sparse.values, dtypes.bool)
+        merged = sparse_merge(sparse, sparse.with_values(ones), vocab_size)
+        return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)
+
+
+@export("sparse_merge", "sparse.merge")
+def sparse_merge(
+    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+) -> SparseTensor:
+    """Combines sparse ids and values: the last dimension is replaced by one of vocab_size, indexed by the ids."""
+    ids = [as_sparse(item) for item in (sp_ids if isinstance(sp_ids, list) else [sp_ids])]
+    sizes = list(vocab_size) if isinstance(sp_ids, list) else [vocab_size]
+    if len(ids) != len(sizes):
+        raise ValueError(f"{len(ids)} sp_ids for {len(sizes)} vocab_sizes")
+    values = as_sparse(sp_values)
+    for item in ids:
+        if item.dtype not in (dtypes.int32, dtypes.int64):
+            raise TypeError(f"sp_ids must hold int32 or int64 values, got {item.dtype.name}")
+    with name_scope(name, "SparseMerge", [*ids, values]):
+        columns = [expand_dims(math.cast(item.values, dtypes.int64), 1) for item in ids]
+        indices = concat([ids[0].indices[:, :-1], *columns], 1)
+        tail = [math.cast(convert_to_tensor(size), dtypes.int64) for size in sizes]
+        shape = concat([ids[0].dense_shape[:-1], stack(tail)], 0)
+        merged = SparseTensor(indices, values.values, shape)
+        if already_sorted:
+            return merged
+        merged = sparse_reorder(merged)
+        return SparseTensor(merged.indices, merged.values, shape)

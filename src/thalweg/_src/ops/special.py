@@ -1,4 +1,4 @@
-"""Special functions: of the error integral, the gamma function and their relatives."""
+"""Special functions: error function, gamma, beta, zeta and Bessel functions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.math import abs, exp, multiply, subtract, unary
+from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.shape_functions import broadcast_inputs
 from thalweg._src.shapes import Shape, merge
 
@@ -24,7 +25,7 @@ def _of_two(name: str, signature: str, types: frozenset[dtypes.DType], doc: str)
 
 
 def _betainc(c: Inference) -> Sequence[Shape]:
-    """The one shape of all arguments that are not scalars."""
+    """Returns the one shape of all arguments that are not scalars."""
     result: Shape = ()
     if any(shape is None for shape in c.shapes):
         return [None]
@@ -33,24 +34,50 @@ def _betainc(c: Inference) -> Sequence[Shape]:
     return [result]
 
 
-erf = export("erf", "math.erf")(unary("Erf", dtypes.FLOATING, "The Gauss error function."))
-erfc = export("erfc", "math.erfc")(unary("Erfc", dtypes.FLOATING, "1 - erf(x), exact for great x."))
-erfinv = export("math.erfinv")(unary("Erfinv", dtypes.FLOATING, "The inverse of erf."))
-ndtri = export("math.ndtri")(unary("Ndtri", dtypes.FLOATING, "The quantile of the normal distribution."))
-lgamma = export("lgamma", "math.lgamma")(unary("Lgamma", dtypes.FLOATING, "log |gamma(x)|."))
-digamma = export("digamma", "math.digamma")(unary("Digamma", dtypes.FLOATING, "The derivative of lgamma."))
-bessel_i0e_op = unary("BesselI0e", dtypes.FLOATING, "The Bessel function i0(x) times exp(-|x|).")
-bessel_i1e_op = unary("BesselI1e", dtypes.FLOATING, "The Bessel function i1(x) times exp(-|x|).")
+erf = export("erf", "math.erf")(
+    unary("Erf", dtypes.FLOATING, "Computes the Gauss error function, element-wise.", traceable=True, fails="never")
+)
+erfc = export("erfc", "math.erfc")(
+    unary("Erfc", dtypes.FLOATING, "Computes 1 - erf(x), element-wise, accurate for large x.")
+)
+erfinv = export("math.erfinv")(unary("Erfinv", dtypes.FLOATING, "Computes the inverse of erf, element-wise."))
+ndtri = export("math.ndtri")(
+    unary("Ndtri", dtypes.FLOATING, "Computes the quantile function of the normal distribution, element-wise.")
+)
+lgamma = export("lgamma", "math.lgamma")(unary("Lgamma", dtypes.FLOATING, "Computes log |gamma(x)|, element-wise."))
+digamma = export("digamma", "math.digamma")(
+    unary("Digamma", dtypes.FLOATING, "Computes the derivative of lgamma, element-wise.")
+)
+bessel_i0e_op = unary(
+    "BesselI0e", dtypes.FLOATING, "Computes the exponentially scaled Bessel function i0(x) * exp(-|x|), element-wise."
+)
+bessel_i1e_op = unary(
+    "BesselI1e", dtypes.FLOATING, "Computes the exponentially scaled Bessel function i1(x) * exp(-|x|), element-wise."
+)
 igamma = export("igamma", "math.igamma")(
-    _of_two("Igamma", "a: T, x: T -> z: T", dtypes.FLOATING, "The lower incomplete gamma function, regularized.")
+    _of_two(
+        "Igamma",
+        "a: T, x: T -> z: T",
+        dtypes.FLOATING,
+        "Computes the regularized lower incomplete gamma function, element-wise.",
+    )
 )
 igammac = export("igammac", "math.igammac")(
-    _of_two("Igammac", "a: T, x: T -> z: T", dtypes.FLOATING, "The upper incomplete gamma function, regularized.")
+    _of_two(
+        "Igammac",
+        "a: T, x: T -> z: T",
+        dtypes.FLOATING,
+        "Computes the regularized upper incomplete gamma function, element-wise.",
+    )
 )
-igamma_grad_a = _of_two("IgammaGradA", "a: T, x: T -> z: T", _PRECISE, "The derivative of igamma by a.")
-zeta = export("zeta", "math.zeta")(_of_two("Zeta", "x: T, q: T -> z: T", _PRECISE, "The Hurwitz zeta function."))
+igamma_grad_a = _of_two(
+    "IgammaGradA", "a: T, x: T -> z: T", _PRECISE, "Computes the derivative of igamma with respect to a, element-wise."
+)
+zeta = export("zeta", "math.zeta")(
+    _of_two("Zeta", "x: T, q: T -> z: T", _PRECISE, "Computes the Hurwitz zeta function, element-wise.")
+)
 polygamma = export("polygamma", "math.polygamma")(
-    _of_two("Polygamma", "a: T, x: T -> z: T", _PRECISE, "The derivative of order a of digamma.")
+    _of_two("Polygamma", "a: T, x: T -> z: T", _PRECISE, "Computes the derivative of order a of digamma, element-wise.")
 )
 betainc = export("betainc", "math.betainc")(
     op(
@@ -58,26 +85,26 @@ betainc = export("betainc", "math.betainc")(
         "a: T, b: T, x: T -> z: T",
         T=_PRECISE,
         infer=_betainc,
-        doc="The regularized incomplete beta function.",
+        doc="Computes the regularized incomplete beta function, element-wise.",
     )
 )
 
 
 @export("math.bessel_i0e", "math.special.bessel_i0e")
 def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
-    """Returns the modified Bessel function of order 0, times exp(-|x|)."""
+    """Computes the exponentially scaled modified Bessel function of order 0, i0(x) * exp(-|x|)."""
     return bessel_i0e_op(x, name=name or "bessel_i0e")
 
 
 @export("math.bessel_i1e", "math.special.bessel_i1e")
 def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
-    """Returns the modified Bessel function of order 1, times exp(-|x|)."""
+    """Computes the exponentially scaled modified Bessel function of order 1, i1(x) * exp(-|x|)."""
     return bessel_i1e_op(x, name=name or "bessel_i1e")
 
 
 @export("math.bessel_i0", "math.special.bessel_i0")
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
-    """Returns the modified Bessel function of order 0."""
+    """Computes the modified Bessel function of order 0."""
     with name_scope(name, "bessel_i0", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return multiply(exp(abs(x)), bessel_i0e_op(x), name=scope)
@@ -85,7 +112,7 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
 
 @export("math.bessel_i1", "math.special.bessel_i1")
 def bessel_i1(x: Any, name: str | None = None) -> Tensor:
-    """Returns the modified Bessel function of order 1."""
+    """Computes the modified Bessel function of order 1."""
     with name_scope(name, "bessel_i1", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return multiply(exp(abs(x)), bessel_i1e_op(x), name=scope)
@@ -93,9 +120,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
 
 @export("lbeta", "math.lbeta")
 def lbeta(x: Any, name: str | None = None) -> Tensor:
-    """Returns log |beta(x)| along the last dimension."""
-    from thalweg._src.ops.reduction import reduce_sum
-
+    """Computes log |beta(x)| along the last dimension."""
     with name_scope(name, "lbeta", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return subtract(reduce_sum(lgamma(x), [-1]), lgamma(reduce_sum(x, [-1])), name=scope)

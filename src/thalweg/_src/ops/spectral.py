@@ -1,4 +1,4 @@
-"""Fourier transforms, over the last one, two or three dimensions, and cosine transforms made of them."""
+"""Fourier transforms over the last one, two or three dimensions, and cosine transforms built from them."""
 
 from __future__ import annotations
 
@@ -41,32 +41,32 @@ def _transform(name: str, rank: int, doc: str) -> OpDef:
 
 
 fft = export("fft", "signal.fft", "spectral.fft")(
-    _transform("FFT", 1, "The Fourier transform along the last dimension.")
+    _transform("FFT", 1, "Computes the Fourier transform along the last dimension.")
 )
 ifft = export("ifft", "signal.ifft", "spectral.ifft")(
-    _transform("IFFT", 1, "The inverse Fourier transform along the last dimension.")
+    _transform("IFFT", 1, "Computes the inverse Fourier transform along the last dimension.")
 )
 fft2d = export("fft2d", "signal.fft2d", "spectral.fft2d")(
-    _transform("FFT2D", 2, "The Fourier transform over the last two dimensions.")
+    _transform("FFT2D", 2, "Computes the Fourier transform over the last two dimensions.")
 )
 ifft2d = export("ifft2d", "signal.ifft2d", "spectral.ifft2d")(
-    _transform("IFFT2D", 2, "The inverse Fourier transform over the last two dimensions.")
+    _transform("IFFT2D", 2, "Computes the inverse Fourier transform over the last two dimensions.")
 )
 fft3d = export("fft3d", "signal.fft3d", "spectral.fft3d")(
-    _transform("FFT3D", 3, "The Fourier transform over the last three dimensions.")
+    _transform("FFT3D", 3, "Computes the Fourier transform over the last three dimensions.")
 )
 ifft3d = export("ifft3d", "signal.ifft3d", "spectral.ifft3d")(
-    _transform("IFFT3D", 3, "The inverse Fourier transform over the last three dimensions.")
+    _transform("IFFT3D", 3, "Computes the inverse Fourier transform over the last three dimensions.")
 )
 
 
 def half(length: int) -> int:
-    """Returns how many terms of a real signal's transform are kept: the others are their conjugates."""
+    """Returns the number of frequencies kept of a real signal's transform: the others are their conjugates."""
     return length // 2 + 1 if length else 0
 
 
 def _resized(rank: int, inverse: bool) -> Infer:
-    """The last dimensions become those of fft_length, which the input must fill; half of the last one is complex."""
+    """Replaces the last dimensions by those of fft_length, which the input must fill; half of the last is complex."""
 
     def infer(c: Inference) -> Sequence[Shape]:
         shape = at_least_rank(c, 0, rank)
@@ -77,7 +77,7 @@ def _resized(rank: int, inverse: bool) -> Infer:
         if lengths is None:
             return [None if shape is None else (*shape[:-rank], *[None] * rank)]
         sizes = lengths.tolist()
-        require(min(sizes) >= 0, f"fft_length is {sizes}", expected="lengths of at least 0")
+        require(min(sizes) >= 0, f"fft_length is {sizes}", expected="non-negative lengths")
         if shape is None:
             return [None]
         taken = [*sizes[:-1], half(sizes[-1])] if inverse else sizes
@@ -112,18 +112,26 @@ def _inverse_real_transform(name: str, rank: int, doc: str) -> OpDef:
     )
 
 
-rfft_op = _real_transform("RFFT", 1, "The Fourier transform of real numbers along the last dimension.")
-rfft2d_op = _real_transform("RFFT2D", 2, "The Fourier transform of real numbers over the last two dimensions.")
-rfft3d_op = _real_transform("RFFT3D", 3, "The Fourier transform of real numbers over the last three dimensions.")
-irfft_op = _inverse_real_transform("IRFFT", 1, "The real signals of transforms along the last dimension.")
-irfft2d_op = _inverse_real_transform("IRFFT2D", 2, "The real signals of transforms over the last two dimensions.")
-irfft3d_op = _inverse_real_transform("IRFFT3D", 3, "The real signals of transforms over the last three dimensions.")
+rfft_op = _real_transform("RFFT", 1, "Computes the Fourier transform of real numbers along the last dimension.")
+rfft2d_op = _real_transform("RFFT2D", 2, "Computes the Fourier transform of real numbers over the last two dimensions.")
+rfft3d_op = _real_transform(
+    "RFFT3D", 3, "Computes the Fourier transform of real numbers over the last three dimensions."
+)
+irfft_op = _inverse_real_transform(
+    "IRFFT", 1, "Computes the inverse Fourier transform to real numbers along the last dimension."
+)
+irfft2d_op = _inverse_real_transform(
+    "IRFFT2D", 2, "Computes the inverse Fourier transform to real numbers over the last two dimensions."
+)
+irfft3d_op = _inverse_real_transform(
+    "IRFFT3D", 3, "Computes the inverse Fourier transform to real numbers over the last three dimensions."
+)
 
 Transform = Callable[..., Tensor]
 
 
 def extend(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
-    """Returns a tensor with zeros at the ends of its last dimensions, which then have the sizes at least."""
+    """Zero-pads the ends of the last dimensions to at least the given sizes."""
     shape, known = tensor.dims, constant_value(sizes) if isinstance(sizes, Tensor) else sizes
     if shape is not None and None not in shape[-rank:] and known is not None:
         missing = [max(int(n) - size, 0) for n, size in zip(known, shape[-rank:])]  # type: ignore[operator]
@@ -137,7 +145,7 @@ def extend(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
 
 def _real(transform: OpDef, rank: int, name: str) -> Transform:
     def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-        """Transforms real numbers, cut or filled with zeros to fft_length; n // 2 + 1 of the last terms stay."""
+        """Transforms real numbers, cropped or zero-padded to fft_length; keeps n // 2 + 1 of the last frequencies."""
         with name_scope(name, default, [input_tensor, fft_length]) as scope:
             x = convert_to_tensor(input_tensor, preferred_dtype=dtypes.float32)
             if x.dtype not in (dtypes.float32, dtypes.float64):
@@ -156,7 +164,7 @@ def _real(transform: OpDef, rank: int, name: str) -> Transform:
 
 def _inverse_real(transform: OpDef, rank: int, name: str) -> Transform:
     def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-        """Returns the real signals of transforms; their last dimension has 2 * (n - 1) numbers, or fft_length tells."""
+        """Computes the real signals of transforms; the last dimension has 2 * (n - 1) values, or as fft_length says."""
         with name_scope(name, default, [input_tensor, fft_length]) as scope:
             x = convert_to_tensor(input_tensor, preferred_dtype=dtypes.complex64)
             if not x.dtype.is_complex:
@@ -175,7 +183,7 @@ def _inverse_real(transform: OpDef, rank: int, name: str) -> Transform:
 
 
 def _filled(x: Tensor, sizes: Tensor, rank: int) -> Tensor:
-    """Fills a signal with zeros, except an empty one, and one whose rank the transform will refuse."""
+    """Zero-pads a signal, except an empty one, and one whose rank the transform will reject."""
     shape = x.dims
     if sizes.dims not in (None, (None,), (rank,)) or (shape is not None and (0 in shape or len(shape) < rank)):
         return x
@@ -200,13 +208,13 @@ def number_of_terms(lengths: Any, dtype: DType) -> Any:
 
 @export("signal.fftshift")
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """Moves the zero frequency from the start to the middle of the axes, of all of them by default."""
+    """Shifts the zero frequency from the start to the middle of the axes, by default all."""
     return _shifted(x, axes, name, "fftshift", 1)
 
 
 @export("signal.ifftshift")
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """Moves the zero frequency from the middle back to the start."""
+    """Shifts the zero frequency from the middle back to the start."""
     return _shifted(x, axes, name, "ifftshift", -1)
 
 
@@ -227,7 +235,7 @@ def _shifted(x: Any, axes: Any, name: str | None, default: str, sign: int) -> Te
 def dct(
     input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns the cosine transform of type 1 to 4 along the last dimension, cut or filled with zeros to n."""
+    """Computes the discrete cosine transform of type 1 to 4 along the last dimension, cropped or zero-padded to n."""
     return _cosine(input, type, n, axis, norm, name, inverse=False)
 
 
@@ -235,7 +243,7 @@ def dct(
 def idct(
     input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Returns the inverse cosine transform, up to a factor of 2 * n unless norm is "ortho"."""
+    """Computes the inverse cosine transform, up to a factor of 2 * n unless norm is "ortho"."""
     return _cosine(input, type, n, axis, norm, name, inverse=True)
 
 
@@ -262,7 +270,7 @@ def _cosine(
 
 
 def last_size(x: Tensor) -> Any:
-    """Returns the size of the last dimension: a number if it is known, else a tensor."""
+    """Returns the size of the last dimension: an int if it is static, else a tensor."""
     size = x.dims[-1] if x.dims is not None else None
     return reshape_ops.shape(x)[-1] if size is None else size
 
@@ -274,17 +282,17 @@ def _of_type(kind: int, x: Tensor, norm: str | None) -> Tensor:
         return math.real(rfft(concat([x, x[..., -2:0:-1]], -1)))
     if kind == 2:
         terms = rfft(x, [2 * count])[..., :count]
-        result = math.real(terms * _turns(count, -1, x.dtype))
+        result = math.real(terms * _phases(count, -1, x.dtype))
         return result * _first_differs(0.5 * math.rsqrt(size), 2**0.5, count) if norm else result
     if kind == 3:
         x = x * (_first_differs(math.sqrt(size), 0.5**0.5, count) if norm else size)
-        terms = _turns(count, 1, x.dtype) * math.complex(x, zeros([], x.dtype))
+        terms = _phases(count, 1, x.dtype) * math.complex(x, zeros([], x.dtype))
         return irfft(terms, [2 * count])[..., :count]
     result = _of_type(2, extend(x, stack([2 * count]), 1), None)[..., 1::2]
     return result * (0.5**0.5 * math.rsqrt(size)) if norm else result
 
 
-def _turns(count: Any, sign: int, dtype: DType) -> Tensor:
+def _phases(count: Any, sign: int, dtype: DType) -> Tensor:
     """Returns 2 * exp(sign * i * pi * k / (2 * count)) for each k."""
     if isinstance(count, int):
         turns = 2 * np.exp(sign * 1j * np.arange(count) * pi / (2 * max(count, 1)))
@@ -294,5 +302,5 @@ def _turns(count: Any, sign: int, dtype: DType) -> Tensor:
 
 
 def _first_differs(first: Tensor, factor: float, count: Any) -> Tensor:
-    """Returns a weight for each of the terms: one for the first, a multiple of it for the others."""
+    """Returns a weight per term: one for the first, a multiple of it for the others."""
     return where_v2(sequences_ops.range(count) > 0, first * factor, first)

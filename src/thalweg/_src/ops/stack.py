@@ -1,4 +1,4 @@
-"""Stacks: what graphs made by TensorFlow 1 save the values of loops in; our own loops use tensor lists."""
+"""Stack ops, with which TensorFlow 1 graphs save the values of loops; our own loops use tensor lists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ stack_op = op(
     stateful=True,
     differentiable=False,
     infer=_made,
-    doc="A new stack; it lives as long as the step. A negative max_size is no limit.",
+    doc="Creates a stack that lives as long as the step; a negative max_size means no limit.",
 )
 stack_push_op = op(
     "StackPushV2",
@@ -35,7 +35,7 @@ stack_push_op = op(
     stateful=True,
     differentiable=False,
     infer=lambda c: c.shapes[1:],
-    doc="Puts a value on a stack and gives it back.",
+    doc="Pushes a value onto a stack and returns it.",
 )
 stack_pop_op = op(
     "StackPopV2",
@@ -44,7 +44,7 @@ stack_pop_op = op(
     stateful=True,
     differentiable=False,
     infer=lambda c: [None],
-    doc="Takes the last value from a stack.",
+    doc="Pops the last value from a stack.",
 )
 stack_close_op = op(
     "StackCloseV2",
@@ -52,5 +52,5 @@ stack_close_op = op(
     stateful=True,
     differentiable=False,
     infer=no_outputs,
-    doc="Gives the memory of a stack's values back.",
+    doc="Releases the memory of a stack.",
 )

@@ -1,4 +1,4 @@
-"""Staging areas as operations; all of one area name it by `shared_name`."""
+"""Staging area ops; ops of one area share its `shared_name`."""
 
 from __future__ import annotations
 
@@ -48,18 +48,20 @@ def _op(name: str, signature: str, doc: str, types: int | None = 1, **more: Any)
     )
 
 
-stage_op = _op("Stage", "values: list(dtypes) ->", "Leaves values for a later step.", waits=True, infer=no_outputs)
-unstage_op = _op("Unstage", "-> values: list(dtypes)", "Takes the values that were left first.", waits=True)
+stage_op = _op("Stage", "values: list(dtypes) ->", "Stages values for a later step.", waits=True, infer=no_outputs)
+unstage_op = _op("Unstage", "-> values: list(dtypes)", "Takes the values that were staged first.", waits=True)
 stage_peek_op = _op(
     "StagePeek",
     "index: int32 -> values: list(dtypes)",
-    "The values that were left at a place.",
+    "Returns the values at an index of a staging area without removing them.",
     waits=True,
     host="index",
     infer=_peeked,
 )
-stage_size_op = _op("StageSize", "-> size: int32", "How many times values were left.", None, host="size", infer=scalar)
-stage_clear_op = _op("StageClear", "->", "Drops what was left.", None, infer=no_outputs)
+stage_size_op = _op(
+    "StageSize", "-> size: int32", "Returns the number of staged tuples.", None, host="size", infer=scalar
+)
+stage_clear_op = _op("StageClear", "->", "Removes all staged values.", None, infer=no_outputs)
 
 
 def _map_ops(prefix: str, order: str) -> dict[str, OpDef]:
@@ -67,7 +69,7 @@ def _map_ops(prefix: str, order: str) -> dict[str, OpDef]:
         "stage": _op(
             f"{prefix}Stage",
             "key: int64, indices: int32, values: list(fake_dtypes) ->",
-            "Leaves some of the values of a key.",
+            "Stages some of the values of a key.",
             None,
             fake_dtypes=attr.type_list(1),
             waits=True,
@@ -77,7 +79,7 @@ def _map_ops(prefix: str, order: str) -> dict[str, OpDef]:
         "peek": _op(
             f"{prefix}Peek",
             "key: int64, indices: int32 -> values: list(dtypes)",
-            "Some of the values of a key, when all are there.",
+            "Returns some of the values of a key without removing them; blocks until it is complete.",
             waits=True,
             host="key, indices",
             infer=_keyed,
@@ -85,7 +87,7 @@ def _map_ops(prefix: str, order: str) -> dict[str, OpDef]:
         "unstage": _op(
             f"{prefix}Unstage",
             "key: int64, indices: int32 -> values: list(dtypes)",
-            "Takes some of the values of a key, when all are there.",
+            "Takes some of the values of a key; blocks until it is complete.",
             waits=True,
             host="key, indices",
             infer=_keyed,
@@ -98,16 +100,18 @@ def _map_ops(prefix: str, order: str) -> dict[str, OpDef]:
             host="indices, key",
             infer=_unkeyed,
         ),
-        "size": _op(f"{prefix}Size", "-> size: int32", "How many keys are complete.", None, host="size", infer=scalar),
+        "size": _op(
+            f"{prefix}Size", "-> size: int32", "Returns the number of complete keys.", None, host="size", infer=scalar
+        ),
         "incomplete_size": _op(
             f"{prefix}IncompleteSize",
             "-> size: int32",
-            "How many keys are not complete.",
+            "Returns the number of incomplete keys.",
             None,
             host="size",
             infer=scalar,
         ),
-        "clear": _op(f"{prefix}Clear", "->", "Drops what was left.", None, infer=no_outputs),
+        "clear": _op(f"{prefix}Clear", "->", "Removes all staged values.", None, infer=no_outputs),
     }
 
 

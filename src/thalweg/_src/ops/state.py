@@ -1,4 +1,4 @@
-"""State: variables behind resource handles, read and written by operations."""
+"""Resource variables: ops that read and write variables by handle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ARITHMETIC = dtypes.NUMERIC | dtypes.QUANTIZED
 
 
 def handle_of(tensor: Tensor) -> Operation | None:
-    """Returns the VarHandleOp that a handle comes from, through whatever passes it on."""
+    """Returns the VarHandleOp that a handle comes from, through ops that forward it."""
     operation = tensor.op
     while operation.type != "VarHandleOp":
         passed = [t for t in operation.inputs if t.dtype is dtypes.resource]
@@ -33,9 +33,9 @@ def handle_of(tensor: Tensor) -> Operation | None:
 
 
 def handle_shape(c: Inference, index: int = 0) -> Shape:
-    """Returns the shape of the variable behind a handle: at run time the executor sees the variable itself.
+    """Returns the shape of the variable of a handle; at run time the executor passes the variable itself.
 
-    The variable must hold what the operation takes or gives.
+    The variable's type must be the one that the operation reads or writes.
     """
     source = c.sources[index]
     if not isinstance(source, Tensor):
@@ -44,7 +44,7 @@ def handle_shape(c: Inference, index: int = 0) -> Shape:
     if operation is None:
         return None
     stored, asked = operation.attrs["dtype"], c.attrs.get("dtype") or c.attrs.get("T")
-    require(asked in (stored, None), f"the variable holds {stored.name}, it is used as {asked and asked.name}")
+    require(asked in (stored, None), f"the variable has type {stored.name}, but is used as {asked and asked.name}")
     return operation.attrs["shape"]  # type: ignore[no-any-return]
 
 
@@ -53,7 +53,7 @@ def _read(c: Inference) -> Sequence[Shape]:
 
 
 def _assign(c: Inference) -> Sequence[Shape]:
-    """The value fits the variable."""
+    """The value must match the variable's shape."""
     shape, value = handle_shape(c), c.shapes[1]
     require(
         compatible(shape, value),
@@ -88,7 +88,7 @@ def _gather(c: Inference) -> Sequence[Shape]:
     params, indices, batch_dims = handle_shape(c), c.shapes[1], c.attrs["batch_dims"]
     if params is None or indices is None:
         return [None]
-    require(len(params) > batch_dims, f"the variable has rank {len(params)}", f"rank {batch_dims + 1} at least")
+    require(len(params) > batch_dims, f"the variable has rank {len(params)}", f"rank at least {batch_dims + 1}")
     require(0 <= batch_dims <= len(indices), f"batch_dims {batch_dims} is out of range for indices {show(indices)}")
     batch = merge(params[:batch_dims], indices[:batch_dims])
     assert batch is not None
@@ -104,10 +104,10 @@ def _gather_nd(c: Inference) -> Sequence[Shape]:
 
 
 def _index_depth(params: Shape, indices: Shape) -> int | None:
-    """Returns how many leading dimensions the last dimension of the indices addresses."""
+    """Returns the number of leading dimensions that the last dimension of the indices addresses."""
     if indices is None:
         return None
-    require(len(indices) >= 1, "indices is a scalar", expected="indices of rank 1 at least")
+    require(len(indices) >= 1, "indices is a scalar", expected="indices of rank at least 1")
     depth = indices[-1]
     if depth is not None and params is not None:
         require(
@@ -119,14 +119,14 @@ def _index_depth(params: Shape, indices: Shape) -> int | None:
 
 
 def scatter_shapes(params: Shape, indices: Shape, updates: Shape) -> None:
-    """Requires one row of updates for each index, or one scalar for all."""
+    """Requires one row of updates per index, or one scalar for all."""
     if params is None or indices is None or updates == ():
         return
-    require(len(params) >= 1, "the variable is a scalar", expected="a variable of rank 1 at least")
+    require(len(params) >= 1, "the variable is a scalar", expected="a variable of rank at least 1")
     expected = indices + params[1:]
     require(
         compatible(updates, expected),
-        f"updates of shape {show(updates)} do not fit indices {show(indices)} and variable {show(params)}",
+        f"updates of shape {show(updates)} do not match indices {show(indices)} and variable {show(params)}",
         expected=f"updates of shape {show(expected)}, or a scalar",
     )
 
@@ -140,7 +140,7 @@ def scatter_nd_shapes(params: Shape, indices: Shape, updates: Shape) -> None:
         require(0 in indices, f"the variable {show(params)} has no elements", expected="no indices")
     require(
         compatible(updates, expected),
-        f"updates of shape {show(updates)} do not fit indices {show(indices)} and variable {show(params)}",
+        f"updates of shape {show(updates)} do not match indices {show(indices)} and variable {show(params)}",
         expected=f"updates of shape {show(expected)}",
     )
 
@@ -182,7 +182,9 @@ var_handle_op = op(
     stateful=True,
     differentiable=False,
     infer=scalar,
-    doc="The handle of a variable.",
+    doc="Creates the handle of a variable.",
+    capturable=True,
+    instant=True,
 )
 read_variable_op = op(
     "ReadVariableOp",
@@ -190,7 +192,11 @@ read_variable_op = op(
     dtype=attr.types(),
     stateful=True,
     infer=_read,
-    doc="The value of a variable at the moment this runs; later writes do not change it.",
+    doc="Reads the current value of a variable; later writes do not change the result.",
+    forwards="same",
+    reads=True,
+    traceable=True,
+    capturable=True,
 )
 assign_variable_op = op(
     "AssignVariableOp",
@@ -200,7 +206,10 @@ assign_variable_op = op(
     stateful=True,
     differentiable=False,
     infer=_assign,
-    doc="Gives a variable a new value.",
+    doc="Assigns a new value to a variable.",
+    traceable=True,
+    writes=True,
+    capturable=True,
 )
 assign_add_variable_op = op(
     "AssignAddVariableOp",
@@ -210,6 +219,9 @@ assign_add_variable_op = op(
     differentiable=False,
     infer=_assign,
     doc="Adds a value of the same shape to a variable.",
+    traceable=True,
+    writes=True,
+    capturable=True,
 )
 assign_sub_variable_op = op(
     "AssignSubVariableOp",
@@ -219,6 +231,9 @@ assign_sub_variable_op = op(
     differentiable=False,
     infer=_assign,
     doc="Subtracts a value of the same shape from a variable.",
+    traceable=True,
+    writes=True,
+    capturable=True,
 )
 initialized_value = op(
     "_InitializedValue",
@@ -227,7 +242,7 @@ initialized_value = op(
     stateful=True,
     differentiable=False,
     infer=_initialized,
-    doc="The value of a variable, or the given one while the variable has none.",
+    doc="Reads a variable, or returns the given value while it is uninitialized.",
 )
 var_is_initialized_op = op(
     "VarIsInitializedOp",
@@ -245,7 +260,7 @@ destroy_resource_op = op(
     stateful=True,
     differentiable=False,
     infer=lambda c: [],
-    doc="Frees a variable's buffer; it is uninitialized afterwards.",
+    doc="Releases the buffer of a variable, which is uninitialized afterwards.",
 )
 variable_shape = op(
     "VariableShape",
@@ -256,7 +271,10 @@ variable_shape = op(
     host="output",
     infer=_shape_vector,
     evaluate=_shape_value,
-    doc="The shape of a variable's value.",
+    doc="Returns the shape of a variable's value.",
+    reads=True,
+    capturable=True,
+    shape_only=True,
 )
 resource_count_up_to = op(
     "ResourceCountUpTo",
@@ -266,7 +284,7 @@ resource_count_up_to = op(
     stateful=True,
     differentiable=False,
     infer=_count,
-    doc="Increments a scalar variable until it reaches a limit; gives the value before.",
+    doc="Increments a scalar variable up to a limit; returns the previous value.",
 )
 resource_gather = op(
     "ResourceGather",
@@ -277,7 +295,9 @@ resource_gather = op(
     Tindices=dtypes.INDEX,
     stateful=True,
     infer=_gather,
-    doc="Rows of a variable, without reading all of it.",
+    doc="Gathers rows of a variable without reading all of it.",
+    reads=True,
+    capturable=True,
 )
 resource_gather_nd = op(
     "ResourceGatherNd",
@@ -286,17 +306,21 @@ resource_gather_nd = op(
     Tindices=dtypes.INDEX,
     stateful=True,
     infer=_gather_nd,
-    doc="Elements or slices of a variable, each addressed by a vector of indices.",
+    doc="Gathers elements or slices of a variable by index vectors.",
+    reads=True,
+    capturable=True,
 )
 
 
-def _scatter_op(verb: str, types: Any, doc: str) -> OpDef:
+def _scatter_op(verb: str, types: Any, doc: str, capturable: bool = False) -> OpDef:
     return op(
         f"ResourceScatter{verb}",
         "resource: resource, indices: Tindices, updates: dtype ->",
         dtype=types,
         Tindices=dtypes.INDEX,
         stateful=True,
+        writes=True,
+        capturable=capturable,
         differentiable=False,
         infer=_scatter,
         doc=doc,
@@ -312,6 +336,7 @@ def _scatter_nd_op(verb: str, doc: str) -> OpDef:
         use_locking=True,
         bad_indices_policy="",
         stateful=True,
+        writes=True,
         differentiable=False,
         infer=_scatter_nd,
         doc=doc,
@@ -319,12 +344,20 @@ def _scatter_nd_op(verb: str, doc: str) -> OpDef:
 
 
 resource_scatter_update = _scatter_op("Update", attr.types(), "Replaces rows of a variable.")
-resource_scatter_add = _scatter_op("Add", _ARITHMETIC, "Adds to rows of a variable; equal indices add up.")
-resource_scatter_sub = _scatter_op("Sub", _ARITHMETIC, "Subtracts from rows of a variable; equal indices add up.")
+resource_scatter_add = _scatter_op(
+    "Add", _ARITHMETIC, "Adds to rows of a variable; duplicate indices accumulate.", capturable=True
+)
+resource_scatter_sub = _scatter_op(
+    "Sub", _ARITHMETIC, "Subtracts from rows of a variable; duplicate indices accumulate.", capturable=True
+)
 resource_scatter_mul = _scatter_op("Mul", _ARITHMETIC, "Multiplies rows of a variable.")
 resource_scatter_div = _scatter_op("Div", _ARITHMETIC, "Divides rows of a variable.")
-resource_scatter_min = _scatter_op("Min", _ARITHMETIC, "Lowers rows of a variable to the updates.")
-resource_scatter_max = _scatter_op("Max", _ARITHMETIC, "Raises rows of a variable to the updates.")
+resource_scatter_min = _scatter_op(
+    "Min", _ARITHMETIC, "Replaces rows of a variable by the minimum of them and the updates."
+)
+resource_scatter_max = _scatter_op(
+    "Max", _ARITHMETIC, "Replaces rows of a variable by the maximum of them and the updates."
+)
 resource_scatter_nd_update = _scatter_nd_op("Update", "Replaces elements or slices of a variable.")
 resource_scatter_nd_add = _scatter_nd_op("Add", "Adds to elements or slices of a variable.")
 resource_scatter_nd_sub = _scatter_nd_op("Sub", "Subtracts from elements or slices of a variable.")
@@ -339,6 +372,7 @@ resource_strided_slice_assign = op(
     new_axis_mask=0,
     shrink_axis_mask=0,
     stateful=True,
+    writes=True,
     differentiable=False,
     host="begin, end, strides",
     infer=_strided_slice_assign,

@@ -1,4 +1,4 @@
-"""Stateless random numbers with parameters: functions of a shape and two seeds alone."""
+"""Parameterized stateless random ops: functions of a shape and two seeds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _require_seeds(c: Inference) -> None:
 
 
 def _sample(c: Inference) -> Sequence[Shape]:
-    """The shape asked for, which ends with that of the parameters."""
+    """Returns the requested shape, which must end with that of the parameters."""
     _require_seeds(c)
     (result,) = shape_of_value(0)(c)
     parameters: Shape = ()
@@ -44,7 +44,7 @@ def _sample(c: Inference) -> Sequence[Shape]:
     if result is not None and parameters is not None:
         tail = result[len(result) - len(parameters) :] if len(result) >= len(parameters) else None
         fits = tail is not None and all(p is None or d in (None, p) for d, p in zip(tail, parameters))
-        require(fits, f"the parameters have shape {show(parameters)}", expected=f"the end of {show(result)}")
+        require(fits, f"the parameters have shape {show(parameters)}", expected=f"a suffix of {show(result)}")
     return [result]
 
 
@@ -61,7 +61,7 @@ stateless_binomial_op = op(
     T=attr.types(_COUNTS, dtypes.float64),
     dtype=attr.types(_COUNTS, dtypes.int64),
     infer=_sample,
-    doc="How often an event of the given chance happens in so many trials.",
+    doc="Draws binomially distributed counts as a function of the seed.",
     **_FACTS,
 )
 stateless_gamma_op = op(
@@ -70,7 +70,7 @@ stateless_gamma_op = op(
     dtype=_FLOATS,
     T=_SIZES,
     infer=_sample,
-    doc="Numbers of the gamma distribution with rate 1.",
+    doc="Draws gamma-distributed numbers with rate 1 as a function of the seed.",
     **_FACTS,
 )
 stateless_poisson_op = op(
@@ -80,7 +80,7 @@ stateless_poisson_op = op(
     dtype=_COUNTS,
     T=_SIZES,
     infer=_sample,
-    doc="Numbers of the Poisson distribution.",
+    doc="Draws Poisson-distributed numbers as a function of the seed.",
     **_FACTS,
 )
 stateless_parameterized_truncated_normal_op = op(
@@ -89,7 +89,7 @@ stateless_parameterized_truncated_normal_op = op(
     S=_SIZES,
     dtype=_FLOATS,
     infer=_sample,
-    doc="Normal numbers between two limits.",
+    doc="Draws truncated normal numbers with parameters as a function of the seed.",
     **_FACTS,
 )
 stateless_full_int_op = op(
@@ -99,7 +99,7 @@ stateless_full_int_op = op(
     T=attr.types(dtypes.INDEX, dtypes.int32),
     infer=_whole_range,
     **{**_FACTS, "Tseed": attr.types(dtypes.INDEX | {dtypes.uint32, dtypes.uint64}, dtypes.int64)},
-    doc="Integers of the whole range of their type.",
+    doc="Draws integers of the full range of their type as a function of the seed.",
 )
 
 
@@ -107,7 +107,7 @@ stateless_full_int_op = op(
 def stateless_binomial(
     shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """Returns how often an event of chance `probs` happens in `counts` trials."""
+    """Returns binomially distributed counts of successes."""
     with name_scope(name, "stateless_random_binomial", [shape, seed, counts, probs]) as scope:
         probs = convert_to_tensor(probs, dtype_hint=dtypes.float32, name="probs")
         counts = convert_to_tensor(counts, probs.dtype, name="counts")
@@ -118,7 +118,7 @@ def stateless_binomial(
 def stateless_gamma(
     shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Returns numbers of the gamma distribution with form alpha and rate beta."""
+    """Draws gamma-distributed numbers with shape alpha and rate beta."""
     with name_scope(name, "stateless_random_gamma", [shape, seed, alpha, beta]) as scope:
         alpha = convert_to_tensor(alpha, dtype, name="alpha")
         beta = convert_to_tensor(1 if beta is None else beta, dtype, name="beta")
@@ -129,7 +129,7 @@ def stateless_gamma(
 
 @export("random.stateless_poisson")
 def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """Returns numbers of the Poisson distribution with the given rates."""
+    """Draws Poisson-distributed numbers with the given rates."""
     with name_scope(name, "stateless_random_poisson", [shape, seed, lam]) as scope:
         lam = convert_to_tensor(lam, dtype_hint=dtypes.float32, name="lam")
         return stateless_poisson_op(shape_tensor(shape), seed, lam, dtype=dtype, name=scope)
@@ -145,7 +145,7 @@ def stateless_parameterized_truncated_normal(
     maxvals: Any = 2.0,
     name: str | None = None,
 ) -> Tensor:
-    """Returns normal numbers between two limits."""
+    """Draws truncated normal numbers between two bounds."""
     with name_scope(name, "stateless_parameterized_truncated_normal", [shape, seed, means, stddevs]) as scope:
         parameters = [means, stddevs, minvals, maxvals]
         given = next((p.dtype for p in parameters if hasattr(p, "dtype")), dtypes.float32)
@@ -155,13 +155,13 @@ def stateless_parameterized_truncated_normal(
 
 @export("random.split")
 def split(seed: Any, num: int = 2, alg: str = "auto_select") -> Tensor:
-    """Returns `num` pairs of seeds that follow from one."""
+    """Derives `num` pairs of seeds from one."""
     seed = convert_to_tensor(seed)
     return stateless_full_int_op([num, 2], seed, dtype=seed.dtype)
 
 
 @export("random.fold_in")
 def fold_in(seed: Any, data: Any, alg: str = "auto_select") -> Tensor:
-    """Returns a pair of seeds that follows from one and from a number."""
+    """Derives a pair of seeds from one and an integer."""
     data = convert_to_tensor(data)
     return pack([stateless_full_int_op(np.zeros(0, np.int32), seed, dtype=data.dtype), data])

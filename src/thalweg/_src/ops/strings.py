@@ -1,4 +1,4 @@
-"""Strings: joined, split, cut, measured, and matched by patterns."""
+"""String ops: join, split, substring, length, regular expressions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def require_scalar(c: Inference, index: int) -> None:
 
 
 def _join_shape(c: Inference) -> Sequence[Shape]:
-    """The shape of all inputs that are no scalars."""
+    """Returns the shape of all inputs that are not scalars."""
     if not c.shapes:
         return [()]
     result: Shape = ()
@@ -89,7 +89,7 @@ def _reduce_join_shape(c: Inference) -> Sequence[Shape]:
     if value is None:
         return [(None,) * len(shape) if keep else None]
     reduced = [normalize_axis(int(axis), len(shape), "reduction index") for axis in value.ravel().tolist()]
-    require(len(set(reduced)) == len(reduced), f"reduction_indices {value.tolist()} names a dimension twice")
+    require(len(set(reduced)) == len(reduced), f"reduction_indices {value.tolist()} contains a duplicate dimension")
     if keep:
         return [tuple(1 if i in reduced else size for i, size in enumerate(shape))]
     return [tuple(size for i, size in enumerate(shape) if i not in reduced)]
@@ -98,14 +98,14 @@ def _reduce_join_shape(c: Inference) -> Sequence[Shape]:
 def _segment_join_shape(c: Inference) -> Sequence[Shape]:
     data, ids = c.shapes[:2]
     count = scalar_value(c, 2)
-    require(count is None or count >= 0, f"num_segments is {count}", expected="num_segments of at least 0")
+    require(count is None or count >= 0, f"num_segments is {count}", expected="non-negative num_segments")
     if data is None or ids is None:
         return [None]
-    require(len(ids) >= 1, "segment_ids is a scalar", expected="segment_ids of rank 1 at least")
+    require(len(ids) >= 1, "segment_ids is a scalar", expected="segment_ids of rank at least 1")
     require(
         len(ids) <= len(data),
         f"segment_ids {show(ids)} has a higher rank than inputs {show(data)}",
-        expected="a segment_ids.shape with which inputs.shape starts",
+        expected="a segment_ids.shape that is a prefix of inputs.shape",
     )
     for mine, other in zip(ids, data):
         same_dimension(mine, other, "leading dimensions of segment_ids and inputs", "equal leading dimensions")
@@ -115,7 +115,7 @@ def _segment_join_shape(c: Inference) -> Sequence[Shape]:
 def _ngrams_shapes(c: Inference) -> Sequence[Shape]:
     vector_size(c, 0)
     splits = vector_size(c, 1)
-    require(splits is None or splits >= 1, "data_splits is empty", expected="one number more than there are rows")
+    require(splits is None or splits >= 1, "data_splits is empty", expected="one entry more than there are rows")
     return [(None,), (splits,)]
 
 
@@ -126,7 +126,7 @@ string_join_op = op(
     separator="",
     infer=_join_shape,
     differentiable=False,
-    doc="Strings joined element by element; a scalar goes with every element of the others.",
+    doc="Joins strings element-wise; scalars are broadcast.",
 )
 string_split_op = op(
     "StringSplit",
@@ -134,7 +134,7 @@ string_split_op = op(
     skip_empty=True,
     infer=_split_shapes,
     differentiable=False,
-    doc="The pieces between delimiters, each of them one byte, as the parts of a sparse matrix.",
+    doc="Splits strings at single-byte delimiters, to the components of a sparse matrix.",
 )
 string_split_v2_op = op(
     "StringSplitV2",
@@ -142,7 +142,7 @@ string_split_v2_op = op(
     maxsplit=-1,
     infer=_split_shapes,
     differentiable=False,
-    doc="The pieces between separators, or between runs of white space, as the parts of a sparse matrix.",
+    doc="Splits strings at separators or runs of whitespace, to the components of a sparse matrix.",
 )
 string_strip = export("string_strip", "strings.strip")(
     op(
@@ -150,7 +150,7 @@ string_strip = export("string_strip", "strings.strip")(
         "input: string -> output: string",
         infer=unchanged,
         differentiable=False,
-        doc="Strings without white space at their ends.",
+        doc="Strips leading and trailing whitespace.",
     )
 )
 string_lower_op = op(
@@ -159,7 +159,7 @@ string_lower_op = op(
     encoding="",
     infer=unchanged,
     differentiable=False,
-    doc="Strings with small letters: of ASCII, or with encoding 'utf-8' of Unicode.",
+    doc="Converts strings to lower case: ASCII, or with encoding 'utf-8' Unicode.",
 )
 string_upper_op = op(
     "StringUpper",
@@ -167,7 +167,7 @@ string_upper_op = op(
     encoding="",
     infer=unchanged,
     differentiable=False,
-    doc="Strings with capital letters: of ASCII, or with encoding 'utf-8' of Unicode.",
+    doc="Converts strings to upper case: ASCII, or with encoding 'utf-8' Unicode.",
 )
 string_length_op = op(
     "StringLength",
@@ -175,7 +175,7 @@ string_length_op = op(
     unit=_UNITS,
     infer=unchanged,
     differentiable=False,
-    doc="The number of bytes, or of UTF-8 characters, in each string.",
+    doc="Counts the bytes, or UTF-8 characters, of each string.",
 )
 substr_op = op(
     "Substr",
@@ -184,7 +184,7 @@ substr_op = op(
     unit=_UNITS,
     infer=_substr_shape,
     differentiable=False,
-    doc="A part of each string; a negative position counts from the end.",
+    doc="Extracts a substring of each string; a negative position counts from the end.",
 )
 regex_replace_op = op(
     "RegexReplace",
@@ -192,7 +192,7 @@ regex_replace_op = op(
     replace_global=True,
     infer=_replace_shape,
     differentiable=False,
-    doc="Strings with what matches a pattern replaced; the rewrite has the groups as \\1 to \\9, the match as \\0.",
+    doc="Replaces matches of a pattern; the rewrite refers to groups as \\1 to \\9, to the match as \\0.",
 )
 static_regex_replace_op = op(
     "StaticRegexReplace",
@@ -202,14 +202,14 @@ static_regex_replace_op = op(
     replace_global=True,
     infer=unchanged,
     differentiable=False,
-    doc="RegexReplace with a pattern that is known while the graph is built.",
+    doc="Replaces matches of a pattern that is known statically.",
 )
 regex_full_match_op = op(
     "RegexFullMatch",
     "input: string, pattern: string -> output: bool",
     infer=_match_shape,
     differentiable=False,
-    doc="Tells which strings match a pattern from end to end.",
+    doc="Returns whether each string matches a pattern completely.",
 )
 static_regex_full_match_op = op(
     "StaticRegexFullMatch",
@@ -217,7 +217,7 @@ static_regex_full_match_op = op(
     pattern=attr.string(),
     infer=unchanged,
     differentiable=False,
-    doc="RegexFullMatch with a pattern that is known while the graph is built.",
+    doc="Returns whether each string completely matches a pattern that is known statically.",
 )
 reduce_join_op = op(
     "ReduceJoin",
@@ -227,7 +227,7 @@ reduce_join_op = op(
     host="reduction_indices",
     infer=_reduce_join_shape,
     differentiable=False,
-    doc="Strings joined along dimensions, the first one named running fastest.",
+    doc="Joins strings along dimensions, the first given one varying fastest.",
 )
 unsorted_segment_join_op = op(
     "UnsortedSegmentJoin",
@@ -238,7 +238,7 @@ unsorted_segment_join_op = op(
     host="num_segments",
     infer=_segment_join_shape,
     differentiable=False,
-    doc="The strings of each segment, joined in the order they come.",
+    doc="Joins the strings of each segment in order.",
 )
 string_ngrams_op = op(
     "StringNGrams",
@@ -252,13 +252,13 @@ string_ngrams_op = op(
     Tsplits=attr.types(dtypes.INDEX, dtypes.int64),
     infer=_ngrams_shapes,
     differentiable=False,
-    doc="Runs of neighbouring strings, joined, of each row of a ragged matrix.",
+    doc="Joins n-grams of consecutive strings in each row of a ragged matrix.",
 )
 
 
 @export("string_join", "strings.join")
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
-    """Returns strings of several tensors joined element by element."""
+    """Joins the strings of several tensors element-wise."""
     return string_join_op(list(inputs), separator=separator, name=name)
 
 
@@ -271,10 +271,10 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor:
-    """Returns the pieces of each string between any of the delimiter's bytes, as a SparseTensor."""
+    """Splits each string at any of the delimiter's bytes, to a SparseTensor."""
     _require_sparse(result_type)
     if sep is not None and delimiter is not None:
-        raise ValueError("Got values for both 'sep' and its old name 'delimiter': give one of them")
+        raise ValueError("Got values for both 'sep' and its old name 'delimiter': pass one of them")
     sep = delimiter if sep is None else sep
     with name_scope(name, "StringSplit", [source]):
         source = convert_to_tensor(source, dtypes.string, name="source")
@@ -290,7 +290,7 @@ def split(
     source: Any = None,
     name: str | None = None,
 ) -> SparseTensor:
-    """Returns the pieces of each string as a SparseTensor, split as Python's `str.split` does."""
+    """Splits each string as Python's `str.split` does, to a SparseTensor."""
     _require_sparse(result_type)
     input = only_one(input, source, "input", "source")
     with name_scope(name, "StringSplit", [input]):
@@ -302,13 +302,13 @@ def split(
 
 def _require_sparse(result_type: str) -> None:
     if result_type != "SparseTensor":
-        raise ValueError(f"result_type is {result_type!r}; there are no ragged tensors: use 'SparseTensor'")
+        raise ValueError(f"result_type is {result_type!r}; ragged tensors are not supported: use 'SparseTensor'")
 
 
 def only_one(value: Any, other: Any, name: str, old_name: str) -> Any:
-    """Returns the value of an argument that has an old name as well, given by one of the two."""
+    """Returns the value of an argument that also has an old name, given by one of the two."""
     if value is not None and other is not None:
-        raise ValueError(f"Got values for both {name!r} and its other name {old_name!r}: give one of them")
+        raise ValueError(f"Got values for both {name!r} and its other name {old_name!r}: pass one of them")
     if value is None and other is None:
         raise ValueError(f"the argument {name!r} is missing")
     return other if value is None else value
@@ -316,31 +316,31 @@ def only_one(value: Any, other: Any, name: str, old_name: str) -> Any:
 
 @export("strings.lower")
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Returns strings with small letters."""
+    """Converts strings to lower case."""
     return string_lower_op(input, encoding=encoding, name=name)
 
 
 @export("strings.upper")
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Returns strings with capital letters."""
+    """Converts strings to upper case."""
     return string_upper_op(input, encoding=encoding, name=name)
 
 
 @export("strings.length")
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Returns the number of bytes, or of UTF-8 characters, in each string."""
+    """Counts the bytes, or UTF-8 characters, of each string."""
     return string_length_op(input, unit=unit, name=name)
 
 
 @export("substr", "strings.substr")
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Returns a part of each string: from a position, so many bytes or UTF-8 characters."""
+    """Returns a substring of each string, given by position and length in bytes or UTF-8 characters."""
     return substr_op(input, pos, len, unit=unit, name=name)
 
 
 @export("regex_replace", "strings.regex_replace")
 def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Any:
-    """Returns strings with what matches an RE2 pattern replaced: every match, or the first alone."""
+    """Replaces matches of an RE2 pattern: every match, or only the first."""
     if isinstance(pattern, str | bytes) and isinstance(rewrite, str | bytes):
         return static_regex_replace_op(
             input, pattern=pattern, rewrite=rewrite, replace_global=replace_global, name=name
@@ -350,7 +350,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
 
 @export("strings.regex_full_match")
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Tells which strings match an RE2 pattern from end to end."""
+    """Returns which strings match an RE2 pattern completely."""
     if isinstance(pattern, str | bytes):
         return static_regex_full_match_op(input, pattern=pattern, name=name)
     return regex_full_match_op(input, pattern, name=name)
@@ -366,9 +366,9 @@ def reduce_join(
     reduction_indices: Any = None,
     keepdims: bool | None = None,
 ) -> Tensor:
-    """Returns strings joined along dimensions, along all of them in their order if none is named."""
+    """Joins strings along dimensions, by default along all of them in order."""
     if axis is not None and reduction_indices is not None:
-        raise ValueError("Got values for both 'axis' and its old name 'reduction_indices': give one of them")
+        raise ValueError("Got values for both 'axis' and its old name 'reduction_indices': pass one of them")
     axis = reduction_indices if axis is None else axis
     keep = keepdims if keepdims is not None else keep_dims
     with name_scope(name, "ReduceJoin", [inputs]):
@@ -388,7 +388,7 @@ def _all_axes_backwards(inputs: Tensor) -> Any:
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
 ) -> Tensor:
-    """Returns the strings of each segment, joined."""
+    """Joins the strings of each segment."""
     return unsorted_segment_join_op(inputs, segment_ids, num_segments, separator=separator, name=name)
 
 
@@ -402,10 +402,7 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns runs of neighbouring strings along the last dimension, joined by a separator.
-
-    ngram_width: a width, or several. pad_values: what is put before and after each row, one string or two.
-    """
+    """Returns n-grams of the strings along the last dimension, joined by a separator."""
     widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
     left, right = _paddings(pad_values)
     if padding_width is not None and padding_width < 1:

@@ -1,4 +1,4 @@
-"""Summaries: operations that give serialized Summary messages for event files."""
+"""Summary ops, which return serialized Summary messages for event files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _scalars(c: Inference) -> Sequence[Shape]:
         merge(c.shapes[0], c.shapes[1])
     except ValueError:
         raise ShapeError(
-            f"tags and values are not of one shape: {show(c.shapes[0])} and {show(c.shapes[1])}",
+            f"tags and values differ in shape: {show(c.shapes[0])} and {show(c.shapes[1])}",
             expected="a tag for each value",
         ) from None
     return [()]
@@ -50,7 +50,7 @@ def _images(c: Inference) -> Sequence[Shape]:
     _require_scalar(c, 0)
     images = with_rank(c, 1, 4)
     colors = c.attrs["bad_color"]
-    require(colors.dtype == np.uint8 and colors.ndim == 1, "bad_color is no vector of uint8")
+    require(colors.dtype == np.uint8 and colors.ndim == 1, "bad_color is not a uint8 vector")
     assert images is not None
     channels = images[-1]
     require(channels in (None, 1, 3, 4), f"tensor has {channels} channels", expected="1, 3 or 4 channels")
@@ -88,7 +88,7 @@ scalar_summary = op(
     T=_REAL,
     infer=_scalars,
     differentiable=False,
-    doc="A summary of numbers, each under its tag.",
+    doc="Creates a summary of scalars, one per tag.",
 )
 histogram_summary = op(
     "HistogramSummary",
@@ -96,7 +96,7 @@ histogram_summary = op(
     T=attr.types(_REAL, dtypes.float32),
     infer=_tagged,
     differentiable=False,
-    doc="A summary of the distribution of numbers, which must be finite.",
+    doc="Creates a histogram summary; values must be finite.",
 )
 image_summary = op(
     "ImageSummary",
@@ -106,7 +106,7 @@ image_summary = op(
     bad_color=AttrDef("tensor", _BAD_COLOR),
     infer=_images,
     differentiable=False,
-    doc="A summary of images; numbers that are no bytes are scaled, image by image.",
+    doc="Creates a summary of images; values other than uint8 are scaled per image.",
 )
 audio_summary_v2 = op(
     "AudioSummaryV2",
@@ -115,14 +115,14 @@ audio_summary_v2 = op(
     host="sample_rate",
     infer=_sounds,
     differentiable=False,
-    doc="A summary of sounds.",
+    doc="Creates a summary of audio clips.",
 )
 merge_summary = op(
     "MergeSummary",
     "inputs: N*string -> summary: string",
     infer=scalar,
     differentiable=False,
-    doc="One summary of several, whose tags must differ.",
+    doc="Merges summaries, whose tags must be distinct.",
 )
 tensor_summary_op = op(
     "TensorSummary",
@@ -133,7 +133,7 @@ tensor_summary_op = op(
     display_name="",
     infer=scalar,
     differentiable=False,
-    doc="A summary of any tensor under the name of the operation.",
+    doc="Creates a summary of any tensor, tagged with the name of the operation.",
 )
 tensor_summary_v2 = op(
     "TensorSummaryV2",
@@ -141,5 +141,5 @@ tensor_summary_v2 = op(
     T=attr.types(),
     infer=_tensor,
     differentiable=False,
-    doc="A summary of any tensor, with what a plugin of TensorBoard needs to show it.",
+    doc="Creates a summary of any tensor, with metadata for a TensorBoard plugin.",
 )

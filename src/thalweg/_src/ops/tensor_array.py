@@ -1,4 +1,4 @@
-"""Tensor arrays: elements of one type, written and read by index; a flow value orders what happens to them."""
+"""TensorArray ops: elements of one type, written and read by index; a flow value orders the operations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _gathered(c: Inference) -> Sequence[Shape]:
 
 def _scattered(c: Inference) -> Sequence[Shape]:
     count, value = vector_size(c, 1), c.shapes[2]
-    require(value != (), "value is a scalar", expected="a value with an element for each index")
+    require(value != (), "value is a scalar", expected="a value with one element per index")
     same_number = not value or None in (count, value[0]) or count == value[0]
     require(same_number, "indices and value differ in length", expected="indices.shape[0] == value.shape[0]")
     return [()]
@@ -61,7 +61,7 @@ tensor_array_op = op(
     stateful=True,
     differentiable=False,
     infer=_made,
-    doc="A new array; it lives as long as the step.",
+    doc="Creates an array that lives as long as the step.",
 )
 tensor_array_grad_op = op(
     "TensorArrayGradV3",
@@ -69,7 +69,7 @@ tensor_array_grad_op = op(
     source=attr.string(),
     stateful=True,
     infer=_two_scalars,
-    doc="The array that holds the gradients of another one's elements, made when it is first asked for.",
+    doc="Returns the array of gradients of another array's elements, created on first use.",
 )
 tensor_array_write_op = op(
     "TensorArrayWriteV3",
@@ -90,6 +90,7 @@ tensor_array_read_op = op(
     stateful=True,
     infer=_read,
     doc="Reads one element.",
+    reads=True,
 )
 tensor_array_gather_op = op(
     "TensorArrayGatherV3",
@@ -99,7 +100,7 @@ tensor_array_gather_op = op(
     host="indices",
     stateful=True,
     infer=_gathered,
-    doc="Reads several elements into one tensor.",
+    doc="Gathers several elements into one tensor.",
 )
 tensor_array_scatter_op = op(
     "TensorArrayScatterV3",
@@ -108,7 +109,8 @@ tensor_array_scatter_op = op(
     host="indices",
     stateful=True,
     infer=_scattered,
-    doc="Writes the rows of a tensor as elements.",
+    doc="Scatters the rows of a tensor to elements.",
+    view="value",
 )
 tensor_array_concat_op = op(
     "TensorArrayConcatV3",
@@ -118,7 +120,7 @@ tensor_array_concat_op = op(
     host="lengths",
     stateful=True,
     infer=_concatenated,
-    doc="Joins all elements along their first dimension.",
+    doc="Concatenates all elements along their first dimension.",
 )
 tensor_array_split_op = op(
     "TensorArraySplitV3",
@@ -127,7 +129,7 @@ tensor_array_split_op = op(
     host="lengths",
     stateful=True,
     infer=scalar,
-    doc="Writes stretches of a tensor's first dimension as elements.",
+    doc="Splits a tensor along its first dimension into elements.",
 )
 tensor_array_size_op = op(
     "TensorArraySizeV3",
@@ -136,7 +138,8 @@ tensor_array_size_op = op(
     stateful=True,
     differentiable=False,
     infer=scalar,
-    doc="How many elements the array has.",
+    doc="Returns the number of elements.",
+    reads=True,
 )
 tensor_array_close_op = op(
     "TensorArrayCloseV3",
@@ -144,5 +147,5 @@ tensor_array_close_op = op(
     stateful=True,
     differentiable=False,
     infer=no_outputs,
-    doc="Gives the elements' memory back.",
+    doc="Releases the memory of an array.",
 )

@@ -1,7 +1,7 @@
-"""Tensor lists: values that hold tensors, pushed and popped without changing the list that was there before.
+"""Tensor list ops: immutable lists of tensors, with push and pop.
 
-Loops save what their gradients need in such lists: they are ordinary values, so that gradients of gradients need
-nothing more.
+Loops save the values that their gradients need in such lists: they are ordinary values, so that higher-order
+gradients need no special case.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ empty_tensor_list_op = op(
     host="element_shape, max_num_elements",
     differentiable=False,
     infer=scalar,
-    doc="A list without elements.",
+    doc="Creates an empty list.",
 )
 push_back_op = op(
     "TensorListPushBack",
     "input_handle: variant, tensor: element_dtype -> output_handle: variant",
     element_dtype=attr.types(),
     infer=scalar,
-    doc="The list with one element more.",
+    doc="Appends an element to a list.",
 )
 
 
@@ -44,7 +44,7 @@ pop_back_op = op(
     element_dtype=attr.types(),
     host="element_shape",
     infer=_popped,
-    doc="The list without its last element, and that element.",
+    doc="Removes the last element from a list; returns both.",
 )
 list_rows_op = op(
     "_ListRows",
@@ -53,5 +53,5 @@ list_rows_op = op(
     width=attr.AttrDef("int"),
     differentiable=False,
     infer=lambda c: [(None, c.attrs["width"])],
-    doc="All rows of a list of matrices, in one matrix.",
+    doc="Concatenates the matrices of a list.",
 )

@@ -1,4 +1,4 @@
-"""Python values as TensorProto messages, converted as constants are."""
+"""Conversion of Python values to TensorProto messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MakeNdarray", "make_ndarray", "make_tensor_proto"]
 def make_tensor_proto(
     values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
 ) -> Any:
-    """Returns a value as a TensorProto, which `make_ndarray` and TensorFlow read; a proto is given back as it is."""
+    """Returns a value as a TensorProto, which `make_ndarray` and TensorFlow read; a proto is returned unchanged."""
     if getattr(getattr(values, "DESCRIPTOR", None), "name", "") == "TensorProto":
         return values
     array, kind = as_array(values, None if dtype is None else dtypes.as_dtype(dtype).base_dtype)
@@ -29,6 +29,6 @@ def make_tensor_proto(
         if allow_broadcast and array.size == 1:
             array = np.full(sizes, array.reshape(()))
         elif array.size != int(np.prod(sizes, dtype=np.int64)):
-            raise ValueError(f"a value of shape {array.shape} does not fit the shape {sizes}")
+            raise ValueError(f"a value of shape {array.shape} does not match the shape {sizes}")
         array = array.reshape(sizes)
     return array_proto(array, kind)

@@ -1,4 +1,4 @@
-"""Transfer: Send and Recv, which partitioning puts where a value crosses devices."""
+"""Transfer ops: Send and Recv, which partitioning inserts where a value crosses devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ send_op = op(
     stateful=True,
     differentiable=False,
     infer=no_outputs,
-    doc="Hands a value to the step's rendezvous.",
+    doc="Sends a value to the step's rendezvous.",
 )
 recv_op = op(
     "_Recv",
@@ -28,7 +28,7 @@ recv_op = op(
     stateful=True,
     waits=True,
     differentiable=False,
-    doc="Waits for a value at the step's rendezvous.",
+    doc="Receives a value from the step's rendezvous; blocks until it is there.",
 )
 copy_to_host_op = op(
     "_CopyToHost",
@@ -37,7 +37,7 @@ copy_to_host_op = op(
     host="output",
     differentiable=False,
     infer=unchanged,
-    doc="Brings a value from the device to host memory; the host waits for it.",
+    doc="Copies a value from the device to host memory; synchronizes.",
 )
 copy_to_device_op = op(
     "_CopyToDevice",
@@ -46,5 +46,5 @@ copy_to_device_op = op(
     host="input",
     differentiable=False,
     infer=unchanged,
-    doc="Brings a value from host memory to the device, without waiting.",
+    doc="Copies a value from host memory to the device asynchronously.",
 )

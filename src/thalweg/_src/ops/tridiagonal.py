@@ -1,4 +1,4 @@
-"""Tridiagonal matrices, kept as their three diagonals."""
+"""Tridiagonal solvers and products, with matrices given by their three diagonals."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def tridiagonal_solve(
     partial_pivoting: bool = True,
     perturb_singular: bool = False,
 ) -> Tensor:
-    """Solves equations with tridiagonal matrices, given compact, as a sequence of diagonals, or as matrices."""
+    """Solves linear systems with tridiagonal matrices, in compact, sequence or matrix format."""
     with name_scope(name, "tridiagonal_solve", [diagonals, rhs]):
         rows = compact_diagonals(diagonals, diagonals_format)
         right = convert_to_tensor(rhs, dtype=rows.dtype, name="rhs")
@@ -99,7 +99,7 @@ def tridiagonal_solve(
 
 @export("linalg.tridiagonal_matmul")
 def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None) -> Tensor:
-    """Multiplies tridiagonal matrices, given compact, as a sequence of diagonals, or as matrices, by others."""
+    """Multiplies tridiagonal matrices, in compact, sequence or matrix format, by others."""
     with name_scope(name, "tridiagonal_matmul", [diagonals, rhs]):
         if diagonals_format == "compact":
             parts = unstack(convert_to_tensor(diagonals, name="diagonals"), num=3, axis=-2)
@@ -112,7 +112,7 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
 
 
 def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
-    """Returns the upper, main and lower diagonals as rows of one length."""
+    """Returns the upper, main and lower diagonals as rows of equal length."""
     if layout == "compact":
         rows = convert_to_tensor(diagonals, name="diagonals")
         dims = rows.dims
@@ -121,7 +121,7 @@ def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
         return rows
     if layout == "sequence":
         if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
-            raise ValueError("diagonals is not a list of three tensors, which diagonals_format='sequence' needs")
+            raise ValueError("diagonals is not a list of three tensors, which diagonals_format='sequence' requires")
         above, main, below = (convert_to_tensor(part, name="diagonals") for part in diagonals)
         return stack([_extended(above, main, end=True), main, _extended(below, main, end=False)], axis=-2)
     if layout == "matrix":
@@ -129,7 +129,7 @@ def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
         dims = matrix.dims
         if dims is not None and (len(dims) < 2 or (None not in dims[-2:] and dims[-2] != dims[-1])):
             raise ValueError("Expected `diagonals` to be square matrices.")
-        if dims is not None and dims[-1] in (0, 1):  # such matrices have no diagonals beside the main one
+        if dims is not None and dims[-1] in (0, 1):  # such matrices have no off-diagonals
             main = matrix_diag_part(matrix)
             empty = main * 0
             return stack([empty, main, empty], axis=-2)
@@ -138,7 +138,7 @@ def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
 
 
 def _extended(part: Tensor, main: Tensor, end: bool) -> Tensor:
-    """Returns a diagonal beside the main one in its length: the missing element is not read."""
+    """Pads an off-diagonal to the length of the main one; the added element is not read."""
     known = part.dims is not None and main.dims is not None
     if known and part.dims[-1] == main.dims[-1]:  # type: ignore[index]
         return part

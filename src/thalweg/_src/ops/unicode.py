@@ -1,4 +1,4 @@
-"""Unicode: strings in one encoding as strings in another, and as the numbers of their characters."""
+"""Unicode ops: transcoding, and conversion between strings and code points."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _decoded_shapes(c: Inference) -> Sequence[Shape]:
 def _encoded_shape(c: Inference) -> Sequence[Shape]:
     vector_size(c, 0)
     splits = vector_size(c, 1)
-    require(splits is None or splits >= 1, "input_splits is empty", expected="one number more than there are strings")
+    require(splits is None or splits >= 1, "input_splits is empty", expected="one entry more than there are strings")
     return [(None if splits is None else splits - 1,)]
 
 
@@ -47,7 +47,7 @@ unicode_transcode_op = op(
     replace_control_characters=False,
     infer=unchanged,
     differentiable=False,
-    doc="Strings in another encoding.",
+    doc="Transcodes strings to another encoding.",
 )
 unicode_script = export("strings.unicode_script")(
     op(
@@ -55,7 +55,7 @@ unicode_script = export("strings.unicode_script")(
         "input: int32 -> output: int32",
         infer=unchanged,
         differentiable=False,
-        doc="The script of each character, by ICU's numbers; -1 for what is no character.",
+        doc="Returns the script of each character as an ICU code; -1 for an invalid code point.",
     )
 )
 unicode_encode_op = op(
@@ -67,7 +67,7 @@ unicode_encode_op = op(
     Tsplits=_SPLITS,
     infer=_encoded_shape,
     differentiable=False,
-    doc="Strings of characters, which are given by their numbers in a ragged matrix.",
+    doc="Encodes the code points of a ragged matrix as strings.",
 )
 unicode_decode_op = op(
     "UnicodeDecode",
@@ -79,7 +79,7 @@ unicode_decode_op = op(
     Tsplits=_SPLITS,
     infer=_decoded_shapes,
     differentiable=False,
-    doc="The numbers of strings' characters, as a ragged matrix.",
+    doc="Decodes strings to a ragged matrix of code points.",
 )
 unicode_decode_with_offsets_op = op(
     "UnicodeDecodeWithOffsets",
@@ -91,7 +91,7 @@ unicode_decode_with_offsets_op = op(
     Tsplits=_SPLITS,
     infer=_decoded_shapes,
     differentiable=False,
-    doc="The numbers of strings' characters, as a ragged matrix, and the byte at which each begins.",
+    doc="Decodes strings to a ragged matrix of code points with their byte offsets.",
 )
 
 
@@ -105,11 +105,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns strings in another encoding.
-
-    errors: what becomes of bytes that mean nothing: they are replaced by `replacement_char`, ignored, or an error
-    ("strict").
-    """
+    """Converts strings from one encoding to another."""
     return unicode_transcode_op(
         input,
         input_encoding=input_encoding,
@@ -125,7 +121,7 @@ def unicode_transcode(
 def unicode_encode(
     input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533, name: str | None = None
 ) -> Tensor:
-    """Returns strings of the characters whose numbers the last dimension holds."""
+    """Encodes the code points of the last dimension as strings."""
     with name_scope(name, "UnicodeEncode", [input]):
         input = convert_to_tensor(input, dtypes.int32, name="input")
         if not input.dims:

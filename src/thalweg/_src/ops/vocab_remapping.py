@@ -1,4 +1,4 @@
-"""Rows and columns of saved matrices in the order of other vocabularies."""
+"""Vocabulary remapping of the rows and columns of saved matrices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ generate_vocab_remapping_op = op(
     old_vocab_size=attr.integer(-1, -1),
     differentiable=False,
     infer=_remapping,
-    doc="The place of each entry of a new vocabulary in an old one, -1 for those that are not there.",
+    doc="Finds each entry of a new vocabulary in an old one; -1 for missing entries.",
 )
 load_and_remap_matrix_op = op(
     "LoadAndRemapMatrix",
@@ -51,5 +51,5 @@ load_and_remap_matrix_op = op(
     differentiable=False,
     host="row_remapping, col_remapping",
     infer=_matrix,
-    doc="A matrix of a checkpoint with its rows and columns in another order; what is not there takes other values.",
+    doc="Loads a matrix from a checkpoint with its rows and columns remapped; missing ones take initial values.",
 )

@@ -1,4 +1,4 @@
-"""Selecting: where conditions hold, one value or the other, and the distinct values."""
+"""Selection: where, one_hot, and distinct values (unique)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.comparison import less
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.reduction import reduce_max
 from thalweg._src.ops.reshape import expand_dims
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import normalize_axis, require, same_dimension, vector_size
@@ -24,7 +27,7 @@ where_op = op(
     T=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED | {dtypes.bool}, dtypes.bool),
     infer=lambda c: [(None, None if c.shapes[0] is None else len(c.shapes[0]))],
     differentiable=False,
-    doc="The positions of the elements that are true or not zero, a row each.",
+    doc="Returns the indices of the true or nonzero elements, one row per element.",
 )
 
 
@@ -48,22 +51,25 @@ select_op = op(
     "condition: bool, t: T, e: T -> output: T",
     T=attr.types(),
     infer=_select,
-    doc="t where the condition holds, e elsewhere; a vector of conditions chooses rows.",
+    doc="Selects t where the condition holds, e elsewhere; a vector of conditions selects rows.",
+    traceable=True,
+    fails="never",
 )
 select_v2_op = op(
     "SelectV2",
     "condition: bool, t: T, e: T -> output: T",
     T=attr.types(),
     infer=_select_v2,
-    doc="t where the condition holds, e elsewhere; all three broadcast.",
+    doc="Selects t where the condition holds, e elsewhere; all three are broadcast.",
+    traceable=True,
 )
 
 
 @export("where")
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Returns the positions where the condition holds; given x and y, x where it holds and y elsewhere."""
+    """Returns the indices where the condition holds; given x and y, x where it holds and y elsewhere."""
     if (x is None) != (y is None):
-        raise ValueError("only one of x and y was given, expected both or none")
+        raise ValueError("only one of x and y was given, expected both or neither")
     if x is None:
         return where_op(convert_to_tensor(condition, preferred_dtype=dtypes.bool, name="condition"), name=name)
     return select_op(condition, x, y, name=name)
@@ -71,9 +77,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 @export("where_v2")
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Returns what `where` does, with condition, x and y broadcast to one shape."""
+    """Does the same as `where`, with condition, x and y broadcast to one shape."""
     if (x is None) != (y is None):
-        raise ValueError("only one of x and y was given, expected both or none")
+        raise ValueError("only one of x and y was given, expected both or neither")
     return where(condition, name=name) if x is None else select_v2_op(condition, x, y, name=name)
 
 
@@ -99,7 +105,8 @@ one_hot_op = op(
     host="depth",
     infer=_one_hot,
     differentiable=False,
-    doc="A new dimension that is on at the index and off elsewhere.",
+    doc="Adds a one-hot dimension: on_value at the index, off_value elsewhere.",
+    traceable=True,
 )
 
 
@@ -113,7 +120,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns a tensor that has on_value at the index along a new dimension and off_value elsewhere."""
+    """Adds a one-hot dimension: on_value at the index, off_value elsewhere."""
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
         wanted = None if dtype is None else dtypes.as_dtype(dtype)
         for key, value in (("on_value", on_value), ("off_value", off_value)):
@@ -138,10 +145,6 @@ def _default(value: int, kind: dtypes.DType) -> Any:
 @export("sequence_mask")
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
     """Returns a mask that is true for the first `lengths` positions of each row."""
-    from thalweg._src.ops.comparison import less
-    from thalweg._src.ops.math import cast
-    from thalweg._src.ops.reduction import reduce_max
-
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         counts = convert_to_tensor(lengths)
         limit = reduce_max(counts) if maxlen is None else convert_to_tensor(maxlen)
@@ -166,7 +169,7 @@ unique_op = op(
     out_idx=_INDEX,
     infer=lambda c: [(None,), _require_vector(c)],
     differentiable=False,
-    doc="The distinct values in the order of first appearance, and which one each element is.",
+    doc="Returns the distinct values by first appearance, and the index of each element among them.",
 )
 unique_with_counts_op = op(
     "UniqueWithCounts",
@@ -175,7 +178,7 @@ unique_with_counts_op = op(
     out_idx=_INDEX,
     infer=lambda c: [(None,), _require_vector(c), (None,)],
     differentiable=False,
-    doc="The distinct values, which one each element is, and how often each appears.",
+    doc="Returns the distinct values, the index of each element among them, and their counts.",
 )
 
 
@@ -199,7 +202,7 @@ unique_v2_op = op(
     host="axis",
     infer=_unique_along,
     differentiable=False,
-    doc="The distinct slices along an axis in the order of first appearance, and which one each slice is.",
+    doc="Returns the distinct slices along an axis by first appearance, and the index of each slice among them.",
 )
 
 
@@ -216,23 +219,23 @@ list_diff_op = op(
     out_idx=_INDEX,
     infer=_list_diff,
     differentiable=False,
-    doc="The elements of x that are not in y, and where they were.",
+    doc="Returns the elements of x that are not in y, and their indices in x.",
 )
 
 
 @export("unique")
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Returns the distinct values in the order of first appearance, and which one each element is."""
+    """Returns the distinct values by first appearance, and the index of each element among them."""
     return unique_op.many(x, out_idx=out_idx, name=name)
 
 
 @export("unique_with_counts")
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Returns the distinct values, which one each element is, and how often each appears."""
+    """Returns the distinct values, the index of each element among them, and their counts."""
     return unique_with_counts_op.many(x, out_idx=out_idx, name=name)
 
 
 @export("setdiff1d")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Returns the elements of x that are not in y, and where they were."""
+    """Returns the elements of x that are not in y, and their indices in x."""
     return list_diff_op.many(x, y, out_idx=index_dtype, name=name)

@@ -1,4 +1,4 @@
-"""Windows: how a filter or a pool moves over the spatial dimensions; shape functions and kernels share it."""
+"""Sliding windows of convolutions and pools: strides, dilations and padding, shared by shape functions and kernels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pads = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The strides, dilations and padding of a window, one entry a spatial dimension."""
+    """The strides, dilations and padding of a window, one entry per spatial dimension."""
 
     channels_first: bool
     strides: tuple[int, ...]
@@ -36,7 +36,7 @@ class Window:
         return (batch, channels, *spatial) if self.channels_first else (batch, *spatial, channels)
 
     def output(self, sizes: Sizes, kernel: Sizes) -> Sizes:
-        """Returns how many positions the window takes along each dimension."""
+        """Returns the number of window positions along each dimension."""
         return tuple(self._positions(i, size, extent) for i, (size, extent) in enumerate(zip(sizes, kernel)))
 
     def _positions(self, axis: int, size: int | None, extent: int | None) -> int | None:
@@ -51,13 +51,13 @@ class Window:
         require(
             size >= reach,
             f"a window of {reach} is larger than the input of {size} along spatial dimension {axis}",
-            expected=f"an input of {reach} at least",
+            expected=f"an input of at least {reach}",
             hint="did you mean padding='SAME'?" if self.padding == "VALID" else None,
         )
         return (size - reach) // stride + 1
 
     def pads(self, sizes: Sizes, kernel: Sizes) -> Pads | None:
-        """Returns the padding before and after each dimension, None while it depends on sizes not known."""
+        """Returns the padding before and after each dimension, None while it depends on unknown sizes."""
         if self.padding == "VALID":
             return ((0, 0),) * self.rank
         if self.padding == "EXPLICIT":
@@ -75,7 +75,7 @@ class Window:
 
 
 def window_of(attrs: Mapping[str, Any]) -> Window:
-    """Reads a window from an operation's attributes and refuses what no kernel does."""
+    """Returns the window of an operation's attributes, and rejects those that no kernel supports."""
     layout: str = attrs.get("data_format", "NHWC")
     rank = len(layout) - 2
     first = layout.startswith("NC")
@@ -87,7 +87,7 @@ def window_of(attrs: Mapping[str, Any]) -> Window:
         require(
             len(given) == 2 * rank + 4 and min(given) >= 0,
             f"explicit_paddings are {list(given)}",
-            expected=f"{2 * rank + 4} numbers of at least 0",
+            expected=f"{2 * rank + 4} non-negative integers",
         )
         pairs = tuple(zip(given[::2], given[1::2]))
         outer = (pairs[0], pairs[1 if first else -1])
@@ -116,7 +116,7 @@ def _inner(values: Sequence[int], what: str, rank: int, first: bool) -> tuple[in
 
 
 def full_sequence(value: Any, rank: int, channels_first: bool, name: str) -> list[int]:
-    """Returns one number a dimension from one number, one for each spatial dimension, or the whole list."""
+    """Returns one integer per dimension from one integer, one per spatial dimension, or the full list."""
     values = [1] if value is None else list(value) if hasattr(value, "__len__") else [value]
     if len(values) == rank + 2:
         return values

@@ -1,21 +1,21 @@
-"""Relax: a node waits only for what has an effect.
+"""Removal of redundant control edges: a node waits only for nodes with an effect.
 
 Gradients are built in groups whose members wait for each other, and a pure operation may be waited for like any other.
-Whether its value is there makes no difference to anybody but those who use it; what it waited for itself may.
+Whether a pure value exists matters only to its consumers; what it waited for itself may have an effect, and is kept.
 """
 
 from __future__ import annotations
 
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
-from thalweg._src.graph.order_hints import is_wished
+from thalweg._src.optimize.order_hints import is_hinted
 
 
-def relax(step: StepGraph) -> None:
-    """Drops the controls that no effect needs: those behind which there is none that is not waited for anyway."""
+def remove_control_edges(step: StepGraph) -> None:
+    """Drops the control edges that order no effect, or only effects that are ordered by other edges already."""
     if not any(node.controls for node in step.nodes):
         return
     roots = set(step.targets)
-    after: dict[Node, int] = {}  # a bit for each node with an effect that has run when this one has
+    after: dict[Node, int] = {}  # one bit per node with an effect that has run when this node has
     effects = 0
     for node in step.nodes:
         waited = 0
@@ -26,12 +26,12 @@ def relax(step: StepGraph) -> None:
         if node.controls:
             kept = node.controls if node in roots else []
             for control in node.controls:
-                if (after[control] & ~waited or is_wished(node, control)) and node not in roots:
+                if (after[control] & ~waited or is_hinted(node, control)) and node not in roots:
                     kept.append(control)
                 waited |= after[control]
             node.controls = kept
-        if node.type != "_Arg" and (node.definition.stateful or node.definition.waits):
+        if node.type != "_Arg" and (node.facts.stateful or node.facts.waits):
             waited |= 1 << effects
             effects += 1
         after[node] = waited
-    step.settle()
+    step.prune_and_sort()

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
 from thalweg._src.graph.op_def import OPS
 
-_PRIMITIVES = {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}
-
 
 class Unstructured(Exception):
     """Says that a graph is no composition of conditionals and loops, and why."""
@@ -30,15 +28,15 @@ class _Frame:
     inner: list[_Frame] = field(default_factory=list)
 
 
-def structured(step: StepGraph) -> StepGraph:
-    """Returns the step graph with its control flow structured; as it is, and free, if that cannot be."""
-    if any(node.type in _PRIMITIVES for node in step.nodes):
+def functionalize(step: StepGraph) -> StepGraph:
+    """Returns the step graph with guards and `_While` nodes for its control flow; unstructured if that cannot be."""
+    if any(node.facts.control_flow for node in step.nodes):
         try:
             step = _structure(step)
         except Unstructured:
-            step.is_free = True
+            step.is_unstructured = True
             return step
-    step.settle()
+    step.prune_and_sort()
     return step
 
 
@@ -284,9 +282,8 @@ def _part(
             continue
         if node not in inside:
             raise Unstructured(f"{node.name!r} is not in the loop {frame.name!r} that uses it")
-        if node.type in ("Merge", "NextIteration", "Enter", "LoopCond") and (
-            node.type != "Merge" or any(producer.type == "NextIteration" for producer, _ in node.inputs)
-        ):
+        closes_loop = any(producer.type == "NextIteration" for producer, _ in node.inputs)
+        if node.type in ("NextIteration", "Enter", "LoopCond") or (node.type == "Merge" and closes_loop):
             raise Unstructured(f"the body of the loop {frame.name!r} uses {node.name!r} of its frame")
         members.add(node)
         stack += [p for p, i in node.inputs if (p, i) not in known]

@@ -7,14 +7,12 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
-from thalweg._src.optimize.pooling import simplify_pooling
 
 
 def fuse(step: StepGraph) -> None:
     """Applies every fusion; each leaves a graph that computes the same."""
     _leave_out_gradients(step)
     _fuse_bias(step)
-    simplify_pooling(step)
     for op_type, (group_type, variables) in _GROUPS.items():
         _group_updates(step, op_type, group_type, variables)
 

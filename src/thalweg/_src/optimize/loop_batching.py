@@ -92,7 +92,7 @@ class _Products:
             replaced[node, part] = (product.like("MatMul", inputs, product.attrs, shapes=[node.shapes[part]]), 0)
         if replaced:
             self._body.rewrite(replaced)
-            self._step.settle()
+            self._step.prune_and_sort()
 
     def _rows(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
         """Returns a part of a matrix along an axis, cut before the loop and once."""
@@ -130,7 +130,7 @@ class _Products:
             replaced[last, 0] = self._split_product(product, parts, reading[0], weights, bias)
         if replaced:
             self._body.rewrite(replaced)
-            self._step.settle()
+            self._step.prune_and_sort()
 
     def _biased(self, product: Node, uses: dict[Output, list[Node]]) -> tuple[Node, Output | None]:
         """Returns the node that adds a vector of outside to a product, and that vector; or the product alone."""

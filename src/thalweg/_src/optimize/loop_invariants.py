@@ -12,22 +12,6 @@ from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
 from thalweg._src.shapes import is_fully_defined
 
-# Operations that fail for no value, the second ones given that all sizes are known: a loop without iterations must not
-# fail either.
-_SAFE = {
-    "Abs", "Add", "AddV2", "AddN", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "Cast", "Conj", "Cos", "Erf", "Exp",
-    "ExpandDims", "Expm1", "Fill", "Identity", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "MatMul",
-    "Max", "Maximum", "Mean", "Min", "Minimum", "Mul", "Neg", "OnesLike", "Pow", "Range", "Rank", "RealDiv",
-    "Reciprocal", "Relu", "ReverseV2", "Rsqrt", "Select", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Softmax",
-    "Softplus", "Sqrt", "Square", "SquaredDifference", "StopGradient", "Sub", "Sum", "Tanh", "Transpose",
-    "ZerosLike",
-}  # fmt: skip
-_CUTTING = {
-    "BroadcastTo", "Concat", "ConcatV2", "Pack", "Pad", "PadV2", "Reshape", "Slice", "Split", "SplitV", "Squeeze",
-    "StridedSlice", "Tile", "Unpack",
-}  # fmt: skip
-_READS = ("ReadVariableOp", "ResourceGather", "VariableShape")
-
 
 def hoist(step: StepGraph) -> None:
     """Moves out of each loop of a step what it computes in every iteration from values that never change."""
@@ -35,9 +19,9 @@ def hoist(step: StepGraph) -> None:
     moved = [node for loop in loops for node in _hoisted(loop)]
     if moved:
         step.nodes += moved
-        step.settle()
+        step.prune_and_sort()
     if _recall_what_never_changed(step, loops):
-        step.settle()
+        step.prune_and_sort()
 
 
 def captured(loop: Node, output: Output) -> Output:
@@ -98,9 +82,9 @@ def _lets_others_run(node: Node) -> bool:
 def _is_safe(node: Node) -> bool:
     """Returns whether a node certainly does not fail, though the loop may never have asked for it."""
     shapes = [node.input_shape(i) for i in range(len(node.inputs))]
-    if node.type in _CUTTING:
+    if node.facts.fails == "by shape":
         return all(is_fully_defined(shape) for shape in shapes)
-    return node.type in _SAFE and None not in shapes
+    return node.facts.fails == "never" and None not in shapes
 
 
 def constant_like(node: Node) -> Output:
@@ -115,7 +99,7 @@ def _changed_handles(region: Region) -> set[Output]:
         for part in region.parts()
         for node in part.nodes
         for output in node.inputs
-        if output[0].dtypes[output[1]] is dtypes.resource and node.type not in _READS
+        if output[0].dtypes[output[1]] is dtypes.resource and not node.facts.reads
     }
 
 

@@ -6,8 +6,6 @@ from collections import Counter
 
 from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph, reachable
 
-_READING = ("_Arg", "ReadVariableOp", "TensorArrayReadV3", "TensorArraySizeV3")  # leave everything as it is
-
 
 def narrow(step: StepGraph) -> None:
     """Makes every loop of a step carry only what changes and what somebody needs."""
@@ -85,5 +83,5 @@ def _with_effects(region: Region) -> set[int]:
     return {
         i
         for i, (node, _) in results
-        if any(n.definition.stateful and n.type not in _READING for n in reachable([node]))
+        if any(n.facts.stateful and not n.facts.reads and n.type != "_Arg" for n in reachable([node]))
     }

@@ -1,56 +1,81 @@
-"""Optimize: the rewrites in their order."""
+"""Graph optimizations, in the order in which they are applied."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from thalweg._src.config import RewriterConfig
+from thalweg._src.config import GraphOptions, RewriterConfig
 from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.optimize.constant_folding import Evaluate, fold
-from thalweg._src.optimize.control_edges import relax
+from thalweg._src.optimize.control_edges import remove_control_edges
 from thalweg._src.optimize.cse import merge
 from thalweg._src.optimize.fusion import fuse
 from thalweg._src.optimize.loop_batching import batch
 from thalweg._src.optimize.loop_invariants import hoist
 from thalweg._src.optimize.loop_pruning import narrow
+from thalweg._src.optimize.pooling import simplify_pooling
 from thalweg._src.optimize.simplify import simplify
 
 
-def optimize(step: StepGraph, options: Any, evaluate: Evaluate) -> None:
-    """Rewrites a step graph so that it computes the same with less; `options` is a GraphOptions.
+@dataclass(frozen=True, slots=True)
+class Optimization:
+    """A rewrite of a step graph that keeps every fetched value the same; options decide details, or turn it off."""
 
-    `opt_level` L0 (-1) leaves it as it is. In `rewrite_options`, `loop_optimization` OFF leaves everything in the loop
-    it was written in, and `arithmetic_optimization` OFF every matrix product of a loop as it was written.
+    name: str
+    apply: Callable[[StepGraph, GraphOptions, Evaluate], None]
+
+
+def everywhere(function: Callable[[StepGraph], None], step: StepGraph) -> None:
+    """Applies a rewrite to the bodies of loops, innermost first, then to the step itself."""
+    for region in step.regions():
+        for part in region.parts():
+            everywhere(function, part)
+    function(step)
+
+
+def _optimize_loops(step: StepGraph, options: GraphOptions, evaluate: Evaluate) -> None:
+    """Moves out of loops, innermost first, what need not be in them.
+
+    One pass and not several: what is batched in front of an inner loop may be invariant in the loop around it.
     """
-    if options.optimizer_options.opt_level < 0 or step.is_free:
-        return
-    _open_loops(step, options.rewrite_options)
-    _reduce(step, evaluate)
-
-
-def _open_loops(step: StepGraph, options: Any) -> None:
-    """Takes out of loops, innermost first, what need not be in them."""
     narrow(step)
     regions = list(step.regions())
     for region in regions:
         for part in region.parts():
             simplify(part)
-            relax(part)
-            _open_loops(part, options)
-    if regions and options.loop_optimization != RewriterConfig.OFF:
+            remove_control_edges(part)
+            _optimize_loops(part, options, evaluate)
+    rewrite = options.rewrite_options
+    if regions and rewrite.loop_optimization != RewriterConfig.OFF:
         hoist(step)
-        if options.arithmetic_optimization != RewriterConfig.OFF:
+        if rewrite.arithmetic_optimization != RewriterConfig.OFF:
             batch(step)
         narrow(step)
 
 
-def _reduce(step: StepGraph, evaluate: Evaluate) -> None:
-    for region in step.regions():
-        for part in region.parts():
-            _reduce(part, evaluate)
-    fold(step, evaluate)
-    simplify(step)
-    fold(step, evaluate)  # what simplifying left constant
-    relax(step)
-    merge(step)
-    fuse(step)
+def _plain(name: str, function: Callable[[StepGraph], None]) -> Optimization:
+    return Optimization(name, lambda step, options, evaluate: everywhere(function, step))
+
+
+def _fold(step: StepGraph, options: GraphOptions, evaluate: Evaluate) -> None:
+    everywhere(lambda part: fold(part, evaluate), step)
+
+
+OPTIMIZATIONS = (
+    Optimization("loop-invariant code motion", _optimize_loops),
+    Optimization("constant folding", _fold),
+    _plain("algebraic simplification", simplify),
+    Optimization("constant folding after simplification", _fold),
+    _plain("redundant control edges", remove_control_edges),
+    _plain("common-subexpression elimination", merge),
+    _plain("fusion", fuse),
+    _plain("pooling", simplify_pooling),
+)
+
+
+def optimize(step: StepGraph, options: GraphOptions, evaluate: Evaluate) -> None:
+    """Applies all optimizations to a step graph, unless `opt_level` is L0 (-1)."""
+    if options.optimizer_options.opt_level >= 0 and not step.is_unstructured:
+        for optimization in OPTIMIZATIONS:
+            optimization.apply(step, options, evaluate)

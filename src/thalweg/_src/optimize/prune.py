@@ -9,7 +9,6 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.optimize.functionalize import structured
 
 _MANY = 8  # control inputs; waiting for one node that waits for them costs less
 
@@ -48,7 +47,7 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         [output(tensor) for tensor in fetches],
         [nodes[operation] for operation in targets],
     )
-    return structured(step)
+    return step
 
 
 def _gate(gates: dict[tuple[Node, ...], Node], controls: tuple[Node, ...], first: Node) -> Node:

@@ -61,9 +61,9 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
-    """Scales all tensors by one factor to a global norm of at most `clip_norm`; returns them and the norm.
+    """Scales all tensors by one factor so that their global norm is at most `clip_norm`; returns them and the norm.
 
-    A norm that is not finite makes all of them NaN, so that it does not go unnoticed.
+    If the norm is not finite, all results are NaN, so that the problem is visible.
     """
     tensors = _as_list(t_list)
     norm: Any = global_norm(tensors, name) if use_norm is None else convert_to_tensor(use_norm)

@@ -86,6 +86,7 @@ class LossScale(abc.ABC):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LossScale:
+        """Returns the loss scale of a configuration."""
         return cls(**config)
 
     def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
@@ -146,14 +147,17 @@ class DynamicLossScale(LossScale):
 
     @property
     def initial_loss_scale(self) -> float:
+        """The initial scale."""
         return self._initial_loss_scale
 
     @property
     def increment_period(self) -> int:
+        """The number of finite steps after which the scale increases."""
         return self._increment_period
 
     @property
     def multiplier(self) -> float:
+        """The factor by which the scale changes."""
         return self._multiplier
 
     def __call__(self) -> Tensor:
@@ -216,10 +220,10 @@ def get_loss_scale(identifier: Any) -> LossScale | None:
 
 @export("mixed_precision.MixedPrecisionLossScaleOptimizer", "train.experimental.MixedPrecisionLossScaleOptimizer")
 class MixedPrecisionLossScaleOptimizer(Optimizer):
-    """Wraps an optimizer: scales the loss, and unscales the gradients before they are applied.
+    """Wraps an optimizer: scales the loss and unscales the gradients.
 
-    With a dynamic loss scale, a step with gradients that are not finite changes neither variables nor slots nor the
-    global step, only the scale.
+    With a dynamic loss scale, a step whose gradients are not finite updates only the scale: variables, slots and the
+    global step stay unchanged.
     """
 
     def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
@@ -271,6 +275,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return self._optimizer.get_slot(var, name)
 
     def get_slot_names(self) -> list[str]:
+        """Returns the slot names of the wrapped optimizer."""
         return self._optimizer.get_slot_names()
 
     def variables(self) -> list[Any]:
@@ -311,7 +316,7 @@ def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dyna
     "mixed_precision.disable_mixed_precision_graph_rewrite", "train.experimental.disable_mixed_precision_graph_rewrite"
 )
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Undoes `enable_mixed_precision_graph_rewrite`; optimizers that it returned keep scaling their losses."""
+    """Disables the mixed-precision rewrite; optimizers already wrapped keep scaling their losses."""
     global _enabled
     if not _enabled:
         logging.warning("disable_mixed_precision_graph_rewrite: mixed precision was not enabled")

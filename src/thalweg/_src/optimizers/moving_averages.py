@@ -94,7 +94,7 @@ def weighted_moving_average(
 
 @export("train.ExponentialMovingAverage")
 class ExponentialMovingAverage:
-    """Maintains shadow copies of variables or tensors, which each step moves by the fraction 1 - decay."""
+    """Maintains shadow variables: moving averages of variables or tensors."""
 
     def __init__(
         self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
@@ -107,6 +107,7 @@ class ExponentialMovingAverage:
 
     @property
     def name(self) -> str:
+        """The name of the averages."""
         return self._name
 
     def apply(self, var_list: Any = None) -> Operation:

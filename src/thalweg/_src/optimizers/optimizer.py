@@ -59,6 +59,7 @@ class Optimizer:
                 self._non_slot_variable_scope = scope
 
     def get_name(self) -> str:
+        """Returns the name of the optimizer."""
         return self._name
 
     # -- the two halves of a step -------------------------------------------------------------------------------------
@@ -230,6 +231,7 @@ class Optimizer:
         return self._slots.get(name, {}).get(_key(var))
 
     def get_slot_names(self) -> list[str]:
+        """Returns the names of the slots."""
         return sorted(self._slots)
 
     def variables(self) -> list[Any]:

@@ -36,7 +36,7 @@ class _Hyperparameters(Optimizer):
 
 @export("train.GradientDescentOptimizer")
 class GradientDescentOptimizer(_Hyperparameters):
-    """Gradient descent: subtracts the scaled gradient."""
+    """Gradient descent."""
 
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)
@@ -340,7 +340,7 @@ class AdamOptimizer(_Hyperparameters):
 
 @export("train.FtrlOptimizer")
 class FtrlOptimizer(_Hyperparameters):
-    """FTRL (follow the regularized leader): keeps weights at zero whose gain is below their l1 cost."""
+    """The FTRL-Proximal algorithm with L1 and L2 penalties."""
 
     def __init__(
         self,

@@ -172,7 +172,7 @@ PARAMETERS: dict[str, str] = {
     "input_shape": "Sizes of the spatial dimensions.",
     "seq_lengths": "Length of each sequence.",
     "seq_axis": "The axis to reverse.",
-    "batch_axis": "The axis that tells sequences apart.",
+    "batch_axis": "The axis of the sequences in a batch.",
     "seq_dim": "Deprecated name of `seq_axis`.",
     "batch_dim": "Deprecated name of `batch_axis`.",
     "scalar": "The factor.",

@@ -92,7 +92,7 @@ PARAMETERS: dict[str, str] = {
     "num_classes": "Number of classes.",
     "ids": "Integer ids to look up.",
     "params": "The tensor, or the parts of one, that slices are taken from.",
-    "partition_strategy": 'How ids are assigned to parts: "mod" in turn, "div" in contiguous ranges.',
+    "partition_strategy": 'How ids are assigned to parts: "mod" round-robin, "div" in contiguous ranges.',
     "max_norm": "Largest L2 norm of a looked-up vector; longer ones are scaled down.",
     "combiner": 'How several vectors become one: "sum", "mean" or "sqrtn" (sum over the root of the squared weights).',
     "vocab_size": "Number of entries of the vocabulary.",

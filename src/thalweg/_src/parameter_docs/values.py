@@ -34,7 +34,7 @@ PARAMETERS: dict[str, str] = {
     "offset_width": "Number of columns left of the window.",
     "target_height": "Height of the result.",
     "target_width": "Width of the result.",
-    "colors": "Colors [count, depth], used in turn.",
+    "colors": "Colors [count, depth], used cyclically.",
     "offsets": "Position of the window in each image, [batch, (y, x)].",
     "normalized": "Whether offsets are in fractions of the image, not in pixels.",
     "uniform_noise": "Whether noise outside the image is uniform, not normal.",
@@ -214,7 +214,7 @@ _RFFT = "signal.rfft signal.rfft2d signal.rfft3d signal.irfft signal.irfft2d sig
 
 SCOPED: dict[str, dict[str, str]] = {
     "image.adjust_brightness": {"delta": "What is added, in the scale of [0, 1]."},
-    "image.adjust_hue": {"delta": "Angle in [-1, 1], where 1 is a whole turn."},
+    "image.adjust_hue": {"delta": "Angle in [-1, 1], where 1 is a full turn."},
     "image.adjust_gamma": {"gain": "Factor of the result.", "gamma": "The exponent."},
     _SUPPRESSION: {"boxes": "Boxes [y1, x1, y2, x2], in any unit."},
     "image.combined_non_max_suppression": {
@@ -379,7 +379,6 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "errors.error_code_from_exception_type": {"cls": "The exception class."},
     "errors.exception_type_from_error_code": {"error_code": "One of the codes of `tf.errors`."},
-    "errors.in_units": {"count": "Number of bytes."},
     "test.assert_equal_graph_def": {"expected": "The GraphDef to compare with."},
     "test.compute_gradient test.compute_gradient_error": {
         "x": "The tensor, or list of tensors, to differentiate with respect to.",

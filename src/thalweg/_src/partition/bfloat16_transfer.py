@@ -12,8 +12,6 @@ from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Guard, Node, Output
 from thalweg._src.graph.op_def import OPS
 
-_SAME = frozenset(("ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"))  # give what they take
-
 
 def kept_values(nodes: Iterable[Node]) -> set[Output]:
     """Returns what stateful nodes of a graph take, itself or under another name or shape."""
@@ -23,7 +21,7 @@ def kept_values(nodes: Iterable[Node]) -> set[Output]:
             for output in node.inputs:
                 while output not in found:
                     found.add(output)
-                    if output[0].type in _SAME:
+                    if output[0].facts.is_alias and not output[0].facts.reads:
                         output = output[0].inputs[0]
     return found
 

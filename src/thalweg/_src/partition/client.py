@@ -28,4 +28,4 @@ def send_fetches(step: StepGraph, tensors: Sequence[str], operations: Sequence[s
         for node, name in zip(step.targets, operations)
     ]
     step.fetches, step.targets = [], sends
-    step.settle()
+    step.prune_and_sort()

@@ -19,7 +19,7 @@ def assign_memory(step: StepGraph) -> None:
     for node in list(step.nodes):
         memory.visit(node)
     step.fetches = [memory.fetched(output) for output in step.fetches]
-    step.settle()
+    step.prune_and_sort()
 
 
 def arguments(args: tuple[ArgDef, ...], attrs: dict[str, object], count: int) -> list[ArgDef]:
@@ -99,7 +99,7 @@ class _Memory:
             for i, output in enumerate(region.body.fetches)
         ]
         for part in region.parts():
-            part.settle()
+            part.prune_and_sort()
 
     def _runs_on_host(self, node: Node) -> bool:
         definition = node.definition

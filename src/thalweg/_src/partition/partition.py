@@ -12,7 +12,6 @@ from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
 from thalweg._src.partition.bfloat16_transfer import can_narrow, kept_values, narrow, widen
 from thalweg._src.partition.transfer import receive, send, signal
-from thalweg._src.schedule.send_first import send_early
 
 Devices = dict[Node, str]
 
@@ -25,7 +24,7 @@ def partition(step: StepGraph, devices: Devices, lossy: bool = False) -> dict[st
     names = list(dict.fromkeys(devices[node] for node in step.everything() if node in devices))
     if len(names) <= 1:
         return dict.fromkeys(names, step)
-    if step.is_free:
+    if step.is_unstructured:
         raise errors.InvalidArgumentError(
             None, None, f"Control flow that no tf.cond or tf.while_loop made cannot be cut across {', '.join(names)}."
         )
@@ -52,10 +51,9 @@ def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[
     sends = [node for node in cut.added if node.type == "_Send"]
     for node in sends:
         targets[cut.devices[node]].append(node)
-    send_early(sends, step.nodes)
     parts = {name: StepGraph([], [], fetches[name], targets[name]) for name in wanted}
     for part in parts.values():
-        part.settle()
+        part.prune_and_sort()
     return parts
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.place.groups import device_type
-from thalweg._src.place.work import SHAPE_OPS, VIEWS, ZERO_COST, Sizes, bytes_accessed, flop_count
+from thalweg._src.place.work import Sizes, bytes_accessed, flop_count
 from thalweg._src.shapes import show
 
 _VERSION = 2
@@ -92,10 +92,10 @@ class CostModel:
 
     def estimate(self, node: Node, device: str) -> float:
         """Returns the roofline estimate: launch overhead plus the larger of arithmetic and memory time."""
-        if node.type in ZERO_COST:
+        if node.facts.instant:
             return 0.0
         speed = self.speed(device)
-        if node.type in VIEWS or node.type in SHAPE_OPS:
+        if node.facts.is_alias or node.facts.shape_only:
             return speed.launch
         work = flop_count(node, self.sizes) / speed.flops
         return speed.launch + max(work, bytes_accessed(node, self.sizes) / speed.bytes)
@@ -162,7 +162,7 @@ class CostModel:
         if not self.measured:
             return None
         found = self.measured.get(f"{where} {node.name} = {node.type}")
-        if found is None and node.type != "_While" and node.type not in ZERO_COST:
+        if found is None and node.type != "_While" and not node.facts.instant:
             found = self.measured.get(f"{where} {signature(node)}")
         return None if found is None else found[0]
 

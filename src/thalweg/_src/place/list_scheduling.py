@@ -56,7 +56,7 @@ class _PartialSchedule:
         self._run(unit, device, self._ready(unit, device))
 
     def _is_unassigned_feed(self, unit: int) -> bool:
-        """Returns whether a unit is a feed whose first consumer is not assigned: it follows that one."""
+        """Returns whether a unit is a feed whose first user is not placed yet: it follows that one."""
         return self.problem.units[unit].type == "_Arg" and self.device(unit) == _UNASSIGNED
 
     def _add_deferred(self, producer: int, device: int) -> None:

@@ -48,7 +48,7 @@ def place(
     if len(devices) == 1 and not any(node.device for node in step.everything()):
         placement.devices = dict.fromkeys(step.nodes, devices[0])  # the common case: nothing to choose
         return placement
-    if placer in ("", DEFAULT) or step.is_free:
+    if placer in ("", DEFAULT) or step.is_unstructured:
         for nodes in gather(step.everything(), colocate(step)):
             if nodes[0].type != "_Arg" or len(nodes) > 1:
                 group = constrain(nodes, devices, device_types, soft, placement.notes)

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.groups import Group, device_type
-from thalweg._src.place.simulate import Schedule, simulate
-from thalweg._src.place.work import VIEWS, ZERO_COST
+from thalweg._src.place.simulate import Schedule, Value, simulate
 
 Choice = dict[Group, str]
-
-
-@dataclass(slots=True)
-class Value:
-    """An output of a unit; `size` is 0 for a control dependency."""
-
-    number: int
-    size: int
-    readers: list[int] = field(default_factory=list)
-    fetched: bool = False
 
 
 class Problem:
@@ -187,7 +175,7 @@ def _available_at_start(nodes: Iterable[Node]) -> set[Node]:
     """Returns the nodes whose results are available at the start of the step, before any work is done."""
     found: set[Node] = set()
     for node in nodes:
-        if (node.type in ZERO_COST or node.type in VIEWS) and found.issuperset(node.predecessors()):
+        if (node.facts.instant or node.facts.is_alias) and found.issuperset(node.predecessors()):
             found.add(node)
     return found
 

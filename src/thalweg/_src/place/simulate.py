@@ -16,16 +16,41 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
-from thalweg._src.errors import in_units
-from thalweg._src.place.work import VIEWS
+from thalweg._src.errors import format_bytes
+from thalweg._src.graph.ir.step_graph import Node
 
-if TYPE_CHECKING:
-    from thalweg._src.place.problem import Problem
+
+@dataclass(slots=True)
+class Value:
+    """An output of a unit; `size` is 0 for a control dependency."""
+
+    number: int
+    size: int
+    readers: list[int] = field(default_factory=list)
+    fetched: bool = False
+
+
+class Simulated(Protocol):
+    """What is simulated, as a `Problem` numbers it: units, the values between them, and what devices and links cost."""
+
+    devices: tuple[str, ...]
+    units: list[Node]
+    group_of: list[int]
+    persistent: list[int]
+    inputs: list[list[tuple[int, Value]]]
+    outputs: list[list[Value]]
+    times: list[list[float]]
+    segment: float
+    overhead: list[list[float]]
+    latency: list[list[float]]
+    per_byte: list[list[float]]
+    core_pools: list[tuple[int, float]]
+    pool_of: list[int]
 
 
 @dataclass(slots=True)
@@ -38,7 +63,7 @@ class Schedule:
     transfers, transferred: how many tensors are sent between devices, and their bytes
     """
 
-    problem: Problem
+    problem: Simulated
     assignment: Sequence[int]
     finish: float
     starts: list[float]
@@ -57,16 +82,15 @@ class Schedule:
     def summary(self) -> str:
         """Returns a report with one line per device."""
         peaks = self.peak_memory()
-        lines = [
-            f"step: {1e3 * self.finish:.3f} ms simulated, {self.transfers} transfers of {in_units(self.transferred)}"
-        ]
+        transfers = f"{self.transfers} transfers of {format_bytes(self.transferred)}"
+        lines = [f"step: {1e3 * self.finish:.3f} ms simulated, {transfers}"]
         for name, seconds in self.busy_time().items():
             share = seconds / self.finish if self.finish else 0.0
-            lines.append(f"{name}: busy {1e3 * seconds:.3f} ms ({share:.0%}), at most {in_units(peaks[name])}")
+            lines.append(f"{name}: busy {1e3 * seconds:.3f} ms ({share:.0%}), at most {format_bytes(peaks[name])}")
         return "\n".join(lines)
 
 
-def simulate(problem: Problem, assignment: Sequence[int]) -> Schedule:
+def simulate(problem: Simulated, assignment: Sequence[int]) -> Schedule:
     """Simulates a step with the groups of a problem on devices, both given by index."""
     where = [assignment[group] if group >= 0 else 0 for group in problem.group_of]
     return _Run(problem, assignment, _Segments(problem, where)).schedule()
@@ -80,7 +104,7 @@ class _Segments:
     sent: the transfers that each unit starts, as (device, delay, segments that wait for it)
     """
 
-    def __init__(self, problem: Problem, where: Sequence[int]) -> None:
+    def __init__(self, problem: Simulated, where: Sequence[int]) -> None:
         self.units: list[list[int]] = []
         self.device: list[int] = []
         self.awaits: list[bool] = []
@@ -137,7 +161,7 @@ class _Run:
     of that clock, which stays valid when the pace changes because other pieces start or end.
     """
 
-    def __init__(self, problem: Problem, assignment: Sequence[int], segments: _Segments) -> None:
+    def __init__(self, problem: Simulated, assignment: Sequence[int], segments: _Segments) -> None:
         self._problem, self._assignment, self._segments = problem, assignment, segments
         self._next = [0] * len(segments.units)  # the first unit of each segment that has not run
         self._begun = [(0.0, 0.0, 0)] * len(segments.units)  # of the running piece: start, work, first unit
@@ -268,7 +292,7 @@ def _peaks(schedule: Schedule) -> dict[str, int]:
                 alive[number, here][2] = schedule.finish
             for reader in value.readers:
                 there = where[reader]
-                if problem.units[reader].type in VIEWS and value.size:
+                if problem.units[reader].facts.is_alias and value.size:
                     buffer_of.setdefault(reader, number)
                 sent = ends[unit] + problem.latency[here][there] + value.size * problem.per_byte[here][there]
                 if there != here:

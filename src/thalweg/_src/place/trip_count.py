@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from thalweg._src.graph.ir.step_graph import Node, Output
-from thalweg._src.place.work import VIEWS
 
 _UP = {"Less": 0, "LessEqual": 1}
 _DOWN = {"Greater": 0, "GreaterEqual": 1}
@@ -74,8 +73,12 @@ def _number(output: Output) -> int | None:
 
 
 def _through_views(output: Output) -> Output:
-    while (
-        output[0].type in VIEWS and output[0].type not in ("ReadVariableOp", "_Choose", "_Alive") and output[0].inputs
-    ):
+    while _is_forwarded(output[0]):
         output = output[0].inputs[0]
     return output
+
+
+def _is_forwarded(node: Node) -> bool:
+    """Returns whether a node gives the value that it is given in this very step."""
+    forwards = node.facts.forwards in ("same", "reshaped") and bool(node.inputs)
+    return forwards and not node.facts.reads and node.type != "_Alive"

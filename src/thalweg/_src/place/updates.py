@@ -65,4 +65,4 @@ def _replace(step: StepGraph, parts: Parts) -> None:
     for made in parts.values():
         for node in made:
             node.controls = each(node.controls)
-    step.settle()
+    step.prune_and_sort()

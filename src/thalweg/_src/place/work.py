@@ -14,11 +14,6 @@ from thalweg._src.shapes import Shape
 Flops = Callable[[Node, "Sizes"], float]
 
 FLOPS: Registry[Flops] = Registry("count of operations")
-ZERO_COST = frozenset(("Const", "NoOp", "VarHandleOp", "_Arg"))  # take no time in a step
-# Return their input under another name or shape.
-_SAME = ("Identity", "PlaceholderWithDefault", "PreventGradient", "ReadVariableOp", "StopGradient", "_Alive", "_Choose")
-VIEWS = frozenset((*_SAME, "ExpandDims", "Reshape", "Squeeze", "_AsNumber", "_AsTensor"))
-SHAPE_OPS = frozenset(("Rank", "Shape", "ShapeN", "Size", "VariableShape"))  # use shapes only
 _STRING_BYTES = 64
 
 
@@ -72,7 +67,7 @@ def flop_count(node: Node, sizes: Sizes) -> float:
 
 def bytes_accessed(node: Node, sizes: Sizes) -> int:
     """Returns the bytes that a node reads and writes."""
-    if node.type in ZERO_COST or node.type in VIEWS or node.type in SHAPE_OPS:
+    if node.facts.instant or node.facts.is_alias or node.facts.shape_only:
         return 0
     variables = sum(sizes.persistent(producer) for producer, _ in node.inputs)  # accessed through handles
     return sizes.inputs(node) + sizes.outputs(node) + variables

@@ -41,7 +41,7 @@ class Executable:
         self, programs: Sequence[Program], num_fetches: int, placement: Placement, compiles: bool = False
     ) -> None:
         self.programs = list(programs)
-        self._compiles = compiles and not any(program.is_free for program in programs)
+        self._compiles = compiles and not any(program.is_unstructured for program in programs)
         self._spent = 0.0
         self.steps = itertools.count()  # for who wants to know every so many of them
         self.placement = placement
@@ -53,7 +53,7 @@ class Executable:
             if node.type == "_CopyToHost" and program.device.torch.type != "cpu"
         ]
         self._function: Callable[..., Any] | None = None
-        if len(programs) == 1 and not programs[0].waiting and not programs[0].is_free:
+        if len(programs) == 1 and not programs[0].waiting and not programs[0].is_unstructured:
             self._function = self._first_run if programs[0].large else programs[0].functions[0]
         elif len(programs) == 1:
             self._function = as_line(programs[0])

@@ -18,7 +18,6 @@ from thalweg._src.partition.host_memory import on_host
 from thalweg._src.resources.accelerators import Accelerator, Event
 from thalweg._src.resources.devices import Device
 
-_AT_ONCE = ("_Alive", "_Choose", "_Send", "NoOp")  # the device has nothing to do for them
 _PER_MILLISECOND = 1_000_000  # nanoseconds
 
 
@@ -106,7 +105,7 @@ class DeviceClock:
 
 def _runs_on_host(node: Node) -> bool:
     """Returns whether a node of an accelerator's partition leaves the device alone."""
-    if node.type in _AT_ONCE or "_host" in node.attrs:
+    if node.facts.instant or node.type in ("_Alive", "_Choose", "_Send") or "_host" in node.attrs:
         return True
     if node.type in ("_CopyToHost", "_While") or not node.dtypes:
         return False

@@ -40,7 +40,7 @@ def variables_prefix(export_dir: str) -> str:
     "saved_model.loader.maybe_saved_model_directory",
 )
 def contains_saved_model(export_dir: Any) -> bool:
-    """Returns whether a folder may hold a SavedModel: whether the file with its graphs exists."""
+    """Returns whether a folder contains the graph file of a SavedModel."""
     names = SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
     return any(os.path.exists(os.path.join(folder_of(export_dir), name)) for name in names)
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.checkpoint.meta_graph import import_meta_graph_with_return_elements
-from thalweg._src.checkpoint.saver import Saver
+from thalweg._src.checkpoint.saver import Saver, import_meta_graph_with_return_elements
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats import durable
@@ -288,7 +287,7 @@ def _first_op(message: Any) -> str | None:
 
 @export("saved_model.signature_def_utils.MethodNameUpdater")
 class MethodNameUpdater:
-    """Changes the method names of signatures in a SavedModel."""
+    """Changes the method names of signatures of a SavedModel."""
 
     def __init__(self, export_dir: Any) -> None:
         self._export_dir = folder_of(export_dir)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
-from thalweg._src.place.work import ZERO_COST
 from thalweg._src.schedule.peak_memory import Buffers
 from thalweg._src.schedule.timeline import transfer_key
 
@@ -133,7 +132,7 @@ class _Gain:
 
 def _has_effect(node: Node) -> bool:
     """Returns whether a node keeps its place among those with effects; what it sends or receives has places by key."""
-    return node.definition.stateful and node.type not in ZERO_COST and node.type not in ("_Send", "_Recv")
+    return node.facts.stateful and not node.facts.instant and node.type not in ("_Send", "_Recv")
 
 
 def linearize(part: StepGraph, order: Sequence[Node]) -> None:
@@ -158,7 +157,7 @@ def linearize(part: StepGraph, order: Sequence[Node]) -> None:
                 waited |= mask[last]
             bit[node] = 1 << len(waiting)
             waiting.append(node)
-        elif node.type not in ZERO_COST:
+        elif not node.facts.instant:
             missing = ((1 << len(waiting)) - 1) & ~waited
             if missing:
                 node.controls = [*node.controls, *(w for w in waiting if bit[w] & missing)]

@@ -16,11 +16,10 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.config import ConfigProto, CostGraphDef, RunMetadata
 from thalweg._src.devices import canonical_name, matches
-from thalweg._src.errors import in_units
+from thalweg._src.errors import format_bytes
 from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.work import ZERO_COST
 from thalweg._src.schedule.memory_order import linearize, orders
 from thalweg._src.schedule.peak_memory import Buffers, Forecast
 from thalweg._src.schedule.timeline import Clock, Item, Timeline, transfer_key
@@ -58,7 +57,7 @@ class MemoryPlan:
         """Returns a line a device: what it holds at most, when, and what it may."""
         lines = []
         for name, forecast in self.forecasts.items():
-            limit = f" (limit {in_units(self.limits[name])})" if name in self.limits else ""
+            limit = f" (limit {format_bytes(self.limits[name])})" if name in self.limits else ""
             lines.append(f"{name}: {forecast}{limit}")
         return lines + self.notes
 
@@ -134,7 +133,7 @@ def _can_be_ordered(parts: Parts) -> bool:
     What waits for a queue, for the client of a partial run or, in a loop, for the same loop on another device, may wait
     for something that would come only after it in a new order.
     """
-    if any(part.is_free for part in parts.values()):
+    if any(part.is_unstructured for part in parts.values()):
         return False
     sent = {transfer_key(node) for part in parts.values() for node in part.nodes if node.type == "_Send"}
     waiting = [node for part in parts.values() for node in part.nodes if waits(node)]
@@ -252,7 +251,7 @@ class _Receiving:
     def _attempt(self, changed: Iterable[str]) -> Timeline | None:
         try:
             for name in changed:
-                self._parts[name].settle()
+                self._parts[name].prune_and_sort()
         except ValueError:  # what it would wait for waits for it
             return None
         trial = Timeline(self._parts, self._clock)
@@ -285,7 +284,7 @@ class _Receiving:
 
 def _last_working(item: Item) -> Node | None:
     """Returns the last node of a segment that does something; the rest is there from the start."""
-    return next((node for node in reversed(item.nodes) if node.type not in ZERO_COST), None)
+    return next((node for node in reversed(item.nodes) if not node.facts.instant), None)
 
 
 # -- keeping to a limit -----------------------------------------------------------------------------------------------
@@ -327,7 +326,8 @@ def _exhausted(
     guess = any(not is_fully_defined(held.node.shapes[held.index]) for held in forecast.held)
     text = errors.describe(
         f"the step would take more memory than {name} may hold, in every order of its nodes that was tried",
-        expected=f"at most {in_units(over[name])}: memory_limit_in_mb is {over[name] / (1 << 20):g}, of 2**20 bytes",
+        expected=f"at most {format_bytes(over[name])}: memory_limit_in_mb is {over[name] / (1 << 20):g}, "
+        "of 2**20 bytes",
         received=f"{forecast}; then there are\n    {largest}{others}",
         hint="a smaller batch, more devices, or tf.while_loop's swap_memory"
         + (f"; dimensions that are not known before the step count as {costs.sizes.unknown}" if guess else ""),

@@ -10,23 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from thalweg._src.errors import in_units
+from thalweg._src.errors import format_bytes
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.groups import device_type
 from thalweg._src.place.trip_count import trip_count
-from thalweg._src.place.work import VIEWS
 from thalweg._src.shapes import is_fully_defined, show
 
 Until = Mapping[Node, Node | None]
 
 _FEW = 5  # tensors that are named
-# Give parts of what they take, or all of it in another order, without a copy; and which of their inputs that is.
-_PARTS = {
-    "BroadcastTo": 0, "Slice": 0, "Split": 1, "SplitV": 0, "StridedSlice": 0, "TensorArrayScatterV3": 2, "Transpose": 0,
-    "Unpack": 0,
-}  # fmt: skip
 _APPENDING = {"TensorListPushBack": (1, 0), "TensorArrayWriteV3": (2, 3)}  # the inputs: what is added, and to what
 
 
@@ -43,7 +37,7 @@ class Held:
         text = (
             f"'{self.node.name}:{self.index}' {self.node.dtypes[self.index].name}{show(self.node.shapes[self.index])}"
         )
-        return f"{text}, {in_units(self.size)}" + (f", made at {line}" if line else "")
+        return f"{text}, {format_bytes(self.size)}" + (f", made at {line}" if line else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +55,16 @@ class Forecast:
     held: list[Held]
 
     def __str__(self) -> str:
-        text = f"at most {in_units(self.peak)}"
+        text = f"at most {format_bytes(self.peak)}"
         if self.node is not None:
             text += f" while '{self.node.name}' runs"
-        return text + f", {in_units(self.kept)} of it variables and constants"
+        return text + f", {format_bytes(self.kept)} of it variables and constants"
 
     def largest(self) -> str:
         """Returns the largest tensors at the peak, a line each."""
         lines = [str(held) for held in self.held[:_FEW]]
         rest = self.held[_FEW:]
-        return "\n".join(lines + ([f"{len(rest)} others, {in_units(sum(h.size for h in rest))}"] if rest else []))
+        return "\n".join(lines + ([f"{len(rest)} others, {format_bytes(sum(h.size for h in rest))}"] if rest else []))
 
 
 class Buffers:
@@ -121,7 +115,7 @@ class Buffers:
                 buffer = max(seen, key=self.sizes.__getitem__)
                 self._of.update(((node, index), buffer) for index in range(len(node.dtypes)))
                 maker, output = self.makers[buffer]
-                if node.type in VIEWS and not is_fully_defined(maker.shapes[output]):
+                if node.facts.is_alias and not is_fully_defined(maker.shapes[output]):
                     self.sizes[buffer] = max(self.sizes[buffer], self.costs.bytes(node, 0))  # it may know its shape
             return
         if node.type == "_Arg" and self._inside:
@@ -224,9 +218,10 @@ class Buffers:
 
 def _viewed(node: Node) -> list[Output] | None:
     """Returns what a node's outputs may be views of; None if they are memory of their own."""
-    if node.type in _PARTS:
-        return node.inputs[_PARTS[node.type] :][:1]
-    if node.type not in VIEWS:
+    if node.facts.view:
+        names = [arg.name for arg in node.definition.inputs]
+        return node.inputs[names.index(node.facts.view) :][:1]
+    if not node.facts.is_alias:
         return None
     if node.type == "ReadVariableOp":
         return []

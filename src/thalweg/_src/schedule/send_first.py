@@ -1,4 +1,4 @@
-"""Early: what costs nothing to have and others wait for is sent before the work begins.
+"""Sends first: sends of feeds and unmodified variables are hoisted to the start of the partition.
 
 A device runs its nodes in the order in which they were written. The second of two towers that share variables is
 written last, and so are its reads: without this, their sends would come when the first tower is over.
@@ -6,37 +6,40 @@ written last, and so are its reads: without this, their sends would come when th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from thalweg._src import dtypes
-from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node, StepGraph
 
-_READY = frozenset(("Const", "VarHandleOp", "_Arg"))  # there when a step starts
-_SAME = frozenset(("Cast", "Identity", "ReadVariableOp", "Reshape", "StopGradient"))  # give what they take
-_EARLY = -5e8  # after the feeds, before all that anybody wrote
+_FIRST = -5e8  # position after the feeds, before every operation of the user
 
 
-def send_early(sends: Iterable[Node], nodes: Iterable[Node]) -> None:
-    """Puts sends of feeds, and of variables that nobody has written by then, at the beginning of a device's part."""
+def send_first(part: StepGraph) -> None:
+    """Moves sends of feeds, and of variables that are not written before, to the start of a partition."""
     written: dict[Node, float] = {}
-    for node in nodes:
+    for node in part.nodes:
         if node.type != "ReadVariableOp":
             for producer, index in node.inputs:
                 if producer.dtypes[index] is dtypes.resource:
                     written[producer] = min(node.order, written.get(producer, node.order))
-    for send in sends:
+    moved = False
+    for send in [node for node in part.nodes if node.type == "_Send"]:
         chain = [] if send.controls or send.guard else _chain(send.inputs[0][0], written)
         for node in [*chain, send] if chain else ():
-            node.order = min(node.order, _EARLY + max(node.order, 0))  # in the order in which they were written
+            node.order = min(node.order, _FIRST + max(node.order, 0))  # in program order among themselves
+            moved = True
+    if moved:
+        part.prune_and_sort()
+    for region in part.regions():
+        for inner in region.parts():
+            send_first(inner)
 
 
 def _chain(node: Node, written: dict[Node, float]) -> list[Node]:
     """Returns what there is from the start of the step to a node, if nothing of it takes time."""
     if node.controls or node.guard:
         return []
-    if node.type in _READY:
+    if node.facts.instant:
         return [node]
-    if node.type not in _SAME or written.get(node.inputs[0][0], node.order) < node.order:
+    if node.facts.forwards in ("", "chosen") or written.get(node.inputs[0][0], node.order) < node.order:
         return []
     chains = [_chain(producer, written) for producer, _ in node.inputs]
     return [*(member for chain in chains for member in chain), node] if all(chains) else []

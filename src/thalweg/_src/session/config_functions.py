@@ -25,7 +25,7 @@ class PhysicalDevice(NamedTuple):
 
 @export("config.LogicalDevice")
 class LogicalDevice(NamedTuple):
-    """A device as programs name it."""
+    """A device by the name that programs use."""
 
     name: str
     device_type: str
@@ -90,6 +90,7 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
 
 @export("config.get_soft_device_placement")
 def get_soft_device_placement() -> bool:
+    """Returns what `set_soft_device_placement` stored."""
     return _settings.soft_placement
 
 
@@ -101,6 +102,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 @export("config.threading.get_intra_op_parallelism_threads")
 def get_intra_op_parallelism_threads() -> int:
+    """Returns the number of threads within a kernel; 0 means the system chooses."""
     return _settings.intra_op_threads
 
 
@@ -114,6 +116,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
 
 @export("config.threading.get_inter_op_parallelism_threads")
 def get_inter_op_parallelism_threads() -> int:
+    """Returns what `set_inter_op_parallelism_threads` stored; 0 means the system chooses."""
     return _settings.inter_op_threads
 
 

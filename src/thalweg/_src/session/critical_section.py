@@ -31,7 +31,7 @@ class _Execution:
 
 @export("CriticalSection", "contrib.framework.CriticalSection")
 class CriticalSection:
-    """Admits one execution at a time, across all steps and sessions that share it."""
+    """Runs one function at a time among all steps and sessions that share it."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class CriticalSection:
 
     @property
     def name(self) -> str:
+        """The name of the critical section."""
         return self._handle.op.name
 
     def execute(self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None) -> Any:

@@ -27,7 +27,7 @@ def _source(name: str) -> str:
 
 @export("graph_util.must_run_on_cpu")
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Returns whether an Operation or a NodeDef belongs on the host: string ops, and ops that compute shapes."""
+    """Returns whether a node must run on the host, as operations on strings and shapes do."""
     node_def = node.node_def if isinstance(node, Operation) else node
     if pin_variables_on_cpu and node_def.op in (*_VARIABLES, "Assign", "AssignVariableOp"):
         return True
@@ -156,9 +156,9 @@ def _write_read(graph_def: Any, node: Any) -> None:
 
 @export("graph_util.remove_training_nodes")
 def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | None = None) -> Any:
-    """Returns the GraphDef without CheckNumerics and Identity nodes, which only check or forward a value.
+    """Returns the GraphDef without the nodes that only check or forward a value: CheckNumerics and Identity.
 
-    An identity with control edges, in or out, stays.
+    An Identity node stays if it has control inputs or control outputs.
     """
     protected = set(protected_nodes or ())
     checked = _spliced(input_graph, {n.name for n in input_graph.node if n.op == "CheckNumerics"} - protected)

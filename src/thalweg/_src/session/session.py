@@ -13,7 +13,8 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.config import ConfigProto, GraphOptions, RunMetadata, RunOptions
 from thalweg._src.export import export
-from thalweg._src.graph.default import default_graph_scope, default_session_scope, get_default_graph
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default_stacks import default_graph_scope, default_session_scope
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.types import fetched
@@ -24,7 +25,7 @@ from thalweg._src.resources.devices import Device, local_devices
 from thalweg._src.resources.step import Step
 from thalweg._src.runtime.cpu_contention import core_share
 from thalweg._src.runtime.executable import Executable
-from thalweg._src.runtime.pipeline import compile_step
+from thalweg._src.runtime.pipeline import compile_step, show_passes
 from thalweg._src.runtime.trace import Trace
 from thalweg._src.session.config_functions import get_log_device_placement
 from thalweg._src.session.feeds import Convert, converter, expand_feeds, expand_keys, feed_tensor, is_composite
@@ -84,14 +85,17 @@ class BaseSession:
 
     @property
     def graph(self) -> Graph:
+        """The graph of the session."""
         return self._graph
 
     @property
     def graph_def(self) -> Any:
+        """The GraphDef of the graph."""
         return self._graph.as_graph_def()
 
     @property
     def sess_str(self) -> str:
+        """The target of the session, which is always empty."""
         return ""
 
     def list_devices(self) -> list[Any]:
@@ -231,6 +235,12 @@ class BaseSession:
     def show_program(self, fetches: Any, feed_dict: Any = ()) -> str:
         """Returns the generated Python code that a run of the fetches executes."""
         return str(self._plan(fetches, tuple(expand_keys(feed_dict))).executable.text)
+
+    def show_passes(self, fetches: Any, feed_dict: Any = ()) -> str:
+        """Returns the graph of a run of the fetches after each pass of the compiler, as text."""
+        flat = flatten(self._graph, fetches)
+        feeds = [feed_tensor(self._graph, key) for key in expand_keys(feed_dict)]
+        return show_passes(feeds, flat.tensors, flat.operations, self._config, self._devices)
 
     def show_placement(self, fetches: Any, feed_dict: Any = (), picture: Any = None) -> str:
         """Returns, for each node of a run of the fetches, its feasible devices, its device, and why.

@@ -18,7 +18,8 @@ from thalweg._src import dtypes, errors
 from thalweg._src.config import ConfigProto
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.export import export
-from thalweg._src.graph.default import get_default_session, start_with_an_empty_graph
+from thalweg._src.graph.default import start_with_an_empty_graph
+from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.nest import flatten, is_nested
@@ -78,7 +79,7 @@ class CheckedThread:
 
 @export("test.TestCase")
 class TestCase(absltest.TestCase):
-    """A test of graphs: each test starts with an empty default graph and fixed seeds."""
+    """A test case with an empty default graph and fixed seeds for each test."""
 
     def __init__(self, methodName: str = "runTest") -> None:
         super().__init__(methodName)
@@ -213,6 +214,7 @@ class TestCase(absltest.TestCase):
         self.assertAllClose(a, b, rtol, atol, msg)
 
     def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
+        """Fails if values are equal within tolerances."""
         try:
             self.assertAllClose(a, b, **kwargs)
         except AssertionError:
@@ -227,6 +229,7 @@ class TestCase(absltest.TestCase):
         np.testing.assert_array_equal(a, b, err_msg=msg or "")
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Fails if arrays have equal shapes and elements."""
         try:
             self.assertAllEqual(a, b)
         except AssertionError:
@@ -239,15 +242,19 @@ class TestCase(absltest.TestCase):
         self.assertFalse(wrong.size, f"{wrong.size} elements are not {what}: {wrong[:10]}")
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
+        """Fails unless all elements are greater than a number."""
         self._assert_elements(a, lambda x: x > comparison_target, f"> {comparison_target}")
 
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:
+        """Fails unless all elements are less than a number."""
         self._assert_elements(a, lambda x: x < comparison_target, f"< {comparison_target}")
 
     def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+        """Fails unless all elements are at least a number."""
         self._assert_elements(a, lambda x: x >= comparison_target, f">= {comparison_target}")
 
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+        """Fails unless all elements are at most a number."""
         self._assert_elements(a, lambda x: x <= comparison_target, f"<= {comparison_target}")
 
     def assertAllInRange(
@@ -258,6 +265,7 @@ class TestCase(absltest.TestCase):
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
+        """Fails unless all elements are in a range."""
         above, below = (np.greater, np.greater_equal), (np.less, np.less_equal)
         self._assert_elements(
             target,
@@ -266,6 +274,7 @@ class TestCase(absltest.TestCase):
         )
 
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:
+        """Fails unless all elements are in a set."""
         self._assert_elements(target, lambda x: np.isin(x, list(expected_set)), f"in {expected_set}")
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
@@ -275,9 +284,11 @@ class TestCase(absltest.TestCase):
             self.assertEqual(dtypes.as_dtype(found), dtypes.as_dtype(expected_dtype))
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
+        """Fails unless two floats differ by at most `err`."""
         self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1!r} != {f2!r} +/- {err!r}. {msg or ''}")
 
     def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:
+        """Fails unless two sequences of floats are equal within `err`."""
         self.assertEqual(len(farray1), len(farray2), msg)
         for f1, f2 in zip(farray1, farray2):
             self.assertNear(float(f1), float(f2), err, msg)
@@ -292,6 +303,7 @@ class TestCase(absltest.TestCase):
         self.assertAllEqual(np.shape(np_array), tf_tensor.get_shape().as_list(), msg)
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
+        """Fails unless two device names are equal in canonical form."""
         one, other = (DeviceSpec.from_string(str(d)).to_string() if d else "" for d in (device1, device2))
         self.assertEqual(one, other, msg)
 
@@ -315,12 +327,15 @@ class TestCase(absltest.TestCase):
         self.fail(f"{getattr(exception_type, '__name__', exception_type)} not raised")
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
+        """Returns a context manager that expects an OpError."""
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
 
     def assertRaisesRegexp(self, *args: Any, **kwargs: Any) -> Any:
+        """Deprecated name of `assertRaisesRegex`."""
         return self.assertRaisesRegex(*args, **kwargs)
 
     def assertItemsEqual(self, first: Any, second: Any, msg: str | None = None) -> None:
+        """Deprecated name of `assertCountEqual`."""
         self.assertCountEqual(first, second, msg)
 
     def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:

@@ -26,16 +26,19 @@ def main(argv: list[str] | None = None) -> None:
 
 @export("test.is_built_with_cuda")
 def is_built_with_cuda() -> bool:
+    """Returns whether torch was built with CUDA."""
     return cuda_version() is not None
 
 
 @export("test.is_built_with_gpu_support")
 def is_built_with_gpu_support() -> bool:
+    """Returns whether torch was built with CUDA."""
     return is_built_with_cuda()
 
 
 @export("test.is_built_with_rocm")
 def is_built_with_rocm() -> bool:
+    """Returns False: ROCm is not supported."""
     return False
 
 
@@ -47,7 +50,7 @@ def is_built_with_xla() -> bool:
 
 @export("test.is_gpu_available")
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
-    """Returns whether a GPU is available, with at least some compute capability."""
+    """Returns whether a GPU of at least some compute capability is available."""
     least = min_cuda_compute_capability or (0, 0)
     return any(gpu_capability(index) >= tuple(least) for index in range(gpu_count()))
 
@@ -60,7 +63,7 @@ def gpu_device_name() -> str:
 
 @export("test.test_src_dir_path")
 def test_src_dir_path(relative_path: str) -> str:
-    """Returns a path beside the program that runs the tests."""
+    """Returns a path relative to the folder of the running program."""
     return os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), relative_path)
 
 
@@ -88,7 +91,7 @@ def assert_equal_graph_def(
 
 @export("test.StubOutForTesting")
 class StubOutForTesting:
-    """Replaces attributes by stubs, and restores them."""
+    """Replaces attributes by stubs and restores them."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[Any, str, Any]] = []

@@ -26,7 +26,7 @@ _SLOWDOWN = 0.1  # fraction of speed that training loses while a snapshot is wri
 
 @export("estimator.CheckpointSaverListener", "train.CheckpointSaverListener")
 class CheckpointSaverListener:
-    """Base class of listeners, which are notified of every checkpoint."""
+    """Base class of listeners that are called before and after each checkpoint."""
 
     def begin(self) -> None:
         """Called before there is a session."""

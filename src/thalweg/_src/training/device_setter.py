@@ -91,11 +91,7 @@ def replica_device_setter(
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Strategy | None = None,
 ) -> Callable[[Any], str] | None:
-    """Returns a device function for `tf.device`, or None if there are no parameter servers.
-
-    cluster: a map from jobs to addresses, or an object whose `as_dict` returns one; defines how many tasks the job of
-    `ps_device` has. ps_strategy: returns the task of each operation whose type is in `ps_ops`.
-    """
+    """Returns a device function for `tf.device`, or None if there are no parameter servers."""
     if cluster is not None:
         jobs = _jobs(cluster)
         job = DeviceSpec.from_string(ps_device).job

@@ -7,7 +7,7 @@ from thalweg._src.export import export
 
 @export("estimator.ModeKeys")
 class ModeKeys:
-    """The modes for which a model function builds a model."""
+    """The modes a model is built for: training, evaluation, prediction."""
 
     TRAIN = "train"
     EVAL = "eval"

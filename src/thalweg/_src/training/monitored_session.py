@@ -110,6 +110,7 @@ class _MonitoredSession:
         return self._sess.run_step_fn(step_fn, self._tf_sess())
 
     def should_stop(self) -> bool:
+        """Returns whether the loop should stop, as a hook or the end of the input requests."""
         return self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:

@@ -87,38 +87,47 @@ class Scaffold:
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
+        """The function that is called after `init_op`."""
         return self._init_fn
 
     @property
     def init_op(self) -> Any:
+        """The operation that initializes the model."""
         return self._init_op
 
     @property
     def ready_op(self) -> Any:
+        """The operation that lists what is not initialized."""
         return self._ready_op
 
     @property
     def ready_for_local_init_op(self) -> Any:
+        """The operation that lists what must be initialized before `local_init_op`."""
         return self._ready_for_local_init_op
 
     @property
     def local_init_op(self) -> Any:
+        """The operation that initializes local variables."""
         return self._local_init_op
 
     @property
     def local_init_feed_dict(self) -> dict[Any, Any] | None:
+        """The feed dictionary of `local_init_op`."""
         return self._local_init_feed_dict  # type: ignore[no-any-return]
 
     @property
     def summary_op(self) -> Any:
+        """The operation that merges all summaries."""
         return self._summary_op
 
     @property
     def saver(self) -> Any:
+        """The Saver of the model."""
         return self._saver
 
     @property
     def init_feed_dict(self) -> dict[Any, Any] | None:
+        """The feed dictionary of `init_op`."""
         return self._init_feed_dict  # type: ignore[no-any-return]
 
     @staticmethod

@@ -16,6 +16,7 @@ class SessionCreator:
     """Base class of session creators."""
 
     def create_session(self) -> Any:
+        """Returns a new session."""
         raise TypeError(f"{type(self).__name__} does not implement create_session")
 
 
@@ -57,6 +58,7 @@ class ChiefSessionCreator(_ManagedCreator):
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
 
     def create_session(self) -> Session:
+        """Returns a new session with a restored or initialized model."""
         self._scaffold.finalize()
         return self._get_session_manager().prepare_session(
             self._master,
@@ -85,6 +87,7 @@ class WorkerSessionCreator(_ManagedCreator):
         self._max_wait_secs = max_wait_secs
 
     def create_session(self) -> Session:
+        """Returns a new session, after the chief has initialized the model."""
         self._scaffold.finalize()
         return self._get_session_manager().wait_for_session(
             self._master, config=self._config, max_wait_secs=self._max_wait_secs

@@ -22,7 +22,7 @@ Ready = tuple[bool, str | None]  # whether it is ready, and if not, why
 
 @export("train.SessionManager")
 class SessionManager:
-    """Restores the model from a checkpoint, initializes it, or waits until another process has done so."""
+    """Restores the model from a checkpoint, initializes it, or waits until another task has done so."""
 
     def __init__(
         self,

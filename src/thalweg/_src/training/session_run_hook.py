@@ -9,7 +9,7 @@ from thalweg._src.export import export
 
 @export("estimator.SessionRunArgs", "train.SessionRunArgs")
 class SessionRunArgs(NamedTuple):
-    """The arguments of a step: fetches, feeds and options."""
+    """Fetches, feeds and options that a hook adds to a step."""
 
     fetches: Any
     feed_dict: dict[Any, Any] | None = None
@@ -18,7 +18,7 @@ class SessionRunArgs(NamedTuple):
 
 @export("estimator.SessionRunValues", "train.SessionRunValues")
 class SessionRunValues(NamedTuple):
-    """The results of a step: the values of the fetches that a hook requested, and the metadata of the step."""
+    """The values of a hook's fetches and the metadata of the step."""
 
     results: Any
     options: Any
@@ -27,7 +27,7 @@ class SessionRunValues(NamedTuple):
 
 @export("estimator.SessionRunContext", "train.SessionRunContext")
 class SessionRunContext:
-    """One call of `run`: the caller's arguments, the plain session, and whether a stop was requested."""
+    """The context of one `run` call: its arguments, the session, and a request to stop."""
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
         self._original_args = original_args
@@ -36,14 +36,17 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
+        """The arguments of the call of `run`."""
         return self._original_args
 
     @property
     def session(self) -> Any:
+        """The session of the step."""
         return self._session
 
     @property
     def stop_requested(self) -> bool:
+        """Whether a hook requested a stop."""
         return self._stop_requested
 
     def request_stop(self) -> None:
@@ -53,7 +56,7 @@ class SessionRunContext:
 
 @export("estimator.SessionRunHook", "train.SessionRunHook")
 class SessionRunHook:
-    """Base class of hooks, which are called during the lifetime of a monitored session."""
+    """Base class of hooks that are called around session creation and each step."""
 
     def begin(self) -> None:
         """Called once before there is a session; the last opportunity to add to the graph."""

@@ -113,58 +113,72 @@ class Supervisor:
 
     @property
     def is_chief(self) -> bool:
+        """Whether this task initializes and saves the model."""
         return self._is_chief
 
     @property
     def session_manager(self) -> SessionManager:
+        """The SessionManager."""
         return self._session_manager
 
     @property
     def coord(self) -> Coordinator:
+        """The coordinator of the threads."""
         return self._coord
 
     @property
     def init_op(self) -> Any:
+        """The operation that initializes the model."""
         return self._init_op
 
     @property
     def init_feed_dict(self) -> dict[Any, Any] | None:
+        """The feed dictionary of `init_op`."""
         return self._init_feed_dict
 
     @property
     def ready_op(self) -> Any:
+        """The operation that lists what is not initialized."""
         return self._ready_op
 
     @property
     def ready_for_local_init_op(self) -> Any:
+        """The operation that lists what must be initialized before the local variables."""
         return self._ready_for_local_init_op
 
     @property
     def summary_writer(self) -> Any:
+        """The FileWriter of the summaries."""
         return self._summary_writer
 
     @property
     def summary_op(self) -> Any:
+        """The operation that merges all summaries."""
         return self._summary_op
 
     @property
     def save_summaries_secs(self) -> float | None:
+        """The number of seconds between summaries."""
         return self._save_summaries_secs
 
     @property
     def global_step(self) -> Any:
+        """The global step, or None."""
         return self._global_step
 
     @property
     def saver(self) -> Any:
+        """The Saver of the model."""
         return self._saver
 
     @property
     def save_model_secs(self) -> float | None:
+        """The number of seconds between checkpoints."""
         return self._save_model_secs
 
     @property
     def save_path(self) -> str | None:
+        """The prefix of the checkpoints."""
         return self._save_path
 
     # -- sessions -----------------------------------------------------------------------------------------------------
@@ -305,15 +319,19 @@ class Supervisor:
                 self._writer_is_open = self._graph_added_to_summary = False
 
     def request_stop(self, ex: Any = None) -> None:
+        """Requests all threads to stop, optionally with an exception."""
         self._coord.request_stop(ex=ex)
 
     def should_stop(self) -> bool:
+        """Returns whether a stop was requested."""
         return self._coord.should_stop()
 
     def stop_on_exception(self) -> contextlib.AbstractContextManager[None]:
+        """Context manager that requests a stop at an exception."""
         return self._coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:
+        """Blocks until a stop is requested."""
         self._coord.wait_for_stop()
 
     def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:

@@ -9,7 +9,7 @@ from thalweg._src.export import export
 
 @export("estimator.SecondOrStepTimer", "train.SecondOrStepTimer")
 class SecondOrStepTimer:
-    """Triggers for the first step, then every N seconds or steps, at most once per step."""
+    """Decides when a periodic action is due, by seconds or by steps."""
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
         if every_secs is None and every_steps is None:
@@ -26,6 +26,7 @@ class SecondOrStepTimer:
         self._last_triggered_time: float | None = None
 
     def should_trigger_for_step(self, step: int) -> bool:
+        """Returns whether the action is due at a step."""
         if self._last_triggered_step is None or self._last_triggered_time is None:
             return True
         if self._last_triggered_step == step:
@@ -44,6 +45,7 @@ class SecondOrStepTimer:
         return elapsed
 
     def last_triggered_step(self) -> int | None:
+        """Returns the last step at which the timer triggered, or None."""
         return self._last_triggered_step
 
 

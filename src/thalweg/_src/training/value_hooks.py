@@ -23,7 +23,7 @@ class NanLossDuringTrainingError(RuntimeError):
 
 @export("estimator.NanTensorHook", "train.NanTensorHook")
 class NanTensorHook(SessionRunHook):
-    """Checks the loss in each step and fails, or stops, if it is NaN."""
+    """Stops or fails when the loss is NaN."""
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
         self._loss_tensor = loss_tensor
@@ -53,6 +53,7 @@ class FinalOpsHook(SessionRunHook):
 
     @property
     def final_ops_values(self) -> Any:
+        """The values of the final operations, after the end of the session."""
         return self._final_ops_values
 
     def end(self, session: Any) -> None:

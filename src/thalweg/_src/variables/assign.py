@@ -41,7 +41,7 @@ def _written(ref: Any) -> Any:
 def assign(
     ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Assigns a value to a variable, or to a slice as in `assign(v[i], x)`; returns the value after the write."""
+    """Assigns a new value to a variable or to a slice of one, as in `assign(v[i], x)`; returns the new value."""
     if isinstance(ref, Tensor) and hasattr(ref, "assign"):
         return ref.assign(value, name=name)
     with _written(ref) as variable:
@@ -85,24 +85,28 @@ def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
 
 @export("scatter_mul")
 def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Multiplies rows of a variable by the updates; factors of equal indices are all applied."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_mul, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_div")
 def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Divides rows of a variable by the updates; divisors of equal indices are all applied."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_div, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_min")
 def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Replaces rows of a variable by the element-wise minimum of the row and the updates."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_min, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_max")
 def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Replaces rows of a variable by the element-wise maximum of the row and the updates."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_max, indices, variable._convert(updates), name=name)
 
@@ -116,12 +120,14 @@ def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = 
 
 @export("scatter_nd_add")
 def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Adds to elements or slices of a variable, each addressed by a vector of indices."""
     with _written(ref) as variable:
         return variable.scatter_nd_add(indices, updates, name=name)
 
 
 @export("scatter_nd_sub")
 def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Subtracts from elements or slices of a variable, each addressed by a vector of indices."""
     with _written(ref) as variable:
         return variable.scatter_nd_sub(indices, updates, name=name)
 
@@ -151,7 +157,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 
 @export("is_variable_initialized")
 def is_variable_initialized(variable: Any) -> Tensor:
-    """Returns whether a variable has a value."""
+    """Returns a boolean tensor: whether a variable has a value."""
     return variable.is_initialized()  # type: ignore[no-any-return]
 
 

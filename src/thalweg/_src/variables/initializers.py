@@ -38,6 +38,7 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
+        """Returns the initializer of a configuration."""
         return cls(**config)
 
     def _dtype(self, dtype: Any) -> DType:
@@ -65,29 +66,31 @@ def _full_sizes(shape: Any, partition_info: Any) -> list[int]:
 
 @export("zeros_initializer", "initializers.zeros")
 class Zeros(Initializer):
-    """Returns zeros, false, or empty strings."""
+    """Initializes with zeros, False or empty strings."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return zeros(shape, self._dtype(dtype))
 
 
 @export("ones_initializer", "initializers.ones")
 class Ones(Initializer):
-    """Returns ones."""
+    """Initializes with ones."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return ones(shape, self._dtype(dtype))
 
 
 @export("constant_initializer", "initializers.constant")
 class Constant(Initializer):
-    """Returns the values of a list; the last value fills the rest of the shape."""
+    """Initializes with constant values; the last one fills the rest of the shape."""
 
     def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
@@ -101,6 +104,7 @@ class Constant(Initializer):
     def __call__(
         self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
     ) -> Tensor:
+        """Returns an initial value of a shape and type."""
         verify = self._verify_shape if verify_shape is None else verify_shape
         return constant(self.value, self._dtype(dtype), shape, verify_shape=verify)
 
@@ -110,7 +114,7 @@ class Constant(Initializer):
 
 @export("random_uniform_initializer", "initializers.random_uniform")
 class RandomUniform(Initializer):
-    """Returns uniform random values between minval and maxval, maxval excluded."""
+    """Initializes with uniformly distributed values in [minval, maxval)."""
 
     def __init__(
         self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
@@ -121,6 +125,7 @@ class RandomUniform(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return random_uniform(shape, self.minval, self.maxval, self._dtype(dtype), seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -129,7 +134,7 @@ class RandomUniform(Initializer):
 
 @export("random_normal_initializer", "initializers.random_normal")
 class RandomNormal(Initializer):
-    """Returns normally distributed random values."""
+    """Initializes with normally distributed values."""
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
@@ -140,6 +145,7 @@ class RandomNormal(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return random_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -148,15 +154,16 @@ class RandomNormal(Initializer):
 
 @export("truncated_normal_initializer", "initializers.truncated_normal")
 class TruncatedNormal(RandomNormal):
-    """Returns values of a normal distribution; values beyond two standard deviations are redrawn."""
+    """Initializes with normally distributed values, resampled beyond two standard deviations."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return truncated_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
 
 
 @export("uniform_unit_scaling_initializer", "initializers.uniform_unit_scaling")
 class UniformUnitScaling(Initializer):
-    """Returns uniform values in a range that preserves the variance through a matrix product or convolution."""
+    """Initializes with uniform values that keep the variance through a matrix product or convolution."""
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         self.factor = factor
@@ -164,6 +171,7 @@ class UniformUnitScaling(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         inputs = max(math.prod(_full_sizes(shape, partition_info)[:-1]), 1)
         limit = math.sqrt(3 / inputs) * self.factor
         return random_uniform(shape, -limit, limit, self._dtype(dtype), seed=self.seed)
@@ -174,7 +182,7 @@ class UniformUnitScaling(Initializer):
 
 @export("variance_scaling_initializer", "initializers.variance_scaling")
 class VarianceScaling(Initializer):
-    """Returns values whose variance is `scale` divided by the fan-in, the fan-out, or their mean."""
+    """Initializes with values whose variance is `scale` divided by fan-in, fan-out or their mean."""
 
     def __init__(
         self,
@@ -198,6 +206,7 @@ class VarianceScaling(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         fan_in, fan_out = _fans(_full_sizes(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         scale, kind = self.scale / max(1.0, fan), self._dtype(dtype)
@@ -230,7 +239,7 @@ def _fans(sizes: Sequence[int]) -> tuple[float, float]:
 
 @export("glorot_uniform_initializer", "initializers.glorot_uniform")
 class GlorotUniform(VarianceScaling):
-    """Returns uniform values scaled by the mean of fan-in and fan-out, after Glorot and Bengio."""
+    """Initializes with a uniform distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -241,7 +250,7 @@ class GlorotUniform(VarianceScaling):
 
 @export("glorot_normal_initializer", "initializers.glorot_normal")
 class GlorotNormal(VarianceScaling):
-    """Returns normal values scaled by the mean of fan-in and fan-out, after Glorot and Bengio."""
+    """Initializes with a truncated normal distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
@@ -252,13 +261,14 @@ class GlorotNormal(VarianceScaling):
 
 @export("initializers.identity")
 class Identity(Initializer):
-    """Returns a multiple of the identity matrix."""
+    """Initializes with a multiple of the identity matrix."""
 
     def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         full = _full_sizes(shape, partition_info)
         if len(full) != 2:
             raise ValueError(f"identity_initializer makes matrices: expected a shape of rank 2, received {full}")
@@ -273,7 +283,7 @@ class Identity(Initializer):
 
 @export("orthogonal_initializer", "initializers.orthogonal")
 class Orthogonal(Initializer):
-    """Returns a matrix with orthonormal columns (or rows, if fewer) times gain; other shapes are reshaped matrices."""
+    """Initializes with an orthogonal matrix times `gain`; other shapes are flattened to a matrix."""
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
@@ -281,6 +291,7 @@ class Orthogonal(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         sizes = _sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"orthogonal_initializer needs a shape of rank 2 or more, received {sizes}")
@@ -301,6 +312,7 @@ def he_normal(seed: int | None = None) -> VarianceScaling:
 
 @export("initializers.he_uniform")
 def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """Returns the initializer of He et al. for rectified units, with a uniform distribution."""
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
@@ -312,6 +324,7 @@ def lecun_normal(seed: int | None = None) -> VarianceScaling:
 
 @export("initializers.lecun_uniform")
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Returns the initializer of LeCun et al., with a uniform distribution."""
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 

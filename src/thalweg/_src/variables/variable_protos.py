@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.variables.partitions import SaveSliceInfo
-from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 
 
 def _message() -> Any:
@@ -24,7 +23,7 @@ def _within(scope: str | None, name: str) -> str:
     return f"{scope.rstrip('/')}/{name}" if scope else name
 
 
-def variable_to_proto(variable: Variable, export_scope: str | None = None) -> Any:
+def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
     """Returns a variable as a VariableDef, with the names of its operations; None if it is outside the scope."""
     if export_scope and not variable.name.startswith(f"{export_scope.rstrip('/')}/"):
         return None
@@ -47,14 +46,7 @@ def variable_to_proto(variable: Variable, export_scope: str | None = None) -> An
     return message
 
 
-def variable_from_proto(message: Any, import_scope: str | None = None, graph: Graph | None = None) -> Variable:
-    """Returns the variable of a VariableDef whose operations are already in the graph."""
-    variable = object.__new__(Variable)
-    restore(variable, message, import_scope, graph or get_default_graph())
-    return variable
-
-
-def restore(variable: Variable, message: Any, import_scope: str | None, graph: Graph) -> None:
+def restore(variable: Any, message: Any, import_scope: str | None, graph: Graph) -> None:
     """Initializes a new, empty variable object from a VariableDef."""
     if getattr(getattr(message, "DESCRIPTOR", None), "name", "") != "VariableDef":
         raise TypeError(f"variable_def: expected a VariableDef message, received {type(message).__name__}")

@@ -16,8 +16,8 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, graph_of, name_scope
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_store import Getter, VariableStore
-from thalweg._src.variables.variables import VariableAggregation, VariableSynchronization
 
 
 class _ReuseMode(enum.Enum):
@@ -59,6 +59,7 @@ class VariableScope:
 
     @property
     def name(self) -> str:
+        """The name of the scope."""
         return self._name
 
     @property
@@ -68,38 +69,47 @@ class VariableScope:
 
     @property
     def reuse(self) -> Any:
+        """Whether variables are reused."""
         return self._reuse
 
     @property
     def initializer(self) -> Any:
+        """The default initializer, or None."""
         return self._initializer
 
     @property
     def dtype(self) -> DType:
+        """The default type of variables."""
         return self._dtype
 
     @property
     def use_resource(self) -> bool | None:
+        """Whether variables are resource variables, which has no effect."""
         return self._use_resource
 
     @property
     def regularizer(self) -> Any:
+        """The default regularizer, or None."""
         return self._regularizer
 
     @property
     def caching_device(self) -> Any:
+        """The device on which values are cached, or None."""
         return self._caching_device
 
     @property
     def partitioner(self) -> Any:
+        """The default partitioner, or None."""
         return self._partitioner
 
     @property
     def custom_getter(self) -> Getter | None:
+        """The custom getter, or None."""
         return self._custom_getter
 
     @property
     def constraint(self) -> Any:
+        """The function applied to variables after updates, or None."""
         return self._constraint
 
     def reuse_variables(self) -> None:
@@ -107,24 +117,31 @@ class VariableScope:
         self._reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
+        """Sets the default initializer."""
         self._initializer = initializer
 
     def set_dtype(self, dtype: Any) -> None:
+        """Sets the default type of variables."""
         self._dtype = dtypes.as_dtype(dtype)
 
     def set_use_resource(self, use_resource: bool | None) -> None:
+        """Sets whether variables are resource variables, which has no effect."""
         self._use_resource = use_resource
 
     def set_regularizer(self, regularizer: Any) -> None:
+        """Sets the default regularizer."""
         self._regularizer = regularizer
 
     def set_caching_device(self, caching_device: Any) -> None:
+        """Sets the device on which values are cached."""
         self._caching_device = caching_device
 
     def set_partitioner(self, partitioner: Any) -> None:
+        """Sets the default partitioner."""
         self._partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Getter | None) -> None:
+        """Sets the custom getter."""
         self._custom_getter = custom_getter
 
     def get_collection(self, name: str) -> list[Any]:
@@ -132,12 +149,15 @@ class VariableScope:
         return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
 
     def trainable_variables(self) -> list[Any]:
+        """Returns the trainable variables of the scope."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
     def global_variables(self) -> list[Any]:
+        """Returns the global variables of the scope."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
     def local_variables(self) -> list[Any]:
+        """Returns the local variables of the scope."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def get_variable(
@@ -463,7 +483,7 @@ def variable_op_scope(
     use_resource: bool | None = None,
     constraint: Any = None,
 ) -> variable_scope:
-    """The older form of `variable_scope`, with the values first."""
+    """Deprecated form of `variable_scope`, with the values first."""
     return variable_scope(
         name_or_scope,
         default_name,

@@ -22,7 +22,8 @@ from thalweg._src.variables.partitions import (
     partitions_of,
     slices_of,
 )
-from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.variables.variables import Variable
 
 Getter = Callable[..., Any]
 

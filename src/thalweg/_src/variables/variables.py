@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -27,27 +26,8 @@ from thalweg._src.ops.identity import identity
 from thalweg._src.ops.operators import install_operators
 from thalweg._src.shapes import TensorShape
 from thalweg._src.variables.partitions import SaveSliceInfo
-
-
-@export("VariableSynchronization")
-class VariableSynchronization(enum.Enum):
-    """When the replicas of a variable are aggregated."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-@export("VariableAggregation")
-class VariableAggregation(enum.Enum):
-    """How the replicas of a variable are aggregated."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-    ONLY_FIRST_TOWER = 3
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.variables.variable_protos import restore, variable_to_proto
 
 
 class _Creators(threading.local):
@@ -65,7 +45,7 @@ def _creators() -> _Creators:
 @export("variable_creator_scope")
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """Makes `variable_creator(next_creator, **kwargs)` create every variable inside the scope."""
+    """Context manager: `variable_creator(next_creator, **kwargs)` creates every variable inside."""
     stack = _creators().stack
     stack.append(variable_creator)
     try:
@@ -76,7 +56,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
 
 @export("Variable")
 class Variable:
-    """A tensor that keeps its value between steps; operations read it, `assign` and related methods write it."""
+    """A tensor that keeps its value between steps; `assign` and similar operations update it."""
 
     __array_priority__ = 100
     _in_graph_mode = True
@@ -114,7 +94,7 @@ class Variable:
         if variable_def is not None:
             if initial_value is not None:
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
-            self._restore(variable_def, import_scope)
+            restore(self, variable_def, import_scope, get_default_graph())
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
@@ -206,6 +186,7 @@ class Variable:
 
     @property
     def name(self) -> str:
+        """The name of the variable, ending in ":0"."""
         return self._handle.name
 
     @property
@@ -214,13 +195,16 @@ class Variable:
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._dtype
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape."""
         return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
+        """Returns the static shape."""
         return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
@@ -230,18 +214,22 @@ class Variable:
 
     @property
     def handle(self) -> Tensor:
+        """The tensor of the resource."""
         return self._handle
 
     @property
     def op(self) -> Operation:
+        """The operation of the variable."""
         return self._handle.op
 
     @property
     def graph(self) -> Graph:
+        """The graph of the variable."""
         return self._handle.graph
 
     @property
     def device(self) -> str:
+        """The device of the variable."""
         return self._handle.device
 
     @property
@@ -251,26 +239,32 @@ class Variable:
 
     @property
     def create(self) -> Operation:
+        """The operation that initializes the variable."""
         return self._initializer
 
     @property
     def initial_value(self) -> Tensor:
+        """The tensor of the initial value."""
         return self._initial_value
 
     @property
     def trainable(self) -> bool:
+        """Whether the variable is trainable."""
         return self._trainable
 
     @property
     def constraint(self) -> Callable[[Any], Any] | None:
+        """The function applied after updates, or None."""
         return self._constraint
 
     @property
     def synchronization(self) -> VariableSynchronization:
+        """When copies of a replicated variable are synchronized."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
+        """How copies of a replicated variable are aggregated."""
         return self._aggregation
 
     def _get_save_slice_info(self) -> Any:
@@ -284,21 +278,14 @@ class Variable:
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """Returns the variable as a VariableDef message; None if it is outside the scope."""
-        from thalweg._src.variables.variable_protos import variable_to_proto
-
         return variable_to_proto(self, export_scope)
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
         """Returns the variable of a VariableDef message whose operations are already in the default graph."""
-        from thalweg._src.variables.variable_protos import variable_from_proto
-
-        return variable_from_proto(variable_def, import_scope)
-
-    def _restore(self, variable_def: Any, import_scope: str | None) -> None:
-        from thalweg._src.variables.variable_protos import restore
-
-        restore(self, variable_def, import_scope, get_default_graph())
+        variable = object.__new__(Variable)
+        restore(variable, variable_def, import_scope, get_default_graph())
+        return variable
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
@@ -344,6 +331,7 @@ class Variable:
             return state.initialized_value(self._handle, self._initial_value)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
+        """Returns a boolean tensor: whether the variable has a value."""
         with self._at_handle():
             return state.var_is_initialized_op(self._handle, name=name)
 
@@ -362,6 +350,7 @@ class Variable:
             return state.resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """Gathers elements or slices, each addressed by a vector of indices."""
         with name_scope(name, "GatherNd") as scope, self._at_handle():
             return state.resource_gather_nd(self._handle, indices, dtype=self._dtype, name=scope)
 
@@ -408,11 +397,13 @@ class Variable:
     def assign_add(
         self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Adds a value to the variable."""
         return self._write(state.assign_add_variable_op, self._convert(delta), name=name, read_value=read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Subtracts a value from the variable."""
         return self._write(state.assign_sub_variable_op, self._convert(delta), name=name, read_value=read_value)
 
     def _scatter(self, definition: OpDef, sparse_delta: Any, name: str | None) -> Tensor:
@@ -425,21 +416,27 @@ class Variable:
         return self._scatter(state.resource_scatter_add, sparse_delta, name)
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Subtracts IndexedSlices from rows."""
         return self._scatter(state.resource_scatter_sub, sparse_delta, name)
 
     def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Multiplies rows by IndexedSlices."""
         return self._scatter(state.resource_scatter_mul, sparse_delta, name)
 
     def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Divides rows by IndexedSlices."""
         return self._scatter(state.resource_scatter_div, sparse_delta, name)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Replaces rows by the element-wise minimum with IndexedSlices."""
         return self._scatter(state.resource_scatter_min, sparse_delta, name)
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Replaces rows by the element-wise maximum with IndexedSlices."""
         return self._scatter(state.resource_scatter_max, sparse_delta, name)
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Replaces rows by IndexedSlices."""
         return self._scatter(state.resource_scatter_update, sparse_delta, name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
@@ -447,9 +444,11 @@ class Variable:
         return self._write(state.resource_scatter_nd_add, indices, self._convert(updates), name=name)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtracts from elements or slices, each addressed by a vector of indices."""
         return self._write(state.resource_scatter_nd_sub, indices, self._convert(updates), name=name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Replaces elements or slices, each addressed by a vector of indices."""
         return self._write(state.resource_scatter_nd_update, indices, self._convert(updates), name=name)
 
     def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
@@ -477,6 +476,7 @@ def _convert_variable(
 
 register_tensor_conversion_function(Variable, _convert_variable, 50)
 install_operators(Variable)
+Variable.__new__.__signature__ = inspect.signature(Variable.__init__)  # type: ignore[attr-defined]  # for help()
 
 
 def create_variable(**kwargs: Any) -> Any:
@@ -502,7 +502,7 @@ def _then(creator: Callable[..., Any], next_creator: Callable[..., Any]) -> Call
 
 @export("all_variables", "global_variables")
 def global_variables(scope: str | None = None) -> list[Any]:
-    """Returns the variables that all tasks share, those whose names match the scope."""
+    """Returns the global variables, those shared by all tasks, filtered by scope."""
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
@@ -520,11 +520,13 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
 @export("model_variables")
 def model_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables of the collection `MODEL_VARIABLES`."""
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 @export("moving_average_variables")
 def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables that have a moving average."""
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
@@ -536,11 +538,13 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operat
 
 @export("global_variables_initializer", "initialize_all_variables", "initializers.global_variables")
 def global_variables_initializer() -> Operation:
+    """Returns an operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
 @export("initialize_local_variables", "local_variables_initializer", "initializers.local_variables")
 def local_variables_initializer() -> Operation:
+    """Returns an operation that initializes all local variables."""
     return variables_initializer(local_variables())
 
 

@@ -1,4 +1,4 @@
-"""tf.contrib.compiler: What is compiled."""
+"""tf.contrib.compiler: Compilation of operations."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

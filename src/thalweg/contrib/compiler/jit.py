@@ -1,4 +1,4 @@
-"""tf.contrib.compiler.jit: Scopes that ask for compiled operations."""
+"""tf.contrib.compiler.jit: Scopes that mark operations for compilation."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.distributions: The distributions of tf.distributions, and further ones."""
+"""tf.contrib.distributions: Probability distributions: those of tf.distributions and further ones."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

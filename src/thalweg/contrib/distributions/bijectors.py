@@ -1,4 +1,4 @@
-"""tf.contrib.distributions.bijectors: Invertible transformations."""
+"""tf.contrib.distributions.bijectors: Bijectors: invertible transformations of distributions."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

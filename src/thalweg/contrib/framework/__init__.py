@@ -1,12 +1,10 @@
-"""tf.contrib.framework: Argument scopes, variables of models, nested structures."""
+"""tf.contrib.framework: Argument scopes, model variables, checkpoint utilities and nested structures."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from thalweg._src.checkpoint.reader import (
-    assign_from_checkpoint as assign_from_checkpoint,
-    assign_from_checkpoint_fn as assign_from_checkpoint_fn,
     init_from_checkpoint as init_from_checkpoint,
     list_variables as list_variables,
     load_checkpoint as load_checkpoint,
@@ -25,6 +23,10 @@ from thalweg._src.contrib.framework.arg_scope import (
     arg_scoped_arguments as arg_scoped_arguments,
     current_arg_scope as current_arg_scope,
     has_arg_scope as has_arg_scope,
+)
+from thalweg._src.contrib.framework.assign_from_checkpoint import (
+    assign_from_checkpoint as assign_from_checkpoint,
+    assign_from_checkpoint_fn as assign_from_checkpoint_fn,
 )
 from thalweg._src.contrib.framework.deprecation import (
     deprecated as deprecated,

@@ -1,4 +1,4 @@
-"""tf.contrib.framework.nest: Nested structures, also down to the leaves of a shallower one."""
+"""tf.contrib.framework.nest: Nested structures, flattened completely or up to a shallower structure."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.layers: Layers as functions, with normalizer and activation, arguments from scopes."""
+"""tf.contrib.layers: Layers as functions, with normalizer and activation, and default arguments from arg_scope."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.layers.utils: Collections, aliases and dimensions."""
+"""tf.contrib.layers.utils: Utilities of layers: collections, aliases and dimensions."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

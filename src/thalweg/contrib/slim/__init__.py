@@ -1,13 +1,9 @@
-"""tf.contrib.slim: Models in few lines."""
+"""tf.contrib.slim: TF-Slim: concise definition, training and evaluation of models."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.checkpoint.reader import (
-    assign_from_checkpoint as assign_from_checkpoint,
-    assign_from_checkpoint_fn as assign_from_checkpoint_fn,
-)
 from thalweg._src.contrib.framework.arg_scope import (
     add_arg_scope as add_arg_scope,
     arg_scope as arg_scope,
@@ -15,6 +11,10 @@ from thalweg._src.contrib.framework.arg_scope import (
     arg_scoped_arguments as arg_scoped_arguments,
     current_arg_scope as current_arg_scope,
     has_arg_scope as has_arg_scope,
+)
+from thalweg._src.contrib.framework.assign_from_checkpoint import (
+    assign_from_checkpoint as assign_from_checkpoint,
+    assign_from_checkpoint_fn as assign_from_checkpoint_fn,
 )
 from thalweg._src.contrib.framework.variables import (
     add_model_variable as add_model_variable,

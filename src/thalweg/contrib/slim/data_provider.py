@@ -1,4 +1,4 @@
-"""tf.contrib.slim.data_provider: What gives the tensors of items."""
+"""tf.contrib.slim.data_provider: The base class of data providers."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

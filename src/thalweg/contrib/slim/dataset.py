@@ -1,4 +1,4 @@
-"""tf.contrib.slim.dataset: What is known of a dataset."""
+"""tf.contrib.slim.dataset: Descriptions of datasets."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.dataset_data_provider: Datasets read by queues."""
+"""tf.contrib.slim.dataset_data_provider: Data providers that read a dataset by queues."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

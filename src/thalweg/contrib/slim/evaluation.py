@@ -1,4 +1,4 @@
-"""tf.contrib.slim.evaluation: Loops that evaluate checkpoints."""
+"""tf.contrib.slim.evaluation: Evaluation loops over checkpoints."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

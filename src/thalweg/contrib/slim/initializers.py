@@ -1,4 +1,4 @@
-"""tf.contrib.slim.initializers: Initial values of weights."""
+"""tf.contrib.slim.initializers: Initializers of weights."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.learning: Steps that train."""
+"""tf.contrib.slim.learning: Training loops and training operations."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.metrics: Metrics over many batches, with predictions before labels."""
+"""tf.contrib.slim.metrics: Streaming metrics with predictions before labels."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.parallel_reader: Several readers, one queue."""
+"""tf.contrib.slim.parallel_reader: Parallel readers that share one queue."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.prefetch_queue: A queue that threads keep full."""
+"""tf.contrib.slim.prefetch_queue: Prefetch queues."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

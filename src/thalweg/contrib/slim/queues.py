@@ -1,4 +1,4 @@
-"""tf.contrib.slim.queues: Threads of queues for the length of a block."""
+"""tf.contrib.slim.queues: A context manager that runs the queue runners of a graph."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.regularizers: Penalties on weights."""
+"""tf.contrib.slim.regularizers: Regularizers of weights."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

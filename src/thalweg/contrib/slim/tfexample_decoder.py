@@ -1,4 +1,4 @@
-"""tf.contrib.slim.tfexample_decoder: From serialized Examples to the items of a dataset."""
+"""tf.contrib.slim.tfexample_decoder: Decoding of serialized Examples into the items of a dataset."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.utils: Collections, aliases and dimensions."""
+"""tf.contrib.slim.utils: Utilities of layers: collections, aliases and dimensions."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,1 +1,1 @@
-"""The gradient of each op, in modules that the registry imports when a gradient is first asked for."""
+"""The gradient functions of the ops, in modules that the registry imports when a gradient is first requested."""

@@ -1,4 +1,4 @@
-"""Gradients of Bessel functions and of integrals: what is integrated."""
+"""Gradients of Bessel functions, and of functions defined by integrals (the integrand)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What gradients of broadcasting ops share: summing a gradient back to the shape of an input."""
+"""Gradients of broadcasting: sums a gradient back to the shape of an input."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from thalweg._src.shapes import Shape
 
 
 def sum_to_shape_of(x: Tensor, grad: Tensor) -> Tensor:
-    """Sums a gradient over the dimensions that x was repeated along; free where shapes are known to be equal."""
-    grad = convert_to_tensor(grad)  # rows of a look-up become dense here
+    """Sums a gradient over the dimensions along which x was broadcast; adds no nodes if the static shapes are equal."""
+    grad = convert_to_tensor(grad)  # makes IndexedSlices dense
     if _is_known(x.dims) and x.dims == grad.dims:
         return grad
     if _is_known(x.dims) and _is_known(grad.dims):

@@ -1,4 +1,4 @@
-"""Gradients of joining and splitting: each is the other's."""
+"""Gradients of concatenation and splitting: each is the other's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of contractions."""
+"""Gradients of contractions (einsum, tensordot)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def einsum(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _by_input(equation: Equation, index: int, x: Tensor, other: Tensor | None, grad: Tensor) -> Tensor:
-    """Multiplies the gradient with the other input; repeats it along what was summed, on what was a diagonal."""
+    """Contracts the gradient with the other input, broadcasts it along summed labels and puts it on diagonals."""
     term, output = equation.inputs[index], equation.output
     second = None if other is None else equation.inputs[1 - index]
     present = set(output.labels + ("" if second is None else second.labels))
@@ -113,7 +113,7 @@ def _contracted(grad: Tensor, output: Term, other: Tensor | None, second: Term |
 
 
 def _same_dots(term: Term, x: Tensor, output: Term, grad: Tensor) -> bool:
-    """Returns whether the ellipsis of an input is known to stand for the output's dimensions."""
+    """Returns whether an input's ellipsis is statically known to have the dimensions of the output's."""
     if not term.ellipsis or x.dims is None or grad.dims is None:
         return False
     ours = x.dims[len(term.before) : len(x.dims) - len(term.after)]
@@ -122,7 +122,7 @@ def _same_dots(term: Term, x: Tensor, output: Term, grad: Tensor) -> bool:
 
 
 def _dots(term: Term, x: Tensor) -> Any:
-    """Returns the dimensions that an input's ellipsis stands for, as a vector."""
+    """Returns the sizes of the dimensions that an input's ellipsis covers, as a vector."""
     if not term.ellipsis:
         return shape(x)[:0]
     return shape(x)[len(term.before) : -len(term.after) if term.after else None]
@@ -139,7 +139,7 @@ def _summed_to(grad: Tensor, dims: Tensor) -> Tensor:
 
 
 def _repeated(grad: Tensor, term: Term, x: Tensor, flat: Term, summed: list[str], dots: Any) -> Tensor:
-    """Repeats a gradient along the labels that were summed, which come after the ellipsis."""
+    """Broadcasts a gradient along the summed labels, which follow the ellipsis."""
     kept = _sizes(term, x, flat.after)
     narrow = reshape(grad, concat([dots, [1] * len(summed), kept], 0))
     return broadcast_to(narrow, concat([dots, _sizes(term, x, "".join(summed)), kept], 0))

@@ -1,11 +1,11 @@
-"""Gradients of conditionals, and of what loops save their values in."""
+"""Gradients of conditionals."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
 from thalweg._src import dtypes
-from thalweg._src.autodiff.loops import empty_list, gradient_context, zeros_for
+from thalweg._src.autodiff.loops import gradient_context, zeros_for
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.control_flow.context import Branch, bring, context_of, encloses
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -15,7 +15,6 @@ from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.control_flow import merge_op, switch_op
 from thalweg._src.ops.reshape import shape, zeros, zeros_like
 from thalweg._src.ops.state import variable_shape
-from thalweg._src.ops.tensor_list import pop_back_op, push_back_op
 
 
 @gradient("Switch")
@@ -54,7 +53,7 @@ def _merge(branch: Branch, own: Tensor, other: Tensor) -> Tensor:
 
 @gradient("Merge")
 def merge_gradient(op: Operation, grad: Any, _: Any) -> list[Any]:
-    """Sends the gradient into the branch that the value came from."""
+    """Routes the gradient into the branch that the value came from."""
     branches = [context_of(tensor) for tensor in op.inputs]
     if not all(isinstance(branch, Branch) for branch in branches):
         return [switch_op.many(grad, equal(op.outputs[1], i))[1] for i in range(len(branches))]
@@ -70,7 +69,7 @@ def _sent(grad: Any, branch: Any) -> Any:
 
 @gradient("Enter")
 def enter_gradient(op: Operation, grad: Any) -> Any:
-    """Passes on the gradient by a value of outside that is asked for inside of the loop."""
+    """Passes on the gradient with respect to an outer value that is requested inside the loop."""
     here: Any = op.graph.scopes.context
     if op.attrs["is_constant"] and op.context is not None and encloses(context_of(op), here):
         return grad
@@ -80,27 +79,3 @@ def enter_gradient(op: Operation, grad: Any) -> Any:
 @gradient("Exit", "NextIteration")
 def loop_gradient(op: Operation, _: Any) -> NoReturn:
     raise LookupError(f"{op.name!r} is part of a loop made by hand; gradients are made for those of tf.while_loop.")
-
-
-@gradient("TensorListPushBack")
-def push_gradient(op: Operation, grad: Any) -> Any:
-    element = op.inputs[1]
-    if not _has_gradient(element):
-        return None, None
-    known = element.dims is not None and None not in element.dims and element.dims != ()
-    shorter, value = pop_back_op.many(grad, list(element.dims or ()) if known else -1, element_dtype=element.dtype)
-    value.dims = element.dims
-    return shorter, value
-
-
-@gradient("TensorListPopBack")
-def pop_gradient(op: Operation, grad: Any, element: Any) -> Any:
-    if not _has_gradient(op.outputs[1]):
-        return None, None
-    element = zeros_for(op.outputs[1]) if element is None else element
-    return push_back_op(empty_list(element.dtype) if grad is None else grad, element), None
-
-
-def _has_gradient(element: Tensor) -> bool:
-    """Returns whether a list of such elements has a list of gradients; counters and handles of arrays have none."""
-    return element.dtype.is_floating or element.dtype.is_complex or element.dtype is dtypes.variant

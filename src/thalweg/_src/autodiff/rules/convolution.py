@@ -1,4 +1,4 @@
-"""Gradients of convolutions, each of which is a convolution again."""
+"""Gradients of convolutions, which are convolutions themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _settings(op: Operation) -> dict[str, Any]:
 
 
 def _register(forward: OpDef, to_input: OpDef, to_filter: OpDef) -> None:
-    """Registers the rules of a convolution and of its two gradients."""
+    """Registers the gradients of a convolution and of its two backprop ops."""
 
     @gradient(forward.name)
     def by_input_and_filter(op: Operation, grad: Tensor) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""Gradients of connectionist temporal classification: the kernels compute them with the loss."""
+"""Gradients of the CTC loss: the kernel computes them together with the loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of decompositions."""
+"""Gradients of matrix decompositions (Cholesky, QR, SVD, eigenvalues)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from thalweg._src.ops.matrix import batch_matmul_op
 from thalweg._src.ops.reshape import expand_dims, matrix_transpose, ones_like, shape, zeros_like
 from thalweg._src.ops.where import one_hot
 
-_TINY = {2: 1e-7, 4: 1e-20, 8: 1e-20}  # added to squares of differences, by the size of a real number
+_TINY = {2: 1e-7, 4: 1e-20, 8: 1e-20}  # regularizes squared differences, by the size of the real type
 
 
 def adjoint(x: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ def cholesky(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Qr")
 def qr(op: Operation, grad_q: Tensor, grad_r: Tensor) -> Tensor:
-    """The first columns, as many as there are rows at most, decide q; the others are q times theirs of r."""
+    """The leading square block of columns determines q; the remaining columns of r are q^H times those of the input."""
     q, r = op.outputs
     count = shape(r)[-2]
     if op.attrs["full_matrices"]:
@@ -114,7 +114,7 @@ def _as_real(x: Tensor) -> Tensor:
 
 
 def _thin(vectors: Tensor, grad: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the first vectors and their gradients with those of the rest, which turn as the first do."""
+    """Returns the leading vectors with their gradients, which include those of the remaining vectors' rotation."""
     first, rest = vectors[..., :count], vectors[..., count:]
     back = product(rest, product(grad[..., count:], first, adj_x=True))
     return first, subtract(grad[..., :count], back)
@@ -122,7 +122,7 @@ def _thin(vectors: Tensor, grad: Tensor, count: Tensor) -> tuple[Tensor, Tensor]
 
 @gradient("SelfAdjointEigV2")
 def self_adjoint_eig(op: Operation, grad_e: Tensor, grad_v: Tensor) -> Tensor:
-    """Only the lower half of the input is read, so its gradient is that of both halves."""
+    """Only the lower triangle of the input is read, so its gradient accounts for both halves."""
     if op.attrs["compute_v"]:
         e, v = op.outputs
         inner = multiply(product(v, grad_v, adj_x=True), _inverse_differences(e))
@@ -136,7 +136,7 @@ def self_adjoint_eig(op: Operation, grad_e: Tensor, grad_v: Tensor) -> Tensor:
 
 @gradient("Eig")
 def eig(op: Operation, grad_e: Tensor, grad_v: Tensor) -> Tensor:
-    """Eigenvectors keep their length, which is 1."""
+    """Eigenvectors are normalized to length 1."""
     if op.attrs["compute_v"]:
         e, v = op.outputs
         by_v = product(v, grad_v, adj_x=True)

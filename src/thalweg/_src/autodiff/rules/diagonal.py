@@ -1,4 +1,4 @@
-"""Gradients of diagonals and bands."""
+"""Gradients of diagonals and band matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of morphology."""
+"""Gradients of morphological operations (dilation)."""
 
 from __future__ import annotations
 

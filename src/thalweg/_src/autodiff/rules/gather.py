@@ -1,4 +1,4 @@
-"""Gradients of gathering and scattering: each is the other's; whole rows keep theirs sparse."""
+"""Gradients of gather and scatter, which are each other's; gathers of whole rows have sparse gradients."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def gather_v2(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _rows(params: Tensor, indices: Tensor, grad: Tensor) -> IndexedSlices:
-    """Returns the gradient of rows as these rows."""
+    """Returns the gradient of gathered rows as IndexedSlices."""
     dims: Any = shape(params)
     count = expand_dims(size(indices), 0)
     values = reshape(grad, concat([count, dims[1:]], 0))
@@ -49,7 +49,7 @@ def _rows(params: Tensor, indices: Tensor, grad: Tensor) -> IndexedSlices:
 
 
 def _along_axis(params: Tensor, indices: Tensor, axis: Any, batch_dims: int, grad: Tensor) -> Tensor:
-    """Adds up gradients along an axis: batches become one long dimension, everything else two flat ones."""
+    """Scatter-adds gradients along an axis, with batch dimensions flattened to one and all others to two."""
     dims: Any = shape(params)
     known = complete(static_value(axis))
     where: Any = floormod(axis, cast(rank(params), axis.dtype)) if known is None else int(known)
@@ -100,7 +100,7 @@ def tensor_scatter_sub(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("TensorScatterMax", "TensorScatterMin")
 def tensor_scatter_extreme(op: Operation, grad: Tensor) -> list[Any]:
-    """Divides the gradient of an element among all that equal it."""
+    """Divides the gradient of an element among all that are equal to it."""
     tensor, indices, updates = op.inputs
     result = op.outputs[0]
     kept = cast(equal(tensor, result), grad.dtype)
@@ -112,7 +112,7 @@ def tensor_scatter_extreme(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("DynamicPartition")
 def partition(op: Operation, *grads: Tensor) -> list[Any]:
-    """Sends every row back to where it came from: the positions are partitioned the same way."""
+    """Returns every row to its original position: the positions are partitioned in the same way."""
     data, partitions = op.inputs
     prefix = shape(partitions)
     positions = reshape(range(reduce_prod(prefix)), prefix)

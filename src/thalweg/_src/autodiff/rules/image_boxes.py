@@ -1,4 +1,4 @@
-"""Gradients of crops."""
+"""Gradients of crop_and_resize."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def crop_and_resize(op: Operation, grad: Tensor) -> list[Any]:
         )
 
     def by_boxes() -> Tensor:
-        # That of bilinear interpolation stands for the nearest pixels', which is zero or nothing.
+        # Nearest-neighbor sampling uses the gradient of bilinear interpolation: its own is zero or undefined.
         return image_boxes.crop_and_resize_grad_boxes(grad, image, boxes, box_ind)
 
     return [by_image if image.dtype in _FLOATS else None, by_boxes, None, None]

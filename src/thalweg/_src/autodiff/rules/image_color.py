@@ -1,4 +1,4 @@
-"""Gradients of color spaces and contrast."""
+"""Gradients of color space conversions and contrast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.ops.where import where
 
 
 def _greatest(r: Tensor, g: Tensor, b: Tensor) -> list[Tensor]:
-    """Returns for each channel where it is the greatest; of equal ones red goes first, then green."""
+    """Returns masks of the largest channel; ties go to red, then green."""
     red = logical_and(greater_equal(r, g), greater_equal(r, b))
     green = logical_and(greater(g, r), greater_equal(g, b))
     blue = logical_and(greater(b, r), greater(b, g))
@@ -35,7 +35,7 @@ def rgb_to_hsv(op: Operation, grad: Tensor) -> Tensor:
     results = []
     for i in range(3):
         one, two = (i + 1) % 3, (i + 2) % 3
-        # Hue is (next - next but one) / spread where a channel is the greatest.
+        # Hue is (next - next but one) / spread where a channel is the largest.
         across = most[two] - most[one]
         turn = math.add_n([most[k] * (rgb[(k + 1) % 3] - rgb[(k + 2) % 3]) for k in range(3)])
         hue = (across - turn * inverse * (most[i] - least[i])) * inverse / 6

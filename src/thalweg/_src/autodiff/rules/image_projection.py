@@ -1,4 +1,4 @@
-"""Gradients of projective transforms: TensorFlow's, which reads the gradient through the inverted transform."""
+"""Gradients of projective transforms: as in TensorFlow, the gradient is sampled through the inverse transform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of resizing, which is linear: the gradient of a gradient resizes again."""
+"""Gradients of resizing, a linear map: the gradient of its gradient is resizing again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradient of turns."""
+"""Gradient of rotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of inverses, determinants, linear equations and functions of matrices."""
+"""Gradients of matrix inverses, determinants, linear solvers and matrix functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def inverse(op: Operation, grad: Tensor) -> Tensor:
 
 
 def _by_matrix(op: Operation, factor: Tensor) -> Tensor:
-    """Returns a number for each matrix times the adjoint of its inverse."""
+    """Returns one scalar per matrix times the adjoint of its inverse."""
     return multiply(expand_dims(expand_dims(factor, -1), -1), matrix_inverse(op.inputs[0], adjoint=True))
 
 
@@ -79,10 +79,10 @@ def triangular_solve(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("MatrixSolveLs")
 def solve_ls(op: Operation, grad: Tensor) -> list[Any]:
-    """With P for the (regularized) pseudo-inverse of A, X = P @ B changes by the changes of A in P.
+    """With P the (regularized) pseudo-inverse of A, the differential of X = P @ B follows from that of P.
 
-    Matrices with more rows than columns, or the reverse, have forms of their own; a regularizer makes both right, and
-    without one the derivative of a pseudo-inverse of full rank is right for any shape.
+    Overdetermined and underdetermined systems have separate formulas; with a regularizer both are valid, and without
+    one the derivative of a full-rank pseudo-inverse is valid for any shape.
     """
     if not op.attrs["fast"]:
         raise ValueError("Gradient not defined for fast=False")
@@ -140,7 +140,7 @@ def logarithm(op: Operation, grad: Tensor) -> Tensor:
 
 
 def _by_blocks(function: OpDef, x: Tensor, grad: Tensor) -> Tensor:
-    """Returns the derivative of a function of matrices: the corner of its value for [[x, dx], [0, x]]."""
+    """Returns the Fréchet derivative of a matrix function: the corner block of its value at [[x, dx], [0, x]]."""
     size = shape(x)[-1]
     x = adjoint(x)
     blocks = concat([concat([x, grad], -1), concat([zeros_like(x), x], -1)], -2)
@@ -149,7 +149,7 @@ def _by_blocks(function: OpDef, x: Tensor, grad: Tensor) -> Tensor:
 
 @gradient("MatrixSquareRoot")
 def square_root(op: Operation, grad: Tensor) -> Tensor:
-    """Solves `R^H @ dX + dX @ R^H = grad` as linear equations for all elements of dX."""
+    """Solves the Sylvester equation `R^H @ dX + dX @ R^H = grad` as a linear system for the elements of dX."""
     root = adjoint(op.outputs[0])
     size = shape(root)[-1]
     unit = eye(size, dtype=root.dtype)

@@ -1,7 +1,7 @@
 """Gradients of element-wise arithmetic and elementary functions.
 
-A holomorphic function's gradient is the incoming one times the conjugate of the derivative; `conj` costs nothing for
-real tensors.
+The gradient of a holomorphic function is the incoming gradient times the conjugate of the derivative; `conj` is a
+no-op for real tensors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _one(like: Tensor) -> Tensor:
 
 
 def _to_inputs(op: Operation, by_x: Callable[[], Tensor], by_y: Callable[[], Tensor]) -> list[Any]:
-    """Returns the gradients of two operands, each made only if wanted and summed to the shape of its own."""
+    """Returns the gradients of two operands, each built only if requested and summed to its operand's shape."""
     x, y = op.inputs
     return [lambda: sum_to_shape_of(x, by_x()), lambda: sum_to_shape_of(y, by_y())]
 
@@ -110,7 +110,7 @@ def xlog1py(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Pow")
 def pow(op: Operation, grad: Tensor) -> list[Any]:
-    """Differentiates by y with log(x), which is taken as 0 where x has no logarithm, as at 0."""
+    """Differentiates with respect to y with log(x), which is taken as 0 where x has no logarithm, as at 0."""
     x, y = (conj(t) for t in op.inputs)
     z = conj(op.outputs[0])
     by_x = multiply(grad, multiply(y, math.pow(x, subtract(y, _one(y)))))

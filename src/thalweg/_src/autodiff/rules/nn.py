@@ -1,4 +1,4 @@
-"""Gradients of activations, softmax and its losses, biases, the k largest."""
+"""Gradients of activations, softmax and its losses, bias addition and top_k."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg._src.ops.gather import scatter_nd
 from thalweg._src.ops.reshape import expand_dims, reshape, shape, size, zeros_like
 from thalweg._src.ops.where import where
 
-# Activations; the rules of their gradients make second order work.
+# Activations; the gradients of their gradient ops provide second derivatives.
 
 
 @gradient("Relu")
@@ -114,18 +114,18 @@ def log_softmax(op: Operation, grad: Tensor) -> Tensor:
 
 
 def _is_zero(grad: Tensor | None) -> bool:
-    """Returns whether a gradient is one that no use of the output gave."""
+    """Returns whether a gradient consists of the zeros of an unused output."""
     return grad is None or grad.op.type == "ZerosLike" or (grad.op.type == "Const" and not grad.op.attrs["value"].any())
 
 
 def _through_backprop(features: Tensor, grad: Tensor) -> Tensor:
-    """Returns the gradient by the features of backprop, softmax(features) less constants."""
+    """Returns the gradient with respect to the features of backprop, which is softmax(features) minus constants."""
     p = nn.softmax_op(features)
     return (grad - reduction.reduce_sum(grad * p, -1, keepdims=True)) * p
 
 
 def _sum_if_repeated(x: Tensor, grad: Tensor, other: Tensor) -> Tensor:
-    """Sums over dimensions where x is known to be repeated to match the other matrix."""
+    """Sums over dimensions where x is known to be broadcast against the other matrix."""
     repeated = x.dims is not None and other.dims is not None
     repeated = repeated and any(a == 1 and b != 1 for a, b in zip(x.dims, other.dims))  # type: ignore[arg-type]
     return sum_to_shape_of(x, grad) if repeated else grad
@@ -174,12 +174,12 @@ def bias_add_grad(op: Operation, grad: Tensor) -> Tensor:
     return nn.bias_add_op(zeros_like(op.inputs[0]), grad, data_format=op.attrs["data_format"])
 
 
-# The k largest.
+# top_k.
 
 
 @gradient("TopK", "TopKV2")
 def top_k(op: Operation, grad: Tensor, _: Any) -> list[Any]:
-    """Puts each gradient where its value came from."""
+    """Scatters each gradient to the position of its value."""
     source, indices = op.inputs[0], op.outputs[1]
     dims = shape(source)
     columns = dims[-1]

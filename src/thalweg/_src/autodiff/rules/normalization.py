@@ -1,4 +1,4 @@
-"""Gradients of normalization."""
+"""Gradients of batch and layer normalization."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.ops.reshape import reshape
 def _register(forward: OpDef, backward: OpDef) -> None:
     @gradient(forward.name)
     def by_input_scale_offset(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
-        """Differentiates y; in training by the batch's own statistics, which depend on x, else by the given ones."""
+        """Differentiates y, in training through the batch statistics, which depend on x, else with the given ones."""
         x, scale, _offset, mean, variance = op.inputs
         training = op.attrs["is_training"]
         statistics = op.outputs[3:] if training else [mean, variance, *op.outputs[5:]]
@@ -26,13 +26,8 @@ def _register(forward: OpDef, backward: OpDef) -> None:
 
     @gradient(backward.name)
     def of_gradient(op: Operation, *grads: Any) -> list[Any]:
-        """Differentiates the gradient written out in plain ops."""
-        from thalweg._src.autodiff.gradients import gradients
-
-        y_backprop, x, scale = sources = list(op.inputs[:3])
-        outputs = _written_out(op, y_backprop, x, scale, *op.inputs[3:5])
-        found = gradients(outputs, sources, list(grads[:3]), stop_gradients=sources)
-        return [*found, *[None] * (len(op.inputs) - 3)]
+        """Differentiates the gradients by x, scale and offset; the saved statistics count as constants."""
+        return [*_second_order(op, *grads[:3]), *[None] * (len(op.inputs) - 3)]
 
 
 _register(normalization.fused_batch_norm_v1_op, normalization.fused_batch_norm_grad_v1_op)
@@ -40,10 +35,12 @@ _register(normalization.fused_batch_norm_v2_op, normalization.fused_batch_norm_g
 _register(normalization.fused_batch_norm_op, normalization.fused_batch_norm_grad_op)
 
 
-def _written_out(
-    op: Operation, y_backprop: Tensor, x: Tensor, scale: Tensor, mean: Tensor, variance: Tensor
-) -> list[Tensor]:
-    """Returns the gradients by x, scale and offset as an expression."""
+def _second_order(op: Operation, by_x: Tensor, by_scale: Tensor, by_offset: Tensor) -> list[Tensor]:
+    """Returns the gradients by y_backprop, x and scale of the three outputs of a gradient op.
+
+    With n the normalized x, s its scale, f = 1 / sqrt(variance + epsilon), m the mean over the batch, and
+    P(u) = u - m(u) - n * m(u * n), the gradient by x is s * f * P(y_backprop) in training; P is its own transpose.
+    """
     layout, epsilon = op.attrs["data_format"], op.attrs["epsilon"]
     rank = len(layout)
     first = layout.startswith("NC")
@@ -52,20 +49,33 @@ def _written_out(
     def spread(vector: Tensor) -> Tensor:
         return reshape(vector, [1, -1, *[1] * (rank - 2)]) if first else vector
 
-    dtype = x.dtype
-    g, x, scale = (math.cast(t, "float32") for t in (y_backprop, x, scale))
-    if not op.attrs["is_training"]:
+    def mean_of(tensor: Tensor) -> Tensor:
+        return reduce_mean(tensor, axes, keepdims=True)
+
+    g, x, h = (math.cast(t, "float32") for t in (op.inputs[0], op.inputs[1], by_x))
+    scale, by_scale, by_offset = (spread(t) for t in (op.inputs[2], by_scale, by_offset))
+    if op.attrs["is_training"]:
+        centered = x - mean_of(x)
+        factor = math.rsqrt(mean_of(math.square(centered)) + epsilon)
+        normalized = centered * factor
+        g_centered, h_centered = g - mean_of(g), h - mean_of(h)
+        g_normal, h_normal = mean_of(g * normalized), mean_of(h * normalized)
+        g_projected, h_projected = g_centered - normalized * g_normal, h_centered - normalized * h_normal
+        curved = normalized * (mean_of(h * g_centered) - 3 * g_normal * h_normal)
+        curved += h_centered * g_normal + g_centered * h_normal
+        second = by_scale * factor * g_projected - scale * math.square(factor) * curved
+    else:
+        mean, variance = (spread(t) for t in op.inputs[3:5])
         factor = math.rsqrt(variance + epsilon)
-        by_x = g * spread(scale * factor)
-        by_scale = reduce_sum(g * (x - spread(mean)) * spread(factor), axes)
-        return [math.cast(by_x, dtype), by_scale, reduce_sum(g, axes)]
-    centered = x - reduce_mean(x, axes, keepdims=True)
-    spread_of_x = reduce_mean(math.square(centered), axes, keepdims=True) + epsilon
-    factor = math.rsqrt(spread_of_x)
-    projection = reduce_mean(g * centered, axes, keepdims=True)
-    inner = g - reduce_mean(g, axes, keepdims=True) - centered * projection / spread_of_x
-    by_x = spread(scale) * factor * inner
-    return [math.cast(by_x, dtype), reduce_sum(g * centered * factor, axes), reduce_sum(g, axes)]
+        normalized = (x - mean) * factor
+        g_projected, h_projected = g, h
+        second = by_scale * factor * g
+    first_order = scale * factor * h_projected + by_scale * normalized + by_offset
+    return [
+        math.cast(first_order, op.inputs[0].dtype),
+        math.cast(second, op.inputs[1].dtype),
+        reduce_sum(h * factor * g_projected, axes),
+    ]
 
 
 @gradient("LRN")

@@ -1,4 +1,4 @@
-"""Gradients of checks for NaN and infinity: checked themselves."""
+"""Gradients of checks for NaN and infinity, which are checked in turn."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ from thalweg._src.ops.numerics import check_numerics as check
 
 @gradient("CheckNumerics")
 def check_numerics(op: Operation, grad: Tensor) -> Tensor:
-    return check(grad, f"the gradient has NaN or infinity, while its value had none: {op.attrs['message']}")
+    return check(grad, f"the gradient contains NaN or infinity, although its value does not: {op.attrs['message']}")

@@ -1,4 +1,4 @@
-"""Gradients of repeats, paddings, reversals and rolls."""
+"""Gradients of tiling, padding, reversal and rolling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from thalweg._src.ops.slicing import slice_op
 
 @gradient("Tile")
 def tile(op: Operation, grad: Tensor) -> list[Any]:
-    """Adds up the copies: every dimension becomes two, how often and what, and the first is summed over."""
+    """Sums the copies: every dimension becomes two, repetition and content, and the first is reduced."""
     source, multiples = op.inputs
     dims = shape(source, out_type=multiples.dtype)
     both = reshape(transpose_op(pack([multiples, dims]), [1, 0]), [-1])

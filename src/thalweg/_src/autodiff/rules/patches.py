@@ -1,4 +1,4 @@
-"""Gradients of patches: every cell gets what its copies got."""
+"""Gradients of image patches: every pixel receives the sum over its copies."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from thalweg._src.ops.sequences import range
 def _register(forward: OpDef) -> None:
     @gradient(forward.name)
     def by_input(op: Operation, grad: Tensor) -> Tensor:
-        """Numbers the cells from 1, takes patches of the numbers, and adds up by them; padding has number 0."""
+        """Extracts patches of the pixels' indices, counted from 1, and sums by index; padding has index 0."""
         dims: Any = shape(op.inputs[0])
         attrs = {key: value for key, value in op.attrs.items() if key != "T"}
         area, cells = dims[1:-1], math.prod(op.attrs["ksizes"])
         count = reduce_prod(area)
-        numbers = reshape(range(1, count + 1, dtype=dtypes.int32), concat([[1], area, [1]], 0))
-        ids = subtract(reshape(forward(numbers, **attrs), [-1]), 1)
+        indices = reshape(range(1, count + 1, dtype=dtypes.int32), concat([[1], area, [1]], 0))
+        ids = subtract(reshape(forward(indices, **attrs), [-1]), 1)
         windows: Any = shape(grad)
         copies = reduce_prod(windows[1:-1]) * cells
         rows = transpose(reshape(grad, [dims[0], copies, dims[-1]]), [1, 0, 2])

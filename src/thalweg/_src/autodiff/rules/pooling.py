@@ -13,7 +13,7 @@ from thalweg._src.ops.reshape import shape, zeros_like
 
 
 def _settings(op: Operation, definition: OpDef) -> dict[str, Any]:
-    """Returns the attributes that the other op shares, its types aside."""
+    """Returns the attributes shared with the gradient op, except types."""
     return {
         key: value
         for key, value in op.attrs.items()

@@ -1,4 +1,4 @@
-"""Gradients of printing: that of the value passed through."""
+"""Gradients of printing ops: the identity."""
 
 from __future__ import annotations
 

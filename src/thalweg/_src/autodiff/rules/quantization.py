@@ -1,4 +1,4 @@
-"""Gradients of simulated quantization: as if nothing had been rounded."""
+"""Gradients of fake quantization: the straight-through estimator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import fake_quantization
 from thalweg._src.ops.quantization import quantize_and_dequantize_v4_grad
 
 
@@ -19,20 +18,3 @@ def straight_through(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("QuantizeAndDequantizeV4")
 def inside_the_range(op: Operation, grad: Tensor) -> list[Any]:
     return list(quantize_and_dequantize_v4_grad.many(grad, *op.inputs, axis=op.attrs["axis"]))
-
-
-@gradient("FakeQuantWithMinMaxArgs")
-def fake_quant_args(op: Operation, grad: Tensor) -> Tensor:
-    return fake_quantization.fake_quant_with_min_max_args_gradient(grad, op.inputs[0], **op.attrs)
-
-
-@gradient("FakeQuantWithMinMaxVars")
-def fake_quant_vars(op: Operation, grad: Tensor) -> list[Any]:
-    backward = fake_quantization.fake_quant_with_min_max_vars_gradient_op
-    return list(backward.many(grad, *op.inputs, **op.attrs))
-
-
-@gradient("FakeQuantWithMinMaxVarsPerChannel")
-def fake_quant_vars_per_channel(op: Operation, grad: Tensor) -> list[Any]:
-    backward = fake_quantization.fake_quant_with_min_max_vars_per_channel_gradient_op
-    return list(backward.many(grad, *op.inputs, **op.attrs))

@@ -1,4 +1,4 @@
-"""Gradients of random numbers by the parameters of their distribution."""
+"""Gradients of random samples with respect to distribution parameters (implicit reparameterization)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.ops.sequences import range as range_of
 
 @gradient("RandomGamma")
 def random_gamma(op: Operation, grad: Tensor) -> list[Any]:
-    """Moves each sample as its alpha moves, and adds up over the samples of one alpha."""
+    """Differentiates each sample with respect to its alpha and sums over the samples of one alpha."""
     shape, alpha = op.inputs
     by_alpha = multiply(grad, random_gamma_grad(alpha, op.outputs[0]))
     return [None, reduce_sum(by_alpha, range_of(size(shape)))]

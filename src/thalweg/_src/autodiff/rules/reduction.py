@@ -1,4 +1,4 @@
-"""Gradients of reductions and running totals."""
+"""Gradients of reductions and cumulative sums."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def _axes(op: Operation) -> list[int] | None:
 
 
 def _is_reduced(op: Operation, sizes: Tensor) -> Tensor:
-    """Tells for each dimension of the input whether it is reduced, where only the step knows."""
+    """Returns for each dimension of the input whether it is reduced, as a tensor."""
     rank = size(sizes)
     axes = floormod(add(cast(reshape(op.inputs[1], [-1]), dtypes.int32), rank), rank)
     return reduce_any(equal(expand_dims(range_of(rank), 1), axes), 1)
 
 
 def _kept(op: Operation, value: Tensor) -> Tensor:
-    """Gives a value of the output's shape its reduced dimensions back, with size 1."""
+    """Restores the reduced dimensions of a value of the output's shape, with size 1."""
     if op.attrs["keep_dims"]:
         return value
     axes, dims = _axes(op), op.inputs[0].dims
@@ -75,12 +75,12 @@ def _kept(op: Operation, value: Tensor) -> Tensor:
 
 
 def _spread(op: Operation, grad: Tensor) -> Tensor:
-    """Repeats the gradient of each result for all the elements it was made of."""
+    """Broadcasts the gradient of each result to the elements it was reduced from."""
     return broadcast_to(_kept(op, grad), shape(op.inputs[0]))
 
 
 def _count(op: Operation) -> Any:
-    """Returns how many elements each result is made of."""
+    """Returns the number of elements that each result is reduced from."""
     x, y = op.inputs[0], op.outputs[0]
     axes = _axes(op)
     if axes is not None and x.dims is not None and all(x.dims[axis] is not None for axis in axes):
@@ -100,7 +100,7 @@ def mean(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Max", "Min")
 def extreme(op: Operation, grad: Tensor) -> list[Any]:
-    """Elements that are equally great share the gradient."""
+    """Elements that tie for the extreme value share the gradient."""
     x, axes = op.inputs
     selected = cast(equal(x, _kept(op, op.outputs[0])), grad.dtype)
     count = reduce_sum(selected, axes, keepdims=True)
@@ -114,7 +114,7 @@ def euclidean_norm(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Prod")
 def prod(op: Operation, grad: Tensor) -> list[Any]:
-    """The derivative by an element is the product of all others, never a quotient, so that zeros do no harm."""
+    """The derivative by an element is the product of all others, never a quotient, so that zeros are handled."""
     x, axes = op.inputs[0], _axes(op)
     if axes is None:
         return [multiply(_kept(op, grad), conj(_others_along(op))), None]
@@ -126,12 +126,12 @@ def prod(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _others(x: Tensor, axis: int) -> Tensor:
-    """Returns the product of all elements along an axis but the one itself."""
+    """Returns the product of all elements along an axis except the one at each position (exclusive products)."""
     return multiply(cumprod_op(x, axis, exclusive=True), cumprod_op(x, axis, exclusive=True, reverse=True))
 
 
 def _others_along(op: Operation) -> Tensor:
-    """Returns the same along axes that only the step knows: they are moved to the front and made one."""
+    """Returns the same along axes known only at run time: they are moved to the front and flattened."""
     sizes = shape(op.inputs[0])
     reduced = _is_reduced(op, sizes)
     flags, ones = cast(reduced, dtypes.int32), ones_like(sizes)
@@ -151,9 +151,9 @@ def cumsum(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Cumprod")
 def cumprod(op: Operation, grad: Tensor) -> list[Any]:
-    """Divides by each element; the derivative by the first zero comes from products in which it is a one.
+    """Divides by each element; the derivative by the first zero comes from products in which it is replaced by one.
 
-    Products beyond the first zero are zero whatever other elements are, so no second zero matters.
+    Products past the first zero are zero whatever the other elements are, so a second zero does not matter.
     """
     x, axis = op.inputs
     exclusive, reverse = op.attrs["exclusive"], op.attrs["reverse"]
@@ -167,7 +167,7 @@ def cumprod(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("CumulativeLogsumexp")
 def cumulative_logsumexp(op: Operation, grad: Tensor) -> list[Any]:
-    """Sums positive and negative gradients apart, in logarithms as the values are."""
+    """Sums positive and negative gradients separately, in log space as the values are."""
     x, axis = op.inputs
 
     def share(part: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Gradients of changes of shape."""
+"""Gradients of reshape, transpose and other changes of shape."""
 
 from __future__ import annotations
 

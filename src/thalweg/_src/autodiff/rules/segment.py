@@ -1,4 +1,4 @@
-"""Gradients of segments: each row gets its part of what its segment got."""
+"""Gradients of segment reductions: each row receives its share of its segment's gradient."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def segment_prod(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("UnsortedSegmentSum")
 def unsorted_segment_sum_gradient(op: Operation, grad: Tensor) -> list[Any]:
-    """Gives each row the gradient of its segment's sum, zero if a negative id dropped it."""
+    """Gathers the gradient of each row's segment, zero for rows with a negative id, which are dropped."""
     ids = op.inputs[1]
     zeros = zeros_like(ids)
     rows = gather(grad, maximum(ids, zeros))
-    # Trailing dimensions of size 1 make the condition one about whole rows.
+    # Trailing dimensions of size 1 make the condition broadcast over whole rows.
     trailing = fill(expand_dims(subtract(rank(rows), rank(ids)), 0), 1)
     kept = reshape(greater_equal(ids, zeros), concat([shape(ids), trailing], 0))
     return [where_v2(kept, rows, zeros_like(rows)), None, None]
@@ -73,13 +73,13 @@ def _segments_of(output: Tensor) -> Any:
 
 
 def _over_rows(mask: Tensor, rows: Tensor) -> Tensor:
-    """Returns one value for each row in a shape that broadcasts over the row."""
+    """Reshapes one value per row so that it broadcasts over the row."""
     trailing = fill(expand_dims(subtract(rank(rows), rank(mask)), 0), 1)
     return reshape(mask, concat([shape(mask), trailing], 0))
 
 
 def _taken(segments: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns for each row what its segment has, zeros if a negative id dropped it, and which rows count."""
+    """Gathers each row's segment value, zero for dropped rows (negative id), and returns which rows are kept."""
     zeros = zeros_like(ids)
     rows = gather(segments, maximum(ids, zeros))
     counted = _over_rows(greater_equal(ids, zeros), rows)
@@ -87,7 +87,7 @@ def _taken(segments: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _shared(data: Tensor, ids: Tensor, count: Any, result: Tensor, grad: Tensor) -> Tensor:
-    """Divides a segment's gradient among the rows that have its extreme."""
+    """Divides a segment's gradient among the rows that attain its extreme."""
     found, counted = _taken(result, ids)
     chosen = logical_and(equal(data, found), counted)
     winners = unsorted_segment_sum(cast(chosen, grad.dtype), ids, count)
@@ -96,7 +96,7 @@ def _shared(data: Tensor, ids: Tensor, count: Any, result: Tensor, grad: Tensor)
 
 
 def _of_product(data: Tensor, ids: Tensor, count: Any, product: Tensor, grad: Tensor) -> Tensor:
-    """Divides the product by each factor; for a factor of zero takes the product of the others instead."""
+    """Divides the product by each factor; for a zero factor, takes the product of the others instead."""
     is_zero = equal(data, zeros_like(data))
     zeros_in = unsorted_segment_sum(cast(is_zero, dtypes.int32), ids, count)
     grad = where_v2(greater(zeros_in, ones_like(zeros_in)), zeros_like(grad), grad)

@@ -1,4 +1,4 @@
-"""Gradients of slices: zeros with the gradient in the slice's place."""
+"""Gradients of slices: the gradient padded with zeros to the input's shape."""
 
 from __future__ import annotations
 

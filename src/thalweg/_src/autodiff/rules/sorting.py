@@ -1,4 +1,4 @@
-"""Gradients of sorting."""
+"""Gradients of nth_element and approximate top_k."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def nth_element(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("ApproxTopK")
 def approx_top_k(op: Operation, grad: Tensor, _: Any) -> Tensor:
-    """Puts each gradient where its value came from."""
+    """Scatters each gradient to the position of its value."""
     source, places = op.inputs[0], op.outputs[1]
     axis = op.attrs["reduction_dimension"]
     assert source.dims is not None

@@ -1,4 +1,4 @@
-"""Gradients of moving blocks: the move back."""
+"""Gradients of space/batch/depth rearrangements: the inverse rearrangement."""
 
 from __future__ import annotations
 

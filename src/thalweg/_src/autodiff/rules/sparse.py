@@ -1,4 +1,4 @@
-"""Gradients of making, ordering and cutting sparse tensors."""
+"""Gradients of sparse tensors made dense."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.gather import gather_nd, scatter_nd
+from thalweg._src.ops.gather import gather_nd
 from thalweg._src.ops.reduction import reduce_sum
-from thalweg._src.ops.reshape import expand_dims, reshape, shape, size
-from thalweg._src.ops.segment import unsorted_segment_sum
-from thalweg._src.ops.sequences import range as count_up
-from thalweg._src.ops.sparse_shaping import sparse_reorder_op, sparse_slice_grad_op
+from thalweg._src.ops.reshape import reshape, size
 
 
 @gradient("SparseToDense")
@@ -26,27 +23,5 @@ def sparse_to_dense(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _as_rows(op: Operation) -> Tensor:
-    """Returns indices of unknown rank as a matrix with a column for each dimension of the output."""
+    """Returns indices of unknown rank as a matrix with one column per dimension of the output."""
     return reshape(op.inputs[0], [-1, size(op.inputs[1])])
-
-
-@gradient("SparseReorder")
-def sparse_reorder(op: Operation, by_indices: Any, grad: Tensor) -> list[Any]:
-    indices, values, dense_shape = op.inputs
-    numbers = count_up(size(values))
-    origins = sparse_reorder_op.many(indices, numbers, dense_shape).output_values
-    return [None, scatter_nd(expand_dims(origins, 1), grad, shape(values)), None]
-
-
-@gradient("SparseSlice")
-def sparse_slice(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) -> list[Any]:
-    return [None, sparse_slice_grad_op(grad, op.inputs[0], op.inputs[3], op.outputs[0]), None, None, None]
-
-
-@gradient("SparseSliceGrad")
-def sparse_slice_grad(op: Operation, grad: Tensor) -> list[Any]:
-    """Takes the gradient at each place that an output came from, by the output's number there."""
-    before, indices, start, outputs = op.inputs
-    count = size(before)
-    numbers = sparse_slice_grad_op(count_up(1, count + 1), indices, start, outputs)
-    return [unsorted_segment_sum(grad, numbers - 1, count), None, None, None]

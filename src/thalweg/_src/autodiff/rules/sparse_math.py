@@ -1,4 +1,4 @@
-"""Gradients of the arithmetic of sparse tensors."""
+"""Gradients of sparse tensor arithmetic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sparse_add(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) -> l
 
 @gradient("SparseAddGrad")
 def sparse_add_grad(op: Operation, by_a: Tensor, by_b: Tensor) -> list[Any]:
-    """Adds up the gradients at the places of the terms, by the number that each place has in the sum."""
+    """Sums the gradients of both operands at the positions of their elements in the sum."""
     before, a, b, total = op.inputs
     count = size(before)
     in_a, in_b = sparse_add_grad_op.many(sequences_ops.range(1, count + 1), a, b, total)
@@ -65,7 +65,7 @@ def sparse_tensor_dense_matmul(op: Operation, grad: Tensor) -> list[Any]:
 
     def by_b() -> Tensor:
         if adjoint_b:
-            # (a b')' = b a'; its gradient is that of b, turned back.
+            # (a b')' = b a', so the gradient of b is transposed back.
             turned = sparse_tensor_dense_matmul_op(indices, values, shape, grad, adjoint_a=not adjoint_a)
             return transpose(turned, conjugate=is_complex)
         return sparse_tensor_dense_matmul_op(indices, values, shape, grad, adjoint_a=not adjoint_a)
@@ -73,52 +73,52 @@ def sparse_tensor_dense_matmul(op: Operation, grad: Tensor) -> list[Any]:
     return [None, by_values, None, by_b]
 
 
-def _dense_places(op: Operation) -> Tensor:
-    """Returns the places of the sparse values in the dense operand, which broadcasts: indices of its own rank."""
+def _dense_indices(op: Operation) -> Tensor:
+    """Returns the indices of the sparse values in the dense operand, which is broadcast, in its own rank."""
     indices, dense = op.inputs[0], op.inputs[3]
     own = indices[:, size(op.inputs[2]) - reshape_ops.rank(dense) :]
     return math.minimum(own, math.cast(reshape_ops.shape(dense), dtypes.int64) - 1)
 
 
-def _at_places(dense: Tensor, places: Tensor, values: Tensor) -> Tensor:
-    """Returns values added up at places of a tensor as large as a dense one."""
+def _scatter_add(dense: Tensor, indices: Tensor, values: Tensor) -> Tensor:
+    """Scatter-adds values at indices of a tensor with a dense operand's shape."""
     return sparse_tensor_dense_add_op(
-        places, values, math.cast(reshape_ops.shape(dense), dtypes.int64), zeros_like(dense)
+        indices, values, math.cast(reshape_ops.shape(dense), dtypes.int64), zeros_like(dense)
     )
 
 
 @gradient("SparseDenseCwiseAdd")
 def sparse_dense_cwise_add(op: Operation, grad: Tensor) -> list[Any]:
-    return [None, grad, None, lambda: _at_places(op.inputs[3], _dense_places(op), grad)]
+    return [None, grad, None, lambda: _scatter_add(op.inputs[3], _dense_indices(op), grad)]
 
 
 @gradient("SparseDenseCwiseMul")
 def sparse_dense_cwise_mul(op: Operation, grad: Tensor) -> list[Any]:
     _, values, _, dense = op.inputs
-    places = _dense_places(op)
+    indices = _dense_indices(op)
     return [
         None,
-        lambda: grad * math.conj(gather_nd(dense, places)),
+        lambda: grad * math.conj(gather_nd(dense, indices)),
         None,
-        lambda: _at_places(dense, places, grad * math.conj(values)),
+        lambda: _scatter_add(dense, indices, grad * math.conj(values)),
     ]
 
 
 @gradient("SparseDenseCwiseDiv")
 def sparse_dense_cwise_div(op: Operation, grad: Tensor) -> list[Any]:
     _, values, _, dense = op.inputs
-    places = _dense_places(op)
-    divisor = math.conj(gather_nd(dense, places))
+    indices = _dense_indices(op)
+    divisor = math.conj(gather_nd(dense, indices))
     return [
         None,
         grad / divisor,
         None,
-        lambda: _at_places(dense, places, -grad * math.conj(values) / math.square(divisor)),
+        lambda: _scatter_add(dense, indices, -grad * math.conj(values) / math.square(divisor)),
     ]
 
 
-def _kept_places(op: Operation) -> tuple[Tensor, Tensor]:
-    """Returns a reduction's shape with sizes 1 where it reduced, and the places of the values in it."""
+def _kept_indices(op: Operation) -> tuple[Tensor, Tensor]:
+    """Returns a reduction's shape with sizes 1 along reduced axes, and the indices of the values in it."""
     indices, _, shape, axes = op.inputs
     rank = size(shape)
     positive = math.floormod(reshape(axes, [-1]) + rank, rank)
@@ -130,19 +130,19 @@ def _kept_places(op: Operation) -> tuple[Tensor, Tensor]:
 
 @gradient("SparseReduceSum")
 def sparse_reduce_sum(op: Operation, grad: Tensor) -> list[Any]:
-    sizes, places = _kept_places(op)
-    return [None, gather_nd(reshape(grad, sizes), places), None, None]
+    sizes, kept = _kept_indices(op)
+    return [None, gather_nd(reshape(grad, sizes), kept), None, None]
 
 
 @gradient("SparseReduceMax")
 def sparse_reduce_max(op: Operation, grad: Tensor) -> list[Any]:
-    """Values that are the greatest share the gradient."""
+    """Values that tie for the maximum share the gradient."""
     indices, values, shape, axes = op.inputs
-    sizes, places = _kept_places(op)
-    greatest = gather_nd(reshape(op.outputs[0], sizes), places)
+    sizes, kept = _kept_indices(op)
+    greatest = gather_nd(reshape(op.outputs[0], sizes), kept)
     chosen = math.cast(equal(values, greatest), grad.dtype)
     counts = sparse_reduce_sum_op(indices, chosen, shape, axes, keep_dims=True)
-    share = gather_nd(reshape(grad, sizes), places) / gather_nd(counts, places)
+    share = gather_nd(reshape(grad, sizes), kept) / gather_nd(counts, kept)
     return [None, chosen * share, None, None]
 
 

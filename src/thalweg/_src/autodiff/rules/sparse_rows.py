@@ -1,4 +1,4 @@
-"""Gradients of the rows of sparse tensors."""
+"""Gradients of row operations on sparse tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of segments of chosen rows; sparse on request."""
+"""Gradients of sparse segment reductions, as IndexedSlices on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _by_data(op: Operation, grad: Tensor, backward: OpDef) -> Any:
     sizes: Any = shape(data)
     if not op.attrs["sparse_gradient"]:
         return backward(grad, indices, ids, sizes[0])
-    # Every row taken is a row of its own: its gradient, in the order of the indices.
+    # Every gathered row contributes a row of its own, in the order of the indices.
     places = range(size(ids))
     rows = backward(grad, places, ids, size(ids))
     return IndexedSlices(rows, indices, sizes)

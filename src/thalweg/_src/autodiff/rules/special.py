@@ -1,4 +1,4 @@
-"""Gradients of special functions."""
+"""Gradients of special functions (gamma, beta, zeta, Bessel)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def polygamma(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Betainc")
 def betainc(op: Operation, grad: Tensor) -> list[Any]:
-    """Differentiates by x alone; no closed form is known by a and b."""
+    """Differentiates with respect to x only; no closed form is known for a and b."""
     a, b, x = op.inputs
     log_beta = subtract(add_v2_op(special.lgamma(a), special.lgamma(b)), special.lgamma(add_v2_op(a, b)))
     powers = add_v2_op(xlog1py(subtract(b, _number(1, b)), negative(x)), xlogy(subtract(a, _number(1, a)), x))

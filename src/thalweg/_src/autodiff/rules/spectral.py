@@ -1,4 +1,4 @@
-"""Gradients of Fourier transforms: each is the transform back, up to a factor."""
+"""Gradients of Fourier transforms: the inverse transform, up to a factor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _register(rank: int, suffix: str) -> None:
 
     @gradient(f"RFFT{suffix}")
     def rfft(op: Operation, grad: Tensor) -> list[Any]:
-        # Terms that the transform leaves out have no gradient: zeros stand for them.
+        # Frequencies that the transform drops have zero gradient.
         x, lengths = op.inputs
         whole = _BACKWARD[rank](spectral.extend(grad, lengths, rank))
         by_used = multiply(real(whole), spectral.number_of_terms(lengths, x.dtype))
@@ -41,7 +41,7 @@ def _register(rank: int, suffix: str) -> None:
 
     @gradient(f"IRFFT{suffix}")
     def irfft(op: Operation, grad: Tensor) -> list[Any]:
-        # A term counts twice if its conjugate was left out.
+        # A frequency counts twice if its conjugate is omitted from the half spectrum.
         x, lengths = op.inputs
         places = sequences_ops.range(lengths[-1] // 2 + 1)
         alone = logical_or(equal(places, 0), equal(2 * places, lengths[-1]))

@@ -1,4 +1,4 @@
-"""Gradients of state: what was read sends its gradient to the handle, where `gradients` by the variable finds it."""
+"""Gradients of variable reads: passed to the handle, where `gradients` with respect to the variable finds them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_variable(op: Operation, grad: Any) -> Any:
 
 @gradient("ResourceGather")
 def resource_gather(op: Operation, grad: Tensor) -> list[Any]:
-    """Keeps the gradient sparse: a row of values for each index."""
+    """Keeps the gradient sparse: one row of values per index."""
     handle, indices = op.inputs
     params_shape: Any = variable_shape(handle)
     if op.attrs["batch_dims"]:

@@ -1,4 +1,4 @@
-"""Gradients of tensor arrays: reading an element writes into an array of gradients, writing reads from it."""
+"""Gradients of TensorArrays: reading an element writes to an array of gradients, and writing reads from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg._src.graph.tensor import Tensor
 
 def _gradients_of(op: Operation, dtype: Any, flow: Tensor, shape: Any = None) -> TensorArray:
     array = TensorArray(dtype, handle=op.inputs[0], flow=flow, infer_shape=False, element_shape=shape)
-    return array.grad(op.graph.scopes.gradients, flow=flow)  # each call of `gradients` has arrays of its own
+    return array.grad(op.graph.scopes.gradients, flow=flow)  # each call of `gradients` has its own arrays
 
 
 @gradient("TensorArrayGradV3")

@@ -1,4 +1,4 @@
-"""Gradients of tridiagonal matrices."""
+"""Gradients of tridiagonal solvers and products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg._src.ops.tridiagonal import tridiagonal_matmul_op, tridiagonal_solv
 
 
 def _lifted(x: Tensor) -> Tensor:
-    """Moves rows one place up; the last one is zero."""
+    """Shifts rows up by one; the last row is zero."""
     return concat([x[..., 1:, :], zeros_like(x[..., :1, :])], -2)
 
 
@@ -30,7 +30,7 @@ def _by_diagonals(left: Tensor, right: Tensor) -> list[Tensor]:
 
 
 def _transposed(above: Tensor, main: Tensor, below: Tensor) -> list[Tensor]:
-    """Returns the diagonals of the adjoint: those beside the main one change places, and begin one later or earlier."""
+    """Returns the diagonals of the adjoint: the off-diagonals are swapped and shifted by one."""
     above, below = (expand_dims(x, -1) for x in (above, below))
     return [conj(_lifted(below)[..., 0]), conj(main), conj(_lowered(above)[..., 0])]
 

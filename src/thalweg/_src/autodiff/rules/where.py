@@ -1,4 +1,4 @@
-"""Gradients of selections."""
+"""Gradients of selection (where)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bijectors: functions with an inverse and a Jacobian determinant, for transformed distributions."""
+"""Bijectors: invertible functions with Jacobian determinants, for transformed distributions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from thalweg._src.ops.reshape import expand_dims, ones_like, squeeze, zeros_like
 
 @export("contrib.distributions.bijectors.Bijector")
 class Bijector:
-    """A function of events; a subclass defines `_forward`, `_inverse` and one `_..._log_det_jacobian`.
+    """The base class of bijectors; a subclass defines `_forward`, `_inverse` and one `_..._log_det_jacobian`.
 
-    forward_min_event_ndims is the least number of dimensions that the function works on at once: 0 for one of numbers.
+    `forward_min_event_ndims` is the rank of the events that the function maps: 0 for scalars.
     """
 
     def __init__(
@@ -46,42 +46,48 @@ class Bijector:
 
     @property
     def name(self) -> str:
+        """The name of the bijector."""
         return self._name
 
     @property
     def dtype(self) -> Any:
+        """The element type."""
         return self._dtype
 
     @property
     def validate_args(self) -> bool:
+        """Whether arguments are checked."""
         return self._validate_args
 
     @property
     def is_constant_jacobian(self) -> bool:
+        """Whether the Jacobian is constant."""
         return self._is_constant_jacobian
 
     @property
     def forward_min_event_ndims(self) -> int:
+        """The smallest rank of events of `forward`."""
         return self._least
 
     @property
     def inverse_min_event_ndims(self) -> int:
+        """The smallest rank of events of `inverse`."""
         return self._least
 
     def forward(self, x: Any, name: str = "forward") -> Tensor:
-        """Returns the function of x."""
+        """Returns the transformed x."""
         with name_scope(f"{self._name}/{name}"):
             return self._forward(convert_to_tensor(x, name="x"))
 
     def inverse(self, y: Any, name: str = "inverse") -> Tensor:
-        """Returns the x whose function is y."""
+        """Returns the inverse of y."""
         with name_scope(f"{self._name}/{name}"):
             return self._inverse(convert_to_tensor(y, name="y"))
 
     def forward_log_det_jacobian(
         self, x: Any, event_ndims: int | None = None, name: str = "forward_log_det_jacobian"
     ) -> Tensor:
-        """Returns the log of the Jacobian determinant's size at x, for events of some number of dimensions."""
+        """Returns log |det| of the Jacobian at x, for events of rank `event_ndims`."""
         with name_scope(f"{self._name}/{name}"):
             x = convert_to_tensor(x, name="x")
             try:
@@ -93,7 +99,7 @@ class Bijector:
     def inverse_log_det_jacobian(
         self, y: Any, event_ndims: int | None = None, name: str = "inverse_log_det_jacobian"
     ) -> Tensor:
-        """Returns the log of the size of the inverse's Jacobian determinant at y."""
+        """Returns log |det| of the Jacobian of the inverse at y."""
         with name_scope(f"{self._name}/{name}"):
             y = convert_to_tensor(y, name="y")
             try:
@@ -103,7 +109,7 @@ class Bijector:
             return self._summed(found, y, self._least if event_ndims is None else int(event_ndims))
 
     def _summed(self, found: Tensor, x: Tensor, event_ndims: int) -> Tensor:
-        """Sums over the event's dimensions that the function treats one by one."""
+        """Sums over the dimensions of the event that the function maps element-wise."""
         more = event_ndims - self._least
         if more < 0:
             raise ValueError(f"event_ndims ({event_ndims}) must be larger than min_event_ndims ({self._least})")
@@ -126,7 +132,7 @@ class Bijector:
 
 @export("contrib.distributions.bijectors.Identity")
 class Identity(Bijector):
-    """Returns x itself."""
+    """The identity bijector."""
 
     def __init__(self, validate_args: bool = False, name: str = "identity") -> None:
         super().__init__(is_constant_jacobian=True, validate_args=validate_args, forward_min_event_ndims=0, name=name)
@@ -141,16 +147,16 @@ class Identity(Bijector):
         return zeros_like(x)
 
 
-class _OfNumbers(Bijector):
-    """A function of numbers."""
+class _ScalarBijector(Bijector):
+    """The base class of scalar bijectors."""
 
     def __init__(self, validate_args: bool = False, name: str | None = None) -> None:
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
 
 
 @export("contrib.distributions.bijectors.Exp")
-class Exp(_OfNumbers):
-    """Returns exp(x)."""
+class Exp(_ScalarBijector):
+    """The bijector exp(x)."""
 
     def _forward(self, x: Tensor) -> Tensor:
         return math.exp(x)
@@ -163,8 +169,8 @@ class Exp(_OfNumbers):
 
 
 @export("contrib.distributions.bijectors.Sigmoid")
-class Sigmoid(_OfNumbers):
-    """Returns 1 / (1 + exp(-x))."""
+class Sigmoid(_ScalarBijector):
+    """The bijector 1 / (1 + exp(-x))."""
 
     def _forward(self, x: Tensor) -> Tensor:
         return math.sigmoid(x)
@@ -177,8 +183,8 @@ class Sigmoid(_OfNumbers):
 
 
 @export("contrib.distributions.bijectors.Tanh")
-class Tanh(_OfNumbers):
-    """Returns tanh(x)."""
+class Tanh(_ScalarBijector):
+    """The bijector tanh(x)."""
 
     def _forward(self, x: Tensor) -> Tensor:
         return math.tanh(x)
@@ -191,8 +197,8 @@ class Tanh(_OfNumbers):
 
 
 @export("contrib.distributions.bijectors.Softplus")
-class Softplus(_OfNumbers):
-    """Returns log(1 + exp(x))."""
+class Softplus(_ScalarBijector):
+    """The bijector log(1 + exp(x))."""
 
     def __init__(self, hinge_softness: Any = None, validate_args: bool = False, name: str = "softplus") -> None:
         super().__init__(validate_args, name)
@@ -211,7 +217,7 @@ class Softplus(_OfNumbers):
 
 @export("contrib.distributions.bijectors.Affine")
 class Affine(Bijector):
-    """Returns scale * x + shift, the scale being a number, a diagonal, a lower triangular matrix, or a sum."""
+    """The bijector scale * x + shift, with a sum of multiple of the identity, diagonal and triangular scale."""
 
     def __init__(
         self,
@@ -239,7 +245,7 @@ class Affine(Bijector):
         super().__init__(is_constant_jacobian=True, validate_args=validate_args, forward_min_event_ndims=1, name=name)
 
     def _factor(self) -> Any:
-        """Returns what elements are multiplied by, if the scale is no matrix."""
+        """Returns the element-wise factor, if the scale is not a matrix."""
         if self._diagonal is not None:
             return self._diagonal
         return 1.0 if self._number is None else expand_dims(self._number, -1)
@@ -266,7 +272,7 @@ class Affine(Bijector):
 
 @export("contrib.distributions.bijectors.AffineScalar")
 class AffineScalar(Bijector):
-    """Returns scale * x + shift, of numbers."""
+    """The scalar bijector scale * x + shift."""
 
     def __init__(
         self, shift: Any = None, scale: Any = None, validate_args: bool = False, name: str = "affine_scalar"
@@ -287,7 +293,7 @@ class AffineScalar(Bijector):
 
 @export("contrib.distributions.bijectors.Invert")
 class Invert(Bijector):
-    """Another bijector the other way round."""
+    """The inverse of another bijector."""
 
     def __init__(self, bijector: Bijector, validate_args: bool = False, name: str | None = None) -> None:
         super().__init__(
@@ -310,7 +316,7 @@ class Invert(Bijector):
 
 @export("contrib.distributions.bijectors.Chain")
 class Chain(Bijector):
-    """Several bijectors, the last of them first."""
+    """The composition of bijectors; the last one is applied first."""
 
     def __init__(
         self, bijectors: Sequence[Bijector] | None = None, validate_args: bool = False, name: str | None = None

@@ -1,15 +1,16 @@
-"""Distributions made of distributions: independent events, mixtures, transformed ones."""
+"""Compound distributions: Independent, Mixture, MixtureSameFamily, TransformedDistribution."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.contrib.distributions.bijectors import Identity
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, NOT_REPARAMETERIZED, Distribution
-from thalweg._src.nn.distributions.checks import another_seed
+from thalweg._src.nn.distributions.checks import derived_seed
 from thalweg._src.nn.distributions.divergence import RegisterKL, kl_divergence
 from thalweg._src.nn.statistics import reduce_logsumexp
 from thalweg._src.ops import math, reshape as reshape_ops
@@ -22,7 +23,7 @@ from thalweg._src.ops.where import one_hot
 
 @export("contrib.distributions.Independent")
 class Independent(Distribution):
-    """Another distribution whose last batch dimensions count as dimensions of the event."""
+    """A distribution with the last batch dimensions of another one as event dimensions."""
 
     def __init__(
         self,
@@ -52,10 +53,12 @@ class Independent(Distribution):
 
     @property
     def distribution(self) -> Distribution:
+        """The wrapped distribution."""
         return self._distribution
 
     @property
     def reinterpreted_batch_ndims(self) -> int:
+        """The number of batch dimensions that are event dimensions."""
         return self._count
 
     def _split(self, batch: Any) -> int:
@@ -118,11 +121,11 @@ def _widened(x: Tensor, count: int) -> Tensor:
     return x
 
 
-class _Mixed(Distribution):
-    """A mixture: the first axis that it adds to a batch, or the last, is that of the components."""
+class _MixtureBase(Distribution):
+    """The base class of mixtures."""
 
-    def _chances(self) -> Tensor:
-        """Returns the chance of each component, the last axis."""
+    def _probabilities(self) -> Tensor:
+        """Returns the probability of each component, along the last axis."""
         raise self._not_defined("mixture")
 
     def _stacked(self, statistic: str) -> Tensor:
@@ -137,7 +140,7 @@ class _Mixed(Distribution):
 
     def _weighted(self, values: Tensor) -> Tensor:
         rank = self._event_rank()
-        return reduce_sum(_widened(self._chances(), rank) * values, -1 - rank)
+        return reduce_sum(_widened(self._probabilities(), rank) * values, -1 - rank)
 
     def _mean(self) -> Tensor:
         return self._weighted(self._stacked("mean"))
@@ -148,16 +151,16 @@ class _Mixed(Distribution):
         return squares - math.square(self._weighted(means))
 
     def _chosen(self, draws: Tensor, component: Tensor) -> Tensor:
-        """Returns the draws of the chosen components; those of all are along the axis after the batch."""
+        """Selects the samples of the chosen components from those of all, along the axis after the batch."""
         rank = self._event_rank()
-        count = reshape_ops.shape(self._chances())[-1]
+        count = reshape_ops.shape(self._probabilities())[-1]
         mask = one_hot(component, count, dtype=draws.dtype)
         return reduce_sum(draws * _widened(mask, rank), -1 - rank)
 
 
 @export("contrib.distributions.MixtureSameFamily")
-class MixtureSameFamily(_Mixed):
-    """A mixture of the distributions along the last batch axis of one."""
+class MixtureSameFamily(_MixtureBase):
+    """A mixture of the distributions along the last batch axis of another one."""
 
     def __init__(
         self,
@@ -187,10 +190,12 @@ class MixtureSameFamily(_Mixed):
 
     @property
     def mixture_distribution(self) -> Any:
+        """The Categorical distribution of the components."""
         return self._mixture
 
     @property
     def components_distribution(self) -> Distribution:
+        """The distribution of the components."""
         return self._components
 
     def _batch_shape(self) -> Any:
@@ -206,17 +211,17 @@ class MixtureSameFamily(_Mixed):
     def _event_shape_tensor(self) -> Tensor:
         return self._components.event_shape_tensor()
 
-    def _chances(self) -> Tensor:
+    def _probabilities(self) -> Tensor:
         return self._mixture.probs  # type: ignore[no-any-return]
 
     def _stacked(self, statistic: str) -> Tensor:
         return getattr(self._components, statistic)()  # type: ignore[no-any-return]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        # One mixture may serve a whole batch: each member draws its own component all the same.
+        # One mixture distribution may be shared by a whole batch; each member still samples its own component.
         shared = self._mixture.batch_shape.ndims == 0 and self.batch_shape.ndims != 0
         count = concat([[n], self.batch_shape_tensor()], 0) if shared else n
-        component = self._mixture.sample(count, another_seed(seed, "mixture"))
+        component = self._mixture.sample(count, derived_seed(seed, "mixture"))
         return self._chosen(self._components.sample(n, seed), component)
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -228,8 +233,8 @@ class MixtureSameFamily(_Mixed):
 
 
 @export("contrib.distributions.Mixture")
-class Mixture(_Mixed):
-    """A mixture of distributions in a list, chosen by a Categorical."""
+class Mixture(_MixtureBase):
+    """A mixture of a list of distributions, with Categorical weights."""
 
     def __init__(
         self,
@@ -263,14 +268,17 @@ class Mixture(_Mixed):
 
     @property
     def cat(self) -> Any:
+        """The Categorical distribution of the components."""
         return self._cat
 
     @property
     def components(self) -> list[Distribution]:
+        """The component distributions."""
         return self._list
 
     @property
     def num_components(self) -> int:
+        """The number of components."""
         return len(self._list)
 
     def _batch_shape(self) -> Any:
@@ -291,7 +299,7 @@ class Mixture(_Mixed):
     def _event_shape_tensor(self) -> Tensor:
         return self._list[0].event_shape_tensor()
 
-    def _chances(self) -> Tensor:
+    def _probabilities(self) -> Tensor:
         return self._cat.probs  # type: ignore[no-any-return]
 
     def _stacked(self, statistic: str) -> Tensor:
@@ -299,7 +307,7 @@ class Mixture(_Mixed):
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         axis = -1 - self._event_rank()
-        draws = [c.sample(n, another_seed(seed, f"component {i}")) for i, c in enumerate(self._list)]
+        draws = [c.sample(n, derived_seed(seed, f"component {i}")) for i, c in enumerate(self._list)]
         return self._chosen(stack(draws, axis), self._cat.sample(n, seed))
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -310,20 +318,18 @@ class Mixture(_Mixed):
         return reduce_sum(stack([c.cdf(value) for c in self._list], -1) * self._cat.probs, -1)
 
     def entropy_lower_bound(self, name: str = "entropy_lower_bound") -> Tensor:
-        """Returns the mean entropy of the components, which the mixture's exceeds."""
+        """Returns a lower bound of the entropy: the mean entropy of the components."""
         with self._name_scope(name):
             return reduce_sum(stack([c.entropy() for c in self._list], -1) * self._cat.probs, -1)
 
 
 @export("contrib.distributions.TransformedDistribution")
 class TransformedDistribution(Distribution):
-    """Another distribution's samples, each through a bijector."""
+    """The distribution of samples of another one, transformed by a bijector."""
 
     def __init__(
         self, distribution: Distribution, bijector: Any = None, validate_args: bool = False, name: str | None = None
     ) -> None:
-        from thalweg._src.contrib.distributions.bijectors import Identity
-
         given = dict(locals())
         given.pop("__class__", None)
         self._distribution = distribution
@@ -340,10 +346,12 @@ class TransformedDistribution(Distribution):
 
     @property
     def distribution(self) -> Distribution:
+        """The base distribution."""
         return self._distribution
 
     @property
     def bijector(self) -> Any:
+        """The bijector that transforms samples."""
         return self._bijector
 
     def _batch_shape(self) -> Any:

@@ -1,4 +1,4 @@
-"""Normal distributions over vectors, by a diagonal, a triangular scale or a covariance matrix."""
+"""Multivariate normal distributions with diagonal, triangular or covariance parameters."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class MultivariateNormal(Distribution):
 
     @property
     def loc(self) -> Tensor:
+        """The mean."""
         return self._loc
 
     @property
@@ -91,7 +92,7 @@ class MultivariateNormal(Distribution):
         return squeeze(matmul(self._triangle, expand_dims(z, -1)), [-1])
 
     def _unscaled(self, x: Tensor) -> Tensor:
-        """Returns x divided by the scale; the matrix is inverted once for all samples."""
+        """Returns the inverse of the scale times x; a matrix is inverted once for all samples."""
         if self._triangle is None:
             return x / self._diagonal  # type: ignore[no-any-return]
         return squeeze(matmul(self._inverse(), expand_dims(x, -1)), [-1])
@@ -120,24 +121,24 @@ class MultivariateNormal(Distribution):
         one = 0.5 * size * (1 + log_of(2 * pi)) + self._log_determinant()
         return one * reshape_ops.ones(self.batch_shape_tensor(), self.dtype)  # type: ignore[no-any-return]
 
-    def _everywhere(self, value: Tensor) -> Tensor:
+    def _broadcast(self, value: Tensor) -> Tensor:
         result = value * reshape_ops.ones(self._whole_tensor(), self.dtype)
         result.set_shape(self._whole())
         return result
 
     def _mean(self) -> Tensor:
-        return self._everywhere(self._loc)
+        return self._broadcast(self._loc)
 
     def _mode(self) -> Tensor:
-        return self._everywhere(self._loc)
+        return self._broadcast(self._loc)
 
     def _variance(self) -> Tensor:
         if self._triangle is None:
-            return self._everywhere(math.square(self._diagonal))
-        return self._everywhere(reduce_sum(math.square(self._triangle), -1))
+            return self._broadcast(math.square(self._diagonal))
+        return self._broadcast(reduce_sum(math.square(self._triangle), -1))
 
     def _stddev(self) -> Tensor:
-        return self._everywhere(math.abs(self._diagonal)) if self._triangle is None else math.sqrt(self._variance())
+        return self._broadcast(math.abs(self._diagonal)) if self._triangle is None else math.sqrt(self._variance())
 
     def _covariance(self) -> Tensor:
         scale = self.scale_matrix
@@ -151,7 +152,7 @@ def _lower(matrix: Any) -> Tensor:
 
 @export("contrib.distributions.MultivariateNormalDiag")
 class MultivariateNormalDiag(MultivariateNormal):
-    """A normal distribution with independent elements; diagonal and multiplier of the identity add up."""
+    """The multivariate normal distribution with diagonal scale; `scale_diag` and `scale_identity_multiplier` add up."""
 
     def __init__(
         self,
@@ -179,7 +180,7 @@ class MultivariateNormalDiag(MultivariateNormal):
 
 @export("contrib.distributions.MultivariateNormalDiagWithSoftplusScale")
 class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
-    """MultivariateNormalDiag whose diagonal is the softplus of what is given."""
+    """MultivariateNormalDiag whose diagonal is softplus(scale_diag)."""
 
     def __init__(
         self,
@@ -196,7 +197,7 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
 
 @export("contrib.distributions.MultivariateNormalTriL")
 class MultivariateNormalTriL(MultivariateNormal):
-    """A normal distribution by a lower triangular scale; what is above its diagonal does not count."""
+    """The multivariate normal distribution with lower triangular scale; elements above the diagonal are ignored."""
 
     def __init__(
         self,
@@ -224,7 +225,7 @@ class MultivariateNormalTriL(MultivariateNormal):
 
 @export("contrib.distributions.MultivariateNormalFullCovariance")
 class MultivariateNormalFullCovariance(MultivariateNormal):
-    """A normal distribution by its covariance matrix."""
+    """The multivariate normal distribution with a covariance matrix."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Distributions of classes as vectors, sharp or relaxed; and counts: Binomial, Poisson."""
+"""One-hot and relaxed categorical distributions, RelaxedBernoulli, Binomial and Poisson."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ from thalweg._src.ops.special import lgamma
 from thalweg._src.ops.where import one_hot
 
 
-class _OverClasses(Distribution):
-    """A distribution whose events are vectors with an element for each class."""
+class _OneHotBase(Distribution):
+    """The base class of distributions whose events have one element per class."""
 
     _logits: Tensor
     _probs: Tensor
 
     @property
     def logits(self) -> Tensor:
+        """The log probabilities of the classes, up to a constant."""
         return self._logits
 
     @property
     def probs(self) -> Tensor:
+        """The probabilities of the classes."""
         return self._probs
 
     @property
@@ -66,8 +68,8 @@ class _OverClasses(Distribution):
 
 
 @export("contrib.distributions.OneHotCategorical")
-class OneHotCategorical(_OverClasses):
-    """One of several classes, as a vector that is 1 there and 0 elsewhere."""
+class OneHotCategorical(_OneHotBase):
+    """The categorical distribution with one-hot samples."""
 
     def __init__(
         self,
@@ -126,12 +128,12 @@ def _one_hot_from_one_hot(a: OneHotCategorical, b: OneHotCategorical, name: str 
 
 
 def _uniform(shape: Any, dtype: Any, seed: int | None) -> Tensor:
-    """Returns uniform numbers of which none is 0."""
+    """Returns uniform random numbers in (0, 1)."""
     return random_uniform(shape, np.finfo(dtype.as_numpy_dtype).tiny, 1.0, dtype=dtype, seed=seed)
 
 
-class _Relaxed(_OverClasses):
-    """Gumbel noise added to logits, divided by a temperature."""
+class _Relaxed(_OneHotBase):
+    """The base class of Gumbel-softmax distributions."""
 
     def __init__(
         self,
@@ -160,28 +162,29 @@ class _Relaxed(_OverClasses):
 
     @property
     def temperature(self) -> Tensor:
+        """The temperature."""
         return self._temperature
 
-    def _heat(self) -> Tensor:
-        """Returns the temperature beside the classes; it may differ in the batch."""
+    def _expanded_temperature(self) -> Tensor:
+        """Returns the temperature with a last dimension for the classes; it may differ within the batch."""
         scalar = self._temperature.dims == ()
         return self._temperature if scalar else expand_dims(self._temperature, -1)
 
     def _noisy(self, n: Any, seed: int | None) -> Tensor:
         shape = concat([[n], reshape_ops.shape(self.logits)], 0)
         gumbel = -math.log(-math.log(_uniform(shape, self.dtype, seed)))
-        return (gumbel + self.logits) / self._heat()
+        return (gumbel + self.logits) / self._expanded_temperature()
 
     def _log_density(self, log_value: Tensor) -> Tensor:
-        """Returns the log density of the logs of a relaxed vector."""
+        """Returns the log density of log x for a relaxed vector x."""
         count = math.cast(self.event_size, self.dtype)
         constant = lgamma(count) + (count - 1) * math.log(self._temperature)
-        return constant + reduce_sum(log_softmax(self.logits - log_value * self._heat()), -1)  # type: ignore[no-any-return]
+        return constant + reduce_sum(log_softmax(self.logits - log_value * self._expanded_temperature()), -1)  # type: ignore[no-any-return]
 
 
 @export("contrib.distributions.RelaxedOneHotCategorical")
 class RelaxedOneHotCategorical(_Relaxed):
-    """A vector of the simplex that is near one-hot at low temperatures, after Maddison et al. and Jang et al."""
+    """The Gumbel-softmax (concrete) distribution, after Maddison et al. and Jang et al."""
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return softmax(self._noisy(n, seed))
@@ -193,7 +196,7 @@ class RelaxedOneHotCategorical(_Relaxed):
 
 @export("contrib.distributions.ExpRelaxedOneHotCategorical")
 class ExpRelaxedOneHotCategorical(_Relaxed):
-    """The logs of a RelaxedOneHotCategorical, which do not underflow."""
+    """The distribution of the logs of a RelaxedOneHotCategorical, which do not underflow."""
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return log_softmax(self._noisy(n, seed))
@@ -204,9 +207,9 @@ class ExpRelaxedOneHotCategorical(_Relaxed):
 
 @export("contrib.distributions.RelaxedBernoulli")
 class RelaxedBernoulli(ScalarDistribution):
-    """A number between 0 and 1 that is near one of them at low temperatures."""
+    """The relaxed (concrete) Bernoulli distribution on (0, 1)."""
 
-    _of_shape = ("logits", "temperature")
+    _parameter_names = ("logits", "temperature")
 
     def __init__(
         self,
@@ -235,14 +238,17 @@ class RelaxedBernoulli(ScalarDistribution):
 
     @property
     def temperature(self) -> Tensor:
+        """The temperature."""
         return self._temperature
 
     @property
     def logits(self) -> Tensor:
+        """The log-odds of 1."""
         return self._logits
 
     @property
     def probs(self) -> Tensor:
+        """The probability of 1."""
         return self._probs
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
@@ -260,9 +266,9 @@ class RelaxedBernoulli(ScalarDistribution):
 
 @export("contrib.distributions.Binomial")
 class Binomial(ScalarDistribution):
-    """The number of successes in total_count trials."""
+    """The binomial distribution: the number of successes in `total_count` trials."""
 
-    _of_shape = ("total_count", "probs")
+    _parameter_names = ("total_count", "probs")
 
     def __init__(
         self,
@@ -290,14 +296,17 @@ class Binomial(ScalarDistribution):
 
     @property
     def total_count(self) -> Tensor:
+        """The number of trials."""
         return self._total_count
 
     @property
     def logits(self) -> Tensor:
+        """The log-odds of a success."""
         return self._logits
 
     @property
     def probs(self) -> Tensor:
+        """The probability of a success."""
         return self._probs
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -318,9 +327,9 @@ class Binomial(ScalarDistribution):
 
 @export("contrib.distributions.Poisson")
 class Poisson(ScalarDistribution):
-    """The number of events at a rate."""
+    """The Poisson distribution with rate `rate`."""
 
-    _of_shape = ("rate",)
+    _parameter_names = ("rate",)
 
     def __init__(
         self,
@@ -353,10 +362,12 @@ class Poisson(ScalarDistribution):
 
     @property
     def rate(self) -> Tensor:
+        """The rate."""
         return self._rate
 
     @property
     def log_rate(self) -> Tensor:
+        """The log of the rate."""
         return self._log_rate
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:

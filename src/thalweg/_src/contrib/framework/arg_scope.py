@@ -1,4 +1,4 @@
-"""arg_scope: default values for arguments of functions, in force inside a `with` block."""
+"""arg_scope: default arguments of functions inside a `with` block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {}
 
 
 class _Scopes(threading.local):
-    """The scopes in force, each thread its own; innermost last."""
+    """The current scopes of each thread, innermost last."""
 
     def __init__(self) -> None:
         self.stack: list[Scope] = [{}]
@@ -28,19 +28,19 @@ _scopes = _Scopes()
 
 @export("contrib.framework.current_arg_scope", "contrib.slim.current_arg_scope")
 def current_arg_scope() -> Scope:
-    """Returns the arguments in force, by function."""
+    """Returns the current default arguments, by function."""
     return _scopes.stack[-1]
 
 
 @export("contrib.framework.arg_scope_func_key", "contrib.slim.arg_scope_func_key")
 def arg_scope_func_key(op: Any) -> str:
-    """Returns what stands for a function in scopes."""
+    """Returns the key of a function in scopes."""
     return getattr(op, "_key_op", None) or str(op)
 
 
 @export("contrib.framework.has_arg_scope", "contrib.slim.has_arg_scope")
 def has_arg_scope(func: Any) -> bool:
-    """Returns whether a function takes arguments from scopes."""
+    """Returns whether a function takes default arguments from `arg_scope`."""
     return arg_scope_func_key(func) in _ARGUMENTS
 
 
@@ -55,7 +55,7 @@ def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
 @export("contrib.framework.arg_scope", "contrib.slim.arg_scope")
 @contextlib.contextmanager
 def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
-    """Gives arguments to all functions of a list inside, or puts a scope in force that `with ... as` gave before."""
+    """Context manager that sets default arguments of functions, or re-enters a scope returned by `with ... as`."""
     if isinstance(list_ops_or_scope, dict):
         if kwargs:
             raise ValueError(
@@ -93,7 +93,7 @@ def _full_name(function: Any) -> str:
 
 @export("contrib.framework.add_arg_scope", "contrib.slim.add_arg_scope")
 def add_arg_scope(func: _Function) -> _Function:
-    """Lets a function take arguments from scopes; those of the call itself win."""
+    """Decorator: the function takes default arguments from `arg_scope`."""
     key = arg_scope_func_key(func)
 
     @functools.wraps(func)

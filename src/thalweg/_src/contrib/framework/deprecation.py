@@ -1,4 +1,4 @@
-"""Decorators that warn of what will go."""
+"""Deprecation decorators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _require_instructions(instructions: str) -> None:
 
 @export("contrib.framework.deprecated")
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[Any], Any]:
-    """Returns a decorator for a function or class whose use is warned of, once or every time."""
+    """Returns a decorator that warns when a deprecated function or class is used, once or every time."""
     _require_instructions(instructions)
 
     def decorate(function: Any) -> Any:
@@ -63,12 +63,12 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
 def deprecated_args(
     date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
 ) -> Callable[[Function], Function]:
-    """Returns a decorator that warns when one of some arguments is given; (name, value) is fine with that value."""
+    """Returns a decorator that warns when a deprecated argument is given; for (name, value), unless it is the value."""
     _require_instructions(instructions)
     if not deprecated_arg_names_or_tuples:
         raise ValueError("Specify which argument is deprecated.")
     watched = [item if isinstance(item, tuple) else (item,) for item in deprecated_arg_names_or_tuples]
-    return _watching(
+    return _checking_arguments(
         date,
         instructions,
         lambda given: [name for name, *fine in watched if name in given and not _same(given[name], fine)],
@@ -81,11 +81,11 @@ def deprecated_args(
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
 ) -> Callable[[Function], Function]:
-    """Returns a decorator that warns when an argument has a value that will go."""
+    """Returns a decorator that warns when an argument has a deprecated value."""
     _require_instructions(instructions)
     if not deprecated_kwargs:
         raise ValueError("Specify which argument values are deprecated.")
-    return _watching(
+    return _checking_arguments(
         date,
         instructions,
         lambda given: [
@@ -102,10 +102,10 @@ def _same(value: Any, values: list[Any]) -> bool:
     return any(value is other or (type(value) is type(other) and value == other) for other in values)
 
 
-def _watching(
+def _checking_arguments(
     date: str | None, instructions: str, found: Callable[[dict[str, Any]], list[str]], warn_once: bool, names: list[str]
 ) -> Callable[[Function], Function]:
-    """Returns a decorator that looks at the arguments that a call gives."""
+    """Returns a decorator that calls a function with the explicit arguments of each call."""
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function)

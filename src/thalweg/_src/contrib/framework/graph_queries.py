@@ -1,4 +1,4 @@
-"""Questions about graphs, and a rule that spreads variables over parameter servers."""
+"""Graph queries, and VariableDeviceChooser, which distributes variables over parameter servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg._src.variables.initializers import Zeros
 
 @export("contrib.framework.get_graph_from_inputs")
 def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:
-    """Returns the graph that tensors and operations belong to; one that is given must be that of all."""
+    """Returns the graph of tensors and operations; a given graph must be the graph of all of them."""
     for element in op_input_list:
         found = getattr(element, "graph", None)
         if graph is not None and found is not None and found is not graph:
@@ -25,7 +25,7 @@ def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Gra
 
 @export("contrib.framework.get_name_scope")
 def get_name_scope() -> str:
-    """Returns the name scope in force."""
+    """Returns the current name scope."""
     return get_default_graph().get_name_scope()
 
 
@@ -37,13 +37,13 @@ def get_placeholders(graph: Graph) -> list[Tensor]:
 
 @export("contrib.framework.zero_initializer")
 def zero_initializer(ref: Any, use_locking: bool = True, name: str | None = None) -> Any:
-    """Returns an operation that sets a variable to zero, whether or not it had a value."""
+    """Returns an operation that sets a variable to zero, even if it is uninitialized."""
     return ref.assign(Zeros()(ref.get_shape(), ref.dtype.base_dtype), use_locking=use_locking, name=name)
 
 
 @export("contrib.framework.VariableDeviceChooser")
 class VariableDeviceChooser:
-    """Gives each variable the next parameter server in turn; to be called for each."""
+    """Assigns variables to parameter servers, round-robin."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Nested structures as tf.contrib.framework.nest knows them: also down to the leaves of a shallower structure alone."""
+"""tf.contrib.framework.nest: nested structures, also flattened only up to a shallower structure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 @export("contrib.framework.nest.assert_shallow_structure")
 def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
-    """Raises an error unless the input has the shallow structure, with anything for its leaves."""
+    """Raises an error if the input does not have the shallow structure at its top."""
     if not is_nested(shallow_tree):
         return
     if not is_nested(input_tree):
@@ -56,7 +56,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
 
 @export("contrib.framework.nest.flatten_up_to")
 def flatten_up_to(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> list[Any]:
-    """Returns the parts of the input that are in the places of the shallow structure's leaves."""
+    """Flattens the input up to the leaves of the shallow structure."""
     assert_shallow_structure(shallow_tree, input_tree, check_types)
     return list(_parts_up_to(shallow_tree, input_tree))
 
@@ -71,7 +71,7 @@ def _parts_up_to(shallow: Any, value: Any) -> Iterator[Any]:
 
 @export("contrib.framework.nest.map_structure_up_to")
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
-    """Applies a function to the parts in the places of the shallow structure's leaves."""
+    """Applies a function to the parts of the inputs at the leaves of the shallow structure."""
     if not inputs:
         raise ValueError("map_structure_up_to needs at least one structure")
     flat = [flatten_up_to(shallow_tree, value, kwargs.get("check_types", True)) for value in inputs]
@@ -80,7 +80,7 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
 
 @export("contrib.framework.nest.flatten_dict_items")
 def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Returns a dictionary whose structured keys and values are taken apart together."""
+    """Returns a dictionary with nested keys and values flattened in parallel."""
     if not isinstance(dictionary, Mapping):
         raise TypeError(f"expected a dictionary, got {type(dictionary)}")
     result: dict[Any, Any] = {}
@@ -99,7 +99,7 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
 def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
-    """Returns the leaves, each with its keys and indices from the outside inwards as one string."""
+    """Returns (path, leaf) pairs, with the keys and indices of the path joined to one string."""
     leaves = flatten(structure, expand_composites)
     return [(separator.join(map(str, path)), leaf) for path, leaf in zip(_paths(structure), leaves)]
 

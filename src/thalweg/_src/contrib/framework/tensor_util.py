@@ -1,4 +1,4 @@
-"""Checks of shapes: known ones while the graph is built, others in the step."""
+"""Shape checks: static ones while the graph is built, others in the step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.weights import squeezed_alike
+from thalweg._src.nn.weights import squeeze_to_common_rank
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import add_n
@@ -21,7 +21,7 @@ from thalweg._src.ops.reshape import shape
 
 @export("contrib.framework.with_shape")
 def with_shape(expected_shape: Any, tensor: Any) -> Any:
-    """Returns the tensor, having checked that it has a shape: now if both are known, otherwise in the step."""
+    """Returns the tensor after a check of its shape, static if possible, otherwise in the step."""
     tensor = convert_to_tensor(tensor)
     if not isinstance(expected_shape, Tensor):
         wanted = shapes.as_shape(expected_shape)
@@ -44,7 +44,7 @@ def with_shape(expected_shape: Any, tensor: Any) -> Any:
 
 @export("contrib.framework.with_same_shape")
 def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
-    """Returns the tensor, having checked that it has the shape of another."""
+    """Returns the tensor after a check that it has the shape of another."""
     expected = convert_to_tensor(expected_tensor)
     known = shapes.is_fully_defined(expected.dims)
     return with_shape(expected.shape if known else shape(expected), tensor)
@@ -52,15 +52,15 @@ def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
 
 @export("contrib.framework.remove_squeezable_dimensions")
 def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None = None) -> tuple[Any, Any]:
-    """Drops a last axis of size one of that which has one axis more."""
+    """Removes a last axis of size 1 from the tensor whose rank is higher by 1."""
     with name_scope(name, "remove_squeezable_dimensions", [predictions, labels]):
-        labels, predictions = squeezed_alike(labels, predictions)[:2]
+        labels, predictions = squeeze_to_common_rank(labels, predictions)[:2]
         return predictions, labels
 
 
 @export("contrib.framework.assert_scalar_int")
 def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
-    """Raises ValueError unless the tensor is an int32 or int64 scalar."""
+    """Raises ValueError if the tensor is not an int32 or int64 scalar."""
     with name_scope(name, "assert_scalar_int", [tensor]):
         tensor = convert_to_tensor(tensor)
         if tensor.dtype not in (dtypes.int32, dtypes.int64):

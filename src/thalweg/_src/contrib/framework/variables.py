@@ -1,4 +1,4 @@
-"""Variables of models: made with collections and devices from scopes, and found again by scope, suffix or pattern."""
+"""Model variables: created with collections and devices, and retrieved by scope, suffix or pattern."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, device as device_scope, get_collection
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.control import group
+from thalweg._src.variables.global_step import assert_global_step, get_global_step
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope
-from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from thalweg._src.variables.variables import Variable
 
 
 @export("contrib.framework.variable", "contrib.slim.variable")
@@ -38,7 +40,7 @@ def variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """Returns the variable of this name in the scope in force, on a device."""
+    """Returns the variable with a name in the current variable scope, on a device."""
     collections = list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES]
     with device_scope(device or ""):
         return (custom_getter or get_variable)(
@@ -98,7 +100,7 @@ def model_variable(
 def local_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Any:
-    """Returns a new variable of this process: not saved, not trained."""
+    """Returns a new local variable, which is neither saved nor trained."""
     return Variable(
         initial_value,
         trainable=False,
@@ -113,7 +115,7 @@ def local_variable(
 def global_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Any:
-    """Returns a new variable that all tasks share and that is not trained."""
+    """Returns a new global variable, which is not trained."""
     return Variable(
         initial_value,
         trainable=False,
@@ -126,7 +128,7 @@ def global_variable(
 
 @export("contrib.framework.add_model_variable", "contrib.slim.add_model_variable")
 def add_model_variable(var: Any) -> None:
-    """Adds a variable to the collection of model variables, if it is not there."""
+    """Adds a variable to the collection MODEL_VARIABLES, if it is not in it."""
     if not any(var is member for member in get_collection(GraphKeys.MODEL_VARIABLES)):
         add_to_collection(GraphKeys.MODEL_VARIABLES, var)
 
@@ -147,21 +149,25 @@ def get_variables(
 
 @export("contrib.framework.get_model_variables", "contrib.slim.get_model_variables")
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """Returns the model variables, filtered by scope and suffix."""
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
 
 
 @export("contrib.framework.get_local_variables", "contrib.slim.get_local_variables")
 def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """Returns the local variables, filtered by scope and suffix."""
     return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
 
 
 @export("contrib.framework.get_trainable_variables", "contrib.slim.get_trainable_variables")
 def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """Returns the trainable variables, filtered by scope and suffix."""
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
 @export("contrib.framework.get_variables_by_suffix", "contrib.slim.get_variables_by_suffix")
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
+    """Returns the variables whose names end with a suffix."""
     return get_variables(scope, suffix)
 
 
@@ -184,7 +190,7 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 @export("contrib.framework.get_variables_to_restore", "contrib.slim.get_variables_to_restore")
 def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
-    """Returns the variables of some scopes, of all if none is given, without those of others."""
+    """Returns the variables of the included scopes, by default all, without those of the excluded ones."""
     for name, scopes in (("include", include), ("exclude", exclude)):
         if scopes is not None and not isinstance(scopes, list | tuple):
             raise ValueError(f"{name}: expected scopes in a list, or None, received {scopes!r}")
@@ -211,7 +217,7 @@ def filter_variables(
 
 @export("contrib.framework.get_variable_full_name", "contrib.slim.get_variable_full_name")
 def get_variable_full_name(var: Any) -> str:
-    """Returns the name under which a variable is saved: of a part, that of the whole."""
+    """Returns the name under which a variable is saved; for a partition, that of the whole variable."""
     part = getattr(var, "_save_slice_info", None)
     return str(part.full_name if part else var.op.name)
 
@@ -221,7 +227,7 @@ def get_variable_full_name(var: Any) -> str:
 
 @export("contrib.framework.assign_from_values", "contrib.slim.assign_from_values")
 def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Operation, dict[Any, Any]]:
-    """Returns an operation that gives variables their values, and what to feed to it."""
+    """Returns an operation that assigns values to variables, and its feed dictionary."""
     assigns, feeds = [], {}
     for name, value in var_names_to_values.items():
         found = get_unique_variable(name)
@@ -235,7 +241,7 @@ def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Operation, 
 
 @export("contrib.framework.assign_from_values_fn", "contrib.slim.assign_from_values_fn")
 def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any], None]:
-    """Returns a function of a session that gives variables their values."""
+    """Returns a function of a session that assigns values to variables."""
     assign, feeds = assign_from_values(var_names_to_values)
 
     def assigned(session: Any) -> None:
@@ -247,8 +253,6 @@ def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any]
 @export("contrib.framework.assert_or_get_global_step")
 def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
     """Returns the global step given, having checked it, or that of the graph."""
-    from thalweg._src.variables.global_step import assert_global_step, get_global_step
-
     if global_step_tensor is None:
         return get_global_step(graph or get_default_graph())
     assert_global_step(global_step_tensor)
@@ -256,7 +260,7 @@ def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None)
 
 
 def renaming_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
-    """Returns a custom getter that makes a layer's variables model variables, under other names."""
+    """Returns a custom getter that creates the variables of a layer as model variables, renamed."""
     names = rename or {}
 
     def getter(
@@ -299,5 +303,5 @@ def renaming_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
 def layer_scope(
     scope: Any, default: str, inputs: Any, reuse: Any = None, rename: dict[str, str] | None = None
 ) -> variable_scope:
-    """Returns the variable scope of a contrib layer: its variables are model variables."""
+    """Returns the variable scope of a contrib layer, whose variables are model variables."""
     return variable_scope(scope, default, [inputs], reuse=reuse, custom_getter=renaming_getter(rename))

@@ -1,4 +1,4 @@
-"""Warping: pixels moved by a flow, which may be interpolated from a few points by polyharmonic splines."""
+"""Image warping by a flow, dense or interpolated from control points by polyharmonic splines."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape as shape_of, transpose, zeros
 from thalweg._src.ops.sequences import range as range_of
 
-_LEAST = 1e-10  # keeps roots and logs of squared distances finite
+_EPSILON = 1e-10  # keeps roots and logs of squared distances finite
 
 
 @export("contrib.image.dense_image_warp")
 def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> Tensor:
-    """Reads each output pixel at its place minus the flow there, between pixels bilinearly; edges go on outside."""
+    """Warps images: each output pixel is sampled bilinearly at its position minus the flow."""
     with name_scope(name, "dense_image_warp", [image, flow]):
         image, flow = convert_to_tensor(image, name="image"), convert_to_tensor(flow, name="flow")
         batch, height, width, channels = _sizes(image)
@@ -38,7 +38,7 @@ def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> T
 
 
 def _sizes(image: Tensor) -> list[Any]:
-    """Returns the four sizes of a batch, as numbers where they are known."""
+    """Returns the four sizes of a batch of images, integers where they are known statically."""
     static = image.get_shape().with_rank(4).as_list()
     if None not in static:
         return static
@@ -49,7 +49,7 @@ def _sizes(image: Tensor) -> list[Any]:
 def interpolate_bilinear(
     grid: Any, query_points: Any, name: str = "interpolate_bilinear", indexing: str = "ij"
 ) -> Tensor:
-    """Returns the values of a grid [batch, height, width, channels] at points [batch, count, 2] between its own."""
+    """Interpolates a grid [batch, height, width, channels] bilinearly at points [batch, count, 2]."""
     if indexing not in ("ij", "xy"):
         raise ValueError("Indexing mode must be 'ij' or 'xy'")
     with name_scope(name, "interpolate_bilinear", [grid, query_points]):
@@ -73,7 +73,7 @@ def interpolate_bilinear(
 
 
 def _floor_and_rest(points: Tensor, size: Any, dtype: Any) -> tuple[Tensor, Tensor]:
-    """Returns the grid point before each one, inside the grid, and how far beyond it each lies, from 0 to 1."""
+    """Returns the grid index below each coordinate, inside the grid, and the fraction beyond it, in [0, 1]."""
     last = cast(size - 2, points.dtype)
     floors = minimum(maximum(floor(points), cast(0.0, points.dtype)), last)
     rest = cast(points - floors, dtype)
@@ -93,14 +93,14 @@ def interpolate_spline(
     regularization_weight: Any = 0.0,
     name: str = "interpolate_spline",
 ) -> Tensor:
-    """Returns, at query points, the polyharmonic spline of an order through values at train points.
+    """Returns the polyharmonic spline through values at train points, evaluated at query points.
 
     Points are [batch, count, dimensions], values [batch, count, outputs].
     """
     with name_scope(name, "interpolate_spline", [train_points, train_values, query_points]):
         known, values = convert_to_tensor(train_points), convert_to_tensor(train_values)
         asked = convert_to_tensor(query_points)
-        around, linear = _fitted(known, values, order, regularization_weight)
+        around, linear = _spline_weights(known, values, order, regularization_weight)
         near = _kernel(_squared_distances(asked, known), order)
         return matmul(near, around) + matmul(_with_ones(asked), linear)
 
@@ -109,8 +109,8 @@ def _with_ones(points: Tensor) -> Tensor:
     return concat([points, ones_like(points[:, :, :1])], 2)
 
 
-def _fitted(points: Tensor, values: Tensor, order: Any, weight: Any) -> tuple[Tensor, Tensor]:
-    """Returns the weights of the points' kernels and those of the linear part."""
+def _spline_weights(points: Tensor, values: Tensor, order: Any, weight: Any) -> tuple[Tensor, Tensor]:
+    """Returns the weights of the radial functions and of the linear part."""
     count, dimensions = points.shape[1].value, points.shape[2].value
     outputs = values.shape[2].value
     if count is None or dimensions is None or outputs is None:
@@ -120,8 +120,8 @@ def _fitted(points: Tensor, values: Tensor, order: Any, weight: Any) -> tuple[Te
     if not isinstance(weight, int | float) or weight > 0:
         corner = corner + weight * eye(count, dtype=points.dtype)
     sides = _with_ones(points)
-    # Nearly zero rather than zero, so that points on a line have a solution, too.
-    rest = _LEAST * eye(dimensions + 1, batch_shape=[batch], dtype=points.dtype)
+    # A small value rather than zero, so that collinear points have a solution.
+    rest = _EPSILON * eye(dimensions + 1, batch_shape=[batch], dtype=points.dtype)
     left = concat([corner, transpose(sides, [0, 2, 1])], 1)
     matrix = concat([left, concat([sides, rest], 1)], 2)
     right = concat([values, zeros([batch, dimensions + 1, outputs], values.dtype)], 1)
@@ -136,9 +136,9 @@ def _squared_distances(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _kernel(r: Tensor, order: Any) -> Tensor:
-    """Returns the radial function of an order of squared distances."""
+    """Returns the radial basis function of an order, of squared distances."""
     with name_scope("phi"):
-        positive = maximum(r, cast(_LEAST, r.dtype))
+        positive = maximum(r, cast(_EPSILON, r.dtype))
         if order == 1:
             return sqrt(positive)
         if order % 2:
@@ -157,9 +157,9 @@ def sparse_image_warp(
     num_boundary_points: int = 0,
     name: str = "sparse_image_warp",
 ) -> tuple[Tensor, Tensor]:
-    """Moves control points [batch, count, (row, column)] of images to new places, and all between them smoothly.
+    """Warps images so that control points [batch, count, (row, column)] move to new positions.
 
-    Gives the images and the flow. num_boundary_points fixes the corners (1) and further points of each edge.
+    Returns the images and the flow. `num_boundary_points` fixes the corners (1) and further points of each edge.
     """
     with name_scope(name, "sparse_image_warp", [image, source_control_point_locations]):
         image = convert_to_tensor(image)
@@ -180,7 +180,7 @@ def sparse_image_warp(
 
 
 def _edge(height: int, width: int, points: int) -> Any:
-    """Returns the corners of an image and evenly spread points of its edges."""
+    """Returns the corners of an image and evenly spaced points of its edges."""
     rows, columns = np.linspace(0, height - 1, points + 2), np.linspace(0, width - 1, points + 2)
     y, x = np.meshgrid(rows, columns, indexing="ij")
     outer = (x == 0) | (x == width - 1) | (y == 0) | (y == height - 1)

@@ -1,4 +1,4 @@
-"""Hue, saturation and value changed by one matrix in the YIQ space."""
+"""HSV adjustment by one matrix in YIQ space."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TO_YIQ = np.array([[0.299, 0.596, 0.211], [0.587, -0.274, -0.523], [0.114, -0.3
 def adjust_hsv_in_yiq(
     image: Any, delta_hue: Any = 0, scale_saturation: Any = 1, scale_value: Any = 1, name: str | None = None
 ) -> Tensor:
-    """Turns the hue of RGB images by an angle in radians and scales saturation and value."""
+    """Rotates the hue of RGB images by an angle in radians and scales saturation and value."""
     with name_scope(name, "adjust_hsv_in_yiq", [image]):
         image = convert_to_tensor(image, name="image")
         hue, saturation, value = (cast(x, dtypes.float32) for x in (delta_hue, scale_saturation, scale_value))
@@ -48,7 +48,7 @@ def random_hsv_in_yiq(
     upper_value: float = 1,
     seed: int | None = None,
 ) -> Tensor:
-    """Changes hue, saturation and value of RGB images at random, within bounds."""
+    """Adjusts hue, saturation and value of RGB images at random, within bounds."""
     if max_delta_hue < 0:
         raise ValueError("max_delta must be non-negative.")
     for what, lower, upper in (("saturation", lower_saturation, upper_saturation), ("value", lower_value, upper_value)):

@@ -1,1 +1,1 @@
-"""tf.contrib.layers: layers as functions with normalizer and activation included, arguments from scopes."""
+"""tf.contrib.layers: layers as functions with normalizer and activation, and arguments from arg_scope."""

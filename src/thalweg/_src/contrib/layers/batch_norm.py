@@ -1,4 +1,4 @@
-"""Batch normalization with moving averages whose updates go to a collection, or run in place."""
+"""Batch normalization whose moving averages are updated by a collection, or in place."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def batch_norm(
     renorm_decay: Any = 0.99,
     adjustment: Any = None,
 ) -> Tensor:
-    """Normalizes each channel by the batch if is_training, else by moving averages.
+    """Normalizes each channel by the batch if is_training, otherwise by moving averages.
 
-    updates_collections=None moves the averages whenever the outputs are computed.
+    `updates_collections=None` updates the averages whenever the outputs are computed.
     """
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError("data_format has to be either NCHW or NHWC.")
@@ -109,7 +109,7 @@ def _require_compatible(batch_weights: Any, fused: Any, renorm: bool) -> None:
 
 
 class _Statistics:
-    """Mean and variance of a batch and their moving averages, where updates are not the layer's own."""
+    """Mean and variance of a batch and their moving averages, for updates that the layer does not make itself."""
 
     def __init__(self, inputs: Tensor, rank: int, data_format: str, batch_weights: Any, fused: bool) -> None:
         self._inputs = inputs
@@ -127,7 +127,7 @@ class _Statistics:
     def make_variables(
         self, center: bool, scale: bool, initializers: Any, regularizers: Any, trainable: bool, collections: Any
     ) -> None:
-        """Makes offset and scale and the moving averages."""
+        """Creates offset, scale and the moving averages."""
 
         def make(name: str, trained: bool) -> Any:
             return model_variable(
@@ -146,7 +146,7 @@ class _Statistics:
         self.moving_variance = make("moving_variance", False)
 
     def normalize(self, is_training: Any, epsilon: float, decay: Any, zero_debias: bool, collections: Any) -> Tensor:
-        """Returns the outputs; the averages move in place or by updates in collections."""
+        """Returns the outputs; the averages are updated in place or by collections."""
         known = smart_constant_value(is_training)
         outputs, mean, variance = smart_cond(
             is_training, lambda: self._by_batch(epsilon), lambda: self._by_averages(epsilon)
@@ -174,7 +174,7 @@ class _Statistics:
         return outputs  # type: ignore[no-any-return]
 
     def _by_batch(self, epsilon: float) -> tuple[Any, Any, Any]:
-        """Returns outputs by the batch's statistics, and what the averages move towards."""
+        """Returns the outputs and the statistics of the batch, with which the averages are updated."""
         if self._fused:
             return self._by_one_op(epsilon, training=True)
         axes = [axis for axis in range(self._rank) if axis != (1 if self._first else self._rank - 1)]

@@ -1,4 +1,4 @@
-"""Convolutions: plain, transposed and separable."""
+"""Convolution layers: plain, transposed and separable."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def convolution(
     scope: Any = None,
     conv_dims: int | None = None,
 ) -> Tensor:
-    """Convolves sequences, images or volumes, whichever the rank of the inputs says."""
+    """Convolves sequences, images or volumes, depending on the rank of the inputs."""
     layout = _layout(data_format, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW")
     with layer_scope(scope, "Conv", inputs, reuse, RENAMED) as opened:
         inputs = convert_to_tensor(inputs)
@@ -91,7 +91,7 @@ def convolution(
 
 
 def _of_rank(dims: int, name: str) -> Any:
-    """Returns `convolution` for inputs of one rank, under a name of its own for scopes."""
+    """Returns `convolution` for inputs of one rank, with a name of its own, by which arg_scope refers to it."""
 
     def function(
         inputs: Any,
@@ -114,7 +114,7 @@ def _of_rank(dims: int, name: str) -> Any:
         trainable: bool = True,
         scope: Any = None,
     ) -> Tensor:
-        """Convolves, normalizes and activates."""
+        """Applies a convolution, normalizer and activation."""
         return convolution(
             inputs,
             num_outputs,
@@ -174,7 +174,7 @@ def _transposed(layer_class: Any, default: str, name: str, formats: tuple[str, s
         trainable: bool = True,
         scope: Any = None,
     ) -> Tensor:
-        """Convolves backward, normalizes and activates."""
+        """Applies a transposed convolution, normalizer and activation."""
         layout = _layout(data_format, *formats)
         with layer_scope(scope, default, inputs, reuse, RENAMED) as opened:
             inputs = convert_to_tensor(inputs)
@@ -248,7 +248,7 @@ def separable_convolution2d(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """Convolves each channel, then mixes the channels; with num_outputs None the channels stay apart."""
+    """Applies a depthwise convolution, and unless num_outputs is None a pointwise one."""
     layout = _layout(data_format, "NHWC", "NCHW")
     with layer_scope(scope, "SeparableConv2d", inputs, reuse, _SEPARABLE) as opened:
         inputs = convert_to_tensor(inputs)
@@ -291,7 +291,7 @@ def separable_convolution2d(
 
 
 def _depthwise(inputs: Tensor, window: Any, weights: Any, biases: Any, variables_collections: Any) -> Tensor:
-    """Convolves each channel by itself."""
+    """Applies a depthwise convolution."""
     kernel_size, multiplier, stride, padding, data_format, rate = window
     initializer, regularizer, trainable = weights
     channels = channel_dimension(inputs.shape, data_format, min_rank=4)

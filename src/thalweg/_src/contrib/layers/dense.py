@@ -1,8 +1,7 @@
-"""Fully connected layers, biases, and vectors for symbols."""
+"""Fully connected layers, biases and embeddings."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from thalweg._src import dtypes
@@ -15,6 +14,7 @@ from thalweg._src.contrib.layers.outputs import (
     collect_named_outputs,
     finished,
     get_variable_collections,
+    preset,
 )
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
@@ -23,6 +23,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.layers.dense import Dense
 from thalweg._src.ops import nn
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.math import cast, sqrt, square
 from thalweg._src.ops.reduction import reduce_sum
@@ -53,7 +54,7 @@ def fully_connected(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """Returns activation(inputs * weights + biases); a normalizer takes the place of the biases."""
+    """Returns activation(inputs * weights + biases); a normalizer replaces the biases."""
     if not isinstance(num_outputs, int) and not hasattr(num_outputs, "__index__"):
         raise ValueError(f"num_outputs type should be an integer, got {num_outputs!r}.")
     with layer_scope(scope, "fully_connected", inputs, reuse, RENAMED) as opened:
@@ -77,10 +78,15 @@ def fully_connected(
         return finished(outputs, opened, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
 
 
-relu = export("contrib.layers.relu", "contrib.slim.relu")(functools.partial(fully_connected, activation_fn=nn.relu))
-relu6 = export("contrib.layers.relu6", "contrib.slim.relu6")(functools.partial(fully_connected, activation_fn=nn.relu6))
-elu = export("contrib.layers.elu", "contrib.slim.elu")(functools.partial(fully_connected, activation_fn=nn.elu))
-linear = export("contrib.layers.linear", "contrib.slim.linear")(functools.partial(fully_connected, activation_fn=None))
+def _with_activation(name: str, activation_fn: Any, doc: str) -> Any:
+    function = preset(fully_connected, name, doc, activation_fn=activation_fn)
+    return export(f"contrib.layers.{name}", f"contrib.slim.{name}")(function)
+
+
+relu = _with_activation("relu", nn.relu, "Applies a fully connected layer with the ReLU activation.")
+relu6 = _with_activation("relu6", nn.relu6, "Applies a fully connected layer with the ReLU6 activation.")
+elu = _with_activation("elu", nn.elu, "Applies a fully connected layer with the ELU activation.")
+linear = _with_activation("linear", None, "Applies a fully connected layer without activation.")
 
 
 @export("contrib.layers.bias_add", "contrib.slim.bias_add")
@@ -125,7 +131,7 @@ def one_hot_encoding(
     outputs_collections: Any = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Returns a vector for each label that is on at its class."""
+    """Returns a one-hot vector for each label."""
     with name_scope(scope, "OneHotEncoding", [labels, num_classes]) as opened:
         labels = convert_to_tensor(labels)
         if labels.dtype == dtypes.int32:
@@ -146,7 +152,7 @@ def embed_sequence(
     scope: Any = None,
     reuse: Any = None,
 ) -> Tensor:
-    """Returns a vector for each id, from a table of its own; `unique` looks each different id up once."""
+    """Returns an embedding for each id, from a new table; with `unique` each distinct id is looked up once."""
     if not (reuse or (vocab_size and embed_dim)):
         raise ValueError(
             f"Must specify vocab size and embedding dimension when not reusing. Got {vocab_size}, {embed_dim}"
@@ -161,13 +167,11 @@ def embed_sequence(
 
 @export("contrib.layers.embedding_lookup_unique", "contrib.slim.embedding_lookup_unique")
 def embedding_lookup_unique(params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None) -> Tensor:
-    """Returns the rows that ids name, each different id looked up once."""
+    """Returns the embeddings of ids, with each distinct id looked up once."""
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         ids = convert_to_tensor(ids)
         found, places = unique(reshape(ids, [-1]))
         rows = gather(embedding_lookup(params, found, partition_strategy), places)
-        from thalweg._src.ops.concat import concat
-
         outputs = reshape(rows, concat([shape(ids), shape(rows)[1:]], 0))
         if ids.dims is not None and rows.dims is not None:
             outputs.set_shape((*ids.dims, *rows.dims[1:]))

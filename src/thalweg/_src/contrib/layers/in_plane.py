@@ -1,8 +1,7 @@
-"""Older and rarer layers: one filter for all channels, divisive normalization, the first fully connected layer."""
+"""convolution2d_in_plane, legacy_fully_connected and gdn (generalized divisive normalization)."""
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -16,6 +15,7 @@ from thalweg._src.contrib.layers.outputs import (
     channel_dimension,
     finished,
     get_variable_collections,
+    preset,
     two_element_tuple,
 )
 from thalweg._src.export import export
@@ -143,10 +143,20 @@ def legacy_fully_connected(
 
 
 legacy_linear = export("contrib.layers.legacy_linear", "contrib.slim.legacy_linear")(
-    functools.partial(legacy_fully_connected, activation_fn=None)
+    preset(
+        legacy_fully_connected,
+        "legacy_linear",
+        "Applies a fully connected layer without activation over the last dimension.",
+        activation_fn=None,
+    )
 )
 legacy_relu = export("contrib.layers.legacy_relu", "contrib.slim.legacy_relu")(
-    functools.partial(legacy_fully_connected, activation_fn=nn.relu)
+    preset(
+        legacy_fully_connected,
+        "legacy_relu",
+        "Applies a fully connected layer with the ReLU activation over the last dimension.",
+        activation_fn=nn.relu,
+    )
 )
 
 
@@ -192,7 +202,7 @@ def gdn(
 
 
 def _at_least(x: Any, bound: float) -> Tensor:
-    """Returns x, or a bound where it is less; the gradient may lead back above the bound."""
+    """Returns max(x, bound), with a gradient below the bound as well where it increases x."""
 
     @custom_gradient
     def bounded(x: Tensor) -> Any:

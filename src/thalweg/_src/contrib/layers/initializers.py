@@ -1,4 +1,4 @@
-"""Initializers that scale by the number of inputs and outputs, in the manner of tf.contrib.layers."""
+"""Initializers of tf.contrib.layers: variance scaling and Xavier."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def variance_scaling_initializer(
     seed: int | None = None,
     dtype: Any = dtypes.float32,
 ) -> Callable[..., Any]:
-    """Returns an initializer whose variance is `factor` over the number of inputs, of outputs, or their mean."""
+    """Returns an initializer whose variance is `factor` divided by fan-in, fan-out or their mean."""
     if not dtypes.as_dtype(dtype).is_floating:
         raise TypeError("Cannot create initializer for non-floating point type.")
     if mode not in _MODES:
@@ -44,7 +44,7 @@ def variance_scaling_initializer(
         if uniform:
             limit = math.sqrt(3.0 * factor / n)
             return random_uniform(shape, -limit, limit, kind, seed=seed)
-        # Cutting the tails takes away variance, which 1.3 gives back.
+        # The factor 1.3 compensates for the variance that truncation removes.
         return truncated_normal(shape, 0.0, math.sqrt(1.3 * factor / n), kind, seed=seed)
 
     return initializer

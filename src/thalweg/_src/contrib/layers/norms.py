@@ -1,4 +1,4 @@
-"""Normalization of each example by itself: over a layer, over each channel, over groups of channels."""
+"""Layer, instance and group normalization."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thalweg._src.variables.initializers import Ones, Zeros
 def _parameters(
     inputs: Tensor, sizes: Any, center: bool, scale: bool, initializers: Any, collections: Any, trainable: bool
 ) -> tuple[Any, Any]:
-    """Returns beta and gamma, or None for what is not asked for."""
+    """Returns beta and gamma, None for one that is disabled."""
 
     def make(name: str, initializer: Any) -> Any:
         return model_variable(

@@ -1,10 +1,11 @@
-"""optimize_loss: one call from a loss to a training step."""
+"""optimize_loss: a training operation with clipping, multipliers, noise and summaries."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from thalweg._src.export import export, export_constants
+from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.tensor import Tensor
@@ -50,7 +51,7 @@ def optimize_loss(
     colocate_gradients_with_ops: bool = False,
     increment_global_step: bool = True,
 ) -> Tensor:
-    """Returns the loss after a step of an optimizer, with gradients clipped, scaled or noisy as asked for."""
+    """Returns the loss after a step of an optimizer, with optional noise, scaling and clipping of gradients."""
     if loss is None:
         raise ValueError("loss cannot be None.")
     summaries = ["loss", "learning_rate", "global_gradient_norm"] if summaries is None else summaries
@@ -158,8 +159,6 @@ def _multiplied(gradient: Any, factor: Any) -> Any:
 
 
 def _dense(gradient: Any) -> Any:
-    from thalweg._src.graph.convert import convert_to_tensor
-
     return convert_to_tensor(gradient)
 
 

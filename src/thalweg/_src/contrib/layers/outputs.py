@@ -1,8 +1,11 @@
-"""What contrib layers do besides computing: collections of variables and outputs, normalizers and activations."""
+"""Utilities of contrib layers: collections of variables and outputs, aliases, normalizers and activations."""
 
 from __future__ import annotations
 
 import collections as containers
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.export import export
@@ -14,7 +17,7 @@ from thalweg._src.shapes import TensorShape, as_shape
 
 @export("contrib.layers.utils.get_variable_collections", "contrib.slim.utils.get_variable_collections")
 def get_variable_collections(variables_collections: Any, name: str) -> Any:
-    """Returns the collections that variables of a kind go to: one list for all, or a dictionary by kind."""
+    """Returns the collections of the variables with a name, from one list for all or a dictionary by name."""
     if isinstance(variables_collections, dict):
         return variables_collections.get(name)
     return variables_collections
@@ -22,7 +25,7 @@ def get_variable_collections(variables_collections: Any, name: str) -> Any:
 
 @export("contrib.layers.utils.add_to_variable_collections", "contrib.slim.utils.add_to_variable_collections")
 def add_to_variable_collections(variable: Any, variables_collections: Any, name: str) -> None:
-    """Adds a variable, or the parts of a partitioned one, to the collections for its kind."""
+    """Adds a variable, or the partitions of a partitioned one, to the collections of its name."""
     keys = get_variable_collections(variables_collections, name)
     if variable is None or not keys:
         return
@@ -34,7 +37,7 @@ def add_to_variable_collections(variable: Any, variables_collections: Any, name:
 
 @export("contrib.layers.utils.append_tensor_alias", "contrib.slim.utils.append_tensor_alias")
 def append_tensor_alias(tensor: Any, alias: str) -> Any:
-    """Gives a tensor one more name."""
+    """Adds an alias to a tensor."""
     alias = alias.rstrip("/")
     if hasattr(tensor, "aliases"):
         tensor.aliases.append(alias)
@@ -45,20 +48,20 @@ def append_tensor_alias(tensor: Any, alias: str) -> Any:
 
 @export("contrib.layers.utils.gather_tensors_aliases", "contrib.slim.utils.gather_tensors_aliases")
 def gather_tensors_aliases(tensors: Any) -> list[str]:
-    """Returns the other names of all tensors."""
+    """Returns the aliases of all tensors."""
     return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
 
 
 @export("contrib.layers.utils.get_tensor_aliases", "contrib.slim.utils.get_tensor_aliases")
 def get_tensor_aliases(tensor: Any) -> list[str]:
-    """Returns the other names of a tensor, or its own without the number of the output."""
+    """Returns the aliases of a tensor, or its name without the output index."""
     aliases = getattr(tensor, "aliases", None)
     return list(aliases) if aliases else [tensor.name.removesuffix(":0")]
 
 
 @export("contrib.layers.utils.collect_named_outputs", "contrib.slim.utils.collect_named_outputs")
 def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
-    """Adds outputs to collections, where they are known by an alias."""
+    """Adds outputs to collections under an alias."""
     if collections:
         append_tensor_alias(outputs, alias)
         add_to_collections(collections, outputs)
@@ -80,7 +83,7 @@ def convert_collection_to_dict(collection: Any, clear_collection: bool = False) 
 def finished(
     outputs: Tensor, scope: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any, collections: Any
 ) -> Tensor:
-    """Normalizes, activates and collects what a layer computed."""
+    """Applies the normalizer and the activation to the outputs of a layer, and adds them to collections."""
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))
     if activation_fn is not None:
@@ -90,19 +93,36 @@ def finished(
 
 @export("contrib.layers.utils.last_dimension", "contrib.slim.utils.last_dimension")
 def last_dimension(shape: Any, min_rank: int = 1) -> int | None:
-    """Returns the last size of a shape of at least some rank."""
+    """Returns the last size of a shape, which must have at least `min_rank` dimensions."""
     return _dimension(shape, -1, min_rank)
 
 
 @export("contrib.layers.utils.first_dimension", "contrib.slim.utils.first_dimension")
 def first_dimension(shape: Any, min_rank: int = 1) -> int | None:
+    """Returns the first size of a shape, which must have at least `min_rank` dimensions."""
     return _dimension(shape, 0, min_rank)
 
 
 @export("contrib.layers.utils.channel_dimension", "contrib.slim.utils.channel_dimension")
 def channel_dimension(shape: Any, data_format: str, min_rank: int = 1) -> int | None:
-    """Returns the number of channels, which come last unless the format begins with NC."""
+    """Returns the number of channels: the second size of a format that begins with NC, else the last."""
     return _dimension(shape, 1 if data_format.startswith("NC") else -1, min_rank)
+
+
+def preset(function: Callable[..., Any], name: str, doc: str, **arguments: Any) -> Callable[..., Any]:
+    """Returns a function with other default arguments.
+
+    Like a `functools.partial` it has the attribute `func`, from which `repeat` and `stack` derive default scope names.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **{**arguments, **kwargs})
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    call.__signature__ = inspect.signature(functools.partial(function, **arguments))  # type: ignore[attr-defined]
+    call.func = function  # type: ignore[attr-defined]
+    return call
 
 
 def _dimension(shape: Any, axis: int, min_rank: int) -> int | None:
@@ -119,7 +139,7 @@ def _dimension(shape: Any, axis: int, min_rank: int) -> int | None:
 
 @export("contrib.layers.utils.two_element_tuple", "contrib.slim.utils.two_element_tuple")
 def two_element_tuple(int_or_tuple: Any) -> tuple[int, int]:
-    """Returns a pair: two numbers, or one twice."""
+    """Returns a pair of integers; one integer is repeated."""
     if isinstance(int_or_tuple, TensorShape):
         int_or_tuple = int_or_tuple.as_list()
     if isinstance(int_or_tuple, list | tuple):
@@ -131,7 +151,7 @@ def two_element_tuple(int_or_tuple: Any) -> tuple[int, int]:
 
 @export("contrib.layers.utils.n_positive_integers", "contrib.slim.utils.n_positive_integers")
 def n_positive_integers(n: int, value: Any) -> tuple[int, ...]:
-    """Returns n positive numbers: those given, or one n times."""
+    """Returns n positive integers; one integer is repeated."""
     values = tuple(int(v) for v in value) if isinstance(value, list | tuple) else (int(value),) * n
     if len(values) != n or any(v <= 0 for v in values):
         raise ValueError(f"{n} positive integers are needed, got {value!r}")

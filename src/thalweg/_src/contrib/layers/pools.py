@@ -1,4 +1,4 @@
-"""Layers without variables: pools, flattening, dropout; and layers repeated and stacked."""
+"""Layers without variables: pooling, flatten and dropout; and `repeat` and `stack` of layers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg._src.ops.pooling import pool as pooled
 from thalweg._src.variables.variable_scope import variable_scope
 
 
-def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str]) -> Any:
+def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str], doc: str) -> Any:
     def function(
         inputs: Any,
         kernel_size: Any,
@@ -28,7 +28,6 @@ def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str]) -
         outputs_collections: Any = None,
         scope: str | None = None,
     ) -> Tensor:
-        """Reduces each window to one element."""
         if data_format not in formats:
             raise ValueError(f"data_format has to be either {' or '.join(formats)}.")
         with name_scope(scope, default, [inputs]) as opened:
@@ -40,20 +39,21 @@ def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str]) -
             return collect_named_outputs(outputs_collections, opened, layer(inputs))  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
     return add_arg_scope(function)
 
 
 max_pool2d = export("contrib.layers.max_pool2d", "contrib.slim.max_pool2d")(
-    _pool(MaxPooling2D, "MaxPool2D", "max_pool2d", ("NHWC", "NCHW"))
+    _pool(MaxPooling2D, "MaxPool2D", "max_pool2d", ("NHWC", "NCHW"), "Returns the maximum of each window.")
 )
 avg_pool2d = export("contrib.layers.avg_pool2d", "contrib.slim.avg_pool2d")(
-    _pool(AveragePooling2D, "AvgPool2D", "avg_pool2d", ("NHWC", "NCHW"))
+    _pool(AveragePooling2D, "AvgPool2D", "avg_pool2d", ("NHWC", "NCHW"), "Returns the mean of each window.")
 )
 max_pool3d = export("contrib.layers.max_pool3d", "contrib.slim.max_pool3d")(
-    _pool(MaxPooling3D, "MaxPool3D", "max_pool3d", ("NDHWC", "NCDHW"))
+    _pool(MaxPooling3D, "MaxPool3D", "max_pool3d", ("NDHWC", "NCDHW"), "Returns the maximum of each window.")
 )
 avg_pool3d = export("contrib.layers.avg_pool3d", "contrib.slim.avg_pool3d")(
-    _pool(AveragePooling3D, "AvgPool3D", "avg_pool3d", ("NDHWC", "NCDHW"))
+    _pool(AveragePooling3D, "AvgPool3D", "avg_pool3d", ("NDHWC", "NCDHW"), "Returns the mean of each window.")
 )
 
 
@@ -70,7 +70,7 @@ def pool(
     outputs_collections: Any = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Reduces each window of any number of spatial axes to one element."""
+    """Pools over windows of any number of spatial dimensions."""
     with name_scope(scope, f"{pooling_type.lower()}_pool", [inputs]) as opened:
         inputs = convert_to_tensor(inputs)
         rank = len(inputs.dims or ()) - 2
@@ -93,7 +93,7 @@ def pool(
 @export("contrib.layers.flatten", "contrib.slim.flatten")
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
-    """Makes all axes but the first one."""
+    """Flattens all dimensions but the first."""
     with name_scope(scope, "Flatten", [inputs]) as opened:
         outputs = flattened(convert_to_tensor(inputs))
         return collect_named_outputs(outputs_collections, opened, outputs)  # type: ignore[no-any-return]
@@ -110,7 +110,7 @@ def dropout(
     scope: Any = None,
     seed: int | None = None,
 ) -> Tensor:
-    """Sets a random part of the inputs to zero in training and scales the others up."""
+    """Sets a random part of the inputs to zero in training and scales the rest up."""
     with layer_scope(scope, "Dropout", inputs) as opened:
         inputs = convert_to_tensor(inputs)
         layer = Dropout(rate=1 - keep_prob, noise_shape=noise_shape, seed=seed, name=opened.name, _scope=opened)
@@ -119,7 +119,7 @@ def dropout(
 
 
 def _name_of(layer: Any, default: str) -> str:
-    return str(getattr(layer, "__name__", None) or getattr(getattr(layer, "func", None), "__name__", None) or default)
+    return str(getattr(getattr(layer, "func", layer), "__name__", default))
 
 
 @export("contrib.layers.repeat", "contrib.slim.repeat")

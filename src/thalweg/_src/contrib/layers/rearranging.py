@@ -1,4 +1,4 @@
-"""Layers that rearrange or weigh what they are given: maxima of groups, expected places, bags of words."""
+"""Layers without variables of their own: maxout, spatial softmax, bag of words, sequences of images."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from thalweg._src.variables.initializers import Constant, Ones
 @export("contrib.layers.maxout", "contrib.slim.maxout")
 @add_arg_scope
 def maxout(inputs: Any, num_units: int, axis: int = -1, scope: str | None = None) -> Tensor:
-    """Returns the largest of each group of neighbours along an axis, which are num_units afterwards."""
+    """Returns the maximum of each group along an axis, whose size becomes num_units."""
     with name_scope(scope, "MaxOut", [inputs]):
         inputs = convert_to_tensor(inputs)
         sizes: list[Any] = inputs.get_shape().as_list()
@@ -58,7 +58,7 @@ def spatial_softmax(
     trainable: bool = True,
     data_format: str = "NHWC",
 ) -> Tensor:
-    """Returns the place, in [-1, 1], that each channel points to: [batch, 2 * channels], row and column of each."""
+    """Returns the expected coordinates in [-1, 1] under the softmax of each channel, [batch, 2 * channels]."""
     if data_format not in ("NHWC", "NCHW"):
         raise ValueError("data_format has to be either NCHW or NHWC.")
     with layer_scope(name, "spatial_softmax", features):
@@ -98,7 +98,7 @@ def bow_encoder(
     scope: Any = None,
     reuse: Any = None,
 ) -> Tensor:
-    """Returns the mean of the vectors of each row's ids; with sparse_lookup ids of 0 do not count."""
+    """Returns the mean of the embeddings of each row; with sparse_lookup, ids of 0 are ignored."""
     with layer_scope(scope, "bow_encoder", ids, reuse):
         table = model_variable(
             "embeddings",
@@ -133,7 +133,7 @@ def dense_to_sparse(
 def images_to_sequence(
     inputs: Any, data_format: str = "NHWC", outputs_collections: Any = None, scope: str | None = None
 ) -> Tensor:
-    """Returns rows of images as sequences along the width: [width, batch * height, channels]."""
+    """Converts rows of images to sequences along the width, [width, batch * height, channels]."""
     if data_format not in ("NHWC", "NCHW"):
         raise ValueError("data_format has to be either NCHW or NHWC.")
     with name_scope(scope, "ImagesToSequence", [inputs]) as opened:
@@ -155,7 +155,7 @@ def sequence_to_images(
     outputs_collections: Any = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Returns sequences [width, batch * height, channels] as images again."""
+    """Converts sequences [width, batch * height, channels] to images."""
     with name_scope(scope, "SequenceToImages", [inputs]) as opened:
         inputs = convert_to_tensor(inputs)
         width, count, depth = inputs.get_shape().as_list()
@@ -168,7 +168,7 @@ def sequence_to_images(
 @export("contrib.layers.poincare_normalize", "contrib.slim.poincare_normalize")
 @add_arg_scope
 def poincare_normalize(x: Any, axis: int = 1, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
-    """Brings vectors along an axis into the unit ball, if they are outside."""
+    """Projects vectors outside the unit ball into it."""
     with name_scope(name, "poincare_normalize", [x]):
         x = convert_to_tensor(x, name="x")
         inverse = rsqrt(reduce_sum(square(x), axis, keepdims=True))
@@ -177,7 +177,7 @@ def poincare_normalize(x: Any, axis: int = 1, epsilon: float = 1e-5, name: str |
 
 @export("contrib.layers.scale_gradient", "contrib.slim.scale_gradient")
 def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:
-    """Returns the inputs; their gradient is multiplied by a number."""
+    """Returns the inputs unchanged; their gradient is multiplied by a number."""
 
     @custom_gradient
     def scaled(x: Tensor) -> Any:
@@ -189,8 +189,8 @@ def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:
 
 @export("contrib.layers.recompute_grad")
 def recompute_grad(fn: Any = None, use_data_dep: Any = None, tupleize_grads: bool = False) -> Callable[..., Any]:
-    """Returns a function whose gradient computes it again, or the decorator for that.
+    """Returns a function whose gradient recomputes it, or a decorator.
 
-    The second computation always waits for the gradients, which the other arguments ask for.
+    The second computation always waits for the gradients; the other arguments therefore have no effect.
     """
     return recomputed if fn is None else recomputed(fn)

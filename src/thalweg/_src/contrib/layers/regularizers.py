@@ -1,4 +1,4 @@
-"""Regularizers: functions of a variable that give a penalty for its size."""
+"""Regularizers: functions from a variable to a penalty."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def l1_l2_regularizer(scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | Non
 
 @export("contrib.layers.sum_regularizer", "contrib.slim.sum_regularizer", "contrib.slim.regularizers.sum_regularizer")
 def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str | None = None) -> Regularizer | None:
-    """Returns the sum of regularizers, those that are None left out; None for none."""
+    """Returns the sum of regularizers without those that are None; None if there are none."""
     regularizers = [regularizer for regularizer in regularizer_list if regularizer is not None]
     if not regularizers:
         return None
@@ -86,7 +86,7 @@ def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str |
     "contrib.slim.regularizers.apply_regularization",
 )
 def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] | None = None) -> Tensor:
-    """Returns the summed penalty of weights, by default of the collection WEIGHTS; adds it to the losses."""
+    """Returns the sum of the penalties of weights, by default of the collection WEIGHTS, and adds it to the losses."""
     weights = get_collection(GraphKeys.WEIGHTS) if weights_list is None else list(weights_list)
     if not weights:
         raise ValueError("No weights to regularize.")

@@ -1,8 +1,7 @@
-"""Summaries of tensors, activations and collections, named after what they are of."""
+"""Summaries of tensors, activations and collections."""
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ def _tag(tensor: Any, suffix: str = "") -> str:
 
 @export("contrib.layers.summarize_tensor", "contrib.slim.summarize_tensor")
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
-    """Adds a scalar or histogram of a tensor, whichever its shape says."""
+    """Adds a scalar summary of a scalar, a histogram of any other tensor."""
     shape = tensor.get_shape()
     make = summary.scalar if shape.ndims == 0 else summary.histogram
     return make(tag or f"{_tag(tensor)}_summary", tensor)
@@ -27,7 +26,7 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
 
 @export("contrib.layers.summarize_activation", "contrib.slim.summarize_activation")
 def summarize_activation(op: Any) -> Any:
-    """Adds the share of zeros of a rectifier and the distribution of any activation."""
+    """Adds a histogram of an activation, and the fraction of zeros of a rectified one."""
     if op.op.type in ("Relu", "Softplus", "Relu6"):
         summary.scalar(_tag(op, "/sparsity"), zero_fraction(op))
     return summary.histogram(_tag(op, "/activation"), op)
@@ -35,6 +34,7 @@ def summarize_activation(op: Any) -> Any:
 
 @export("contrib.layers.summarize_tensors", "contrib.slim.summarize_tensors")
 def summarize_tensors(tensors: Sequence[Any], summarizer: Callable[[Any], Any] = summarize_tensor) -> list[Any]:
+    """Adds a summary of each tensor."""
     return [summarizer(tensor) for tensor in tensors]
 
 
@@ -49,20 +49,29 @@ def summarize_collection(
     return summarize_tensors(members, summarizer)
 
 
-summarize_variables = export("contrib.layers.summarize_variables", "contrib.slim.summarize_variables")(
-    functools.partial(summarize_collection, GraphKeys.GLOBAL_VARIABLES)
-)
-summarize_weights = export("contrib.layers.summarize_weights", "contrib.slim.summarize_weights")(
-    functools.partial(summarize_collection, GraphKeys.WEIGHTS)
-)
-summarize_biases = export("contrib.layers.summarize_biases", "contrib.slim.summarize_biases")(
-    functools.partial(summarize_collection, GraphKeys.BIASES)
-)
+@export("contrib.layers.summarize_variables", "contrib.slim.summarize_variables")
+def summarize_variables(
+    name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor
+) -> list[Any]:
+    """Adds summaries of the global variables."""
+    return summarize_collection(GraphKeys.GLOBAL_VARIABLES, name_filter, summarizer)
+
+
+@export("contrib.layers.summarize_weights", "contrib.slim.summarize_weights")
+def summarize_weights(name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor) -> list[Any]:
+    """Adds summaries of the tensors in the collection `WEIGHTS`."""
+    return summarize_collection(GraphKeys.WEIGHTS, name_filter, summarizer)
+
+
+@export("contrib.layers.summarize_biases", "contrib.slim.summarize_biases")
+def summarize_biases(name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor) -> list[Any]:
+    """Adds summaries of the tensors in the collection `BIASES`."""
+    return summarize_collection(GraphKeys.BIASES, name_filter, summarizer)
 
 
 @export("contrib.layers.summarize_activations", "contrib.slim.summarize_activations")
 def summarize_activations(
     name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_activation
 ) -> Any:
-    """Adds summaries of the collection of activations."""
+    """Adds summaries of the tensors in the collection `ACTIVATIONS`."""
     return summarize_collection(GraphKeys.ACTIVATIONS, name_filter, summarizer)

@@ -1,1 +1,1 @@
-"""Sequence to sequence models over lists of tensors, one for each step, unrolled in the graph."""
+"""tf.contrib.legacy_seq2seq: sequence-to-sequence models over lists of tensors, unrolled in the graph."""

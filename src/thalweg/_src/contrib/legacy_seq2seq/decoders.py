@@ -1,4 +1,4 @@
-"""Decoders over lists of inputs: plain, with embedded symbols, and with attention."""
+"""Decoders over lists of inputs: plain, with embeddings and with attention."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Decoded = tuple[list[Any], Any]
 def rnn_decoder(
     decoder_inputs: Any, initial_state: Any, cell: Any, loop_function: Feedback | None = None, scope: Any = None
 ) -> Decoded:
-    """Runs a cell over the inputs; after the first step, `loop_function(output, step)` makes the input if given."""
+    """Runs a cell over the inputs; after the first step, `loop_function(output, step)` replaces the input."""
     with variable_scope(scope or "rnn_decoder"):
         state = initial_state
         outputs: list[Any] = []
@@ -48,7 +48,7 @@ def _fed_back(loop_function: Feedback, previous: Any, step: int) -> Any:
 
 
 def embedded_argmax(embedding: Any, output_projection: Any = None, update_embedding: bool = True) -> Feedback:
-    """Returns the function that embeds the most likely symbol of the step before."""
+    """Returns the function that embeds the most likely symbol of the previous step."""
 
     def loop_function(previous: Any, _: int) -> Any:
         if output_projection is not None:
@@ -71,7 +71,7 @@ def embedding_rnn_decoder(
     update_embedding_for_previous: bool = True,
     scope: Any = None,
 ) -> Decoded:
-    """Runs a cell over embedded symbols, fed with its own choices if `feed_previous`."""
+    """Runs a cell over embedded symbols; with `feed_previous`, over its own most likely outputs."""
     with variable_scope(scope or "embedding_rnn_decoder") as opened:
         _require_projection(output_projection, num_symbols, opened.dtype)
         embedding = get_variable("embedding", [num_symbols, embedding_size])
@@ -90,7 +90,7 @@ def _require_projection(output_projection: Any, num_symbols: int, dtype: Any) ->
 
 
 class _Attention:
-    """Heads that look at the attention states, each by its own weights."""
+    """Attention heads over the attention states, each with its own weights."""
 
     def __init__(self, states: Any, size: int, heads: int, dtype: Any) -> None:
         self.dtype = dtype
@@ -105,14 +105,14 @@ class _Attention:
             self.vectors.append(get_variable(f"AttnV_{head}", [size], dtype=dtype))
 
     def start(self, batch_size: Any) -> list[Any]:
-        """Returns what the heads see before the first step: zeros."""
+        """Returns the attention before the first step: zeros."""
         seen = [zeros(stack([batch_size, self.depth]), dtype=self.dtype) for _ in range(self.heads)]
         for tensor in seen:
             tensor.set_shape([None, self.depth])
         return seen
 
     def __call__(self, query: Any) -> list[Any]:
-        """Returns what each head sees for a query, which may be a nested state."""
+        """Returns the attention of each head for a query, which may be a nested state."""
         if nest.is_nested(query):
             query = concat(nest.flatten(query), 1)
         return [self._look(head, query) for head in range(self.heads)]
@@ -139,7 +139,7 @@ def attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> Decoded:
-    """Runs a cell over the inputs, each joined with what attention over `attention_states` saw after the last step."""
+    """Runs a cell over the inputs, each concatenated with the attention of the last step over `attention_states`."""
     if not decoder_inputs:
         raise ValueError("decoder_inputs: expected one step or more")
     if num_heads < 1:
@@ -190,7 +190,7 @@ def embedding_attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> Decoded:
-    """Runs a cell with attention over embedded symbols, fed with its own choices if `feed_previous`."""
+    """Runs a cell with attention over embedded symbols; with `feed_previous`, over its own most likely outputs."""
     output_size = cell.output_size if output_size is None else output_size
     with variable_scope(scope or "embedding_attention_decoder", dtype=dtype) as opened:
         _require_projection(output_projection, num_symbols, opened.dtype)

@@ -1,4 +1,4 @@
-"""Losses of lists of logits, one for each step, and models that are built once for each bucket of lengths."""
+"""Sequence losses of lists of logits, and models with one graph per bucket of lengths."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sequence_loss(
     softmax_loss_function: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the weighted cross entropy of all examples, averaged over them when asked."""
+    """Returns the weighted cross entropy of all examples, optionally averaged over the batch."""
     with name_scope(name, "sequence_loss", [*logits, *targets, *weights]):
         cost = reduce_sum(
             sequence_loss_by_example(logits, targets, weights, average_across_timesteps, softmax_loss_function)

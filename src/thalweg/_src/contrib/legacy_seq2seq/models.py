@@ -1,4 +1,4 @@
-"""An encoder and a decoder over lists of tensors: plain, tied, embedded, with attention, one to many."""
+"""Encoder-decoder models over lists of tensors: plain, tied, embedded, with attention, one to many."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from thalweg._src.variables.variable_scope import get_variable, get_variable_sco
 def basic_rnn_seq2seq(
     encoder_inputs: Any, decoder_inputs: Any, cell: Any, dtype: Any = dtypes.float32, scope: Any = None
 ) -> Decoded:
-    """Runs a copy of the cell over the encoder's inputs and the cell from there over the decoder's."""
+    """Encodes with a copy of the cell and decodes with the cell from the final state."""
     with variable_scope(scope or "basic_rnn_seq2seq"):
         _, state = static_rnn(deepcopy(cell), encoder_inputs, dtype=dtype)
         return rnn_decoder(decoder_inputs, state, cell)
@@ -45,7 +45,7 @@ def tied_rnn_seq2seq(
     dtype: Any = dtypes.float32,
     scope: Any = None,
 ) -> Decoded:
-    """Runs one cell with the same variables over the encoder's and the decoder's inputs."""
+    """Encodes and decodes with one cell and the same variables."""
     with variable_scope("combined_tied_rnn_seq2seq"):
         scope = scope or "tied_rnn_seq2seq"
         _, state = static_rnn(cell, encoder_inputs, dtype=dtype, scope=scope)
@@ -102,7 +102,7 @@ def embedding_tied_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> Decoded:
-    """Embeds the symbols of both sides by one matrix and runs one cell over both."""
+    """Encodes and decodes with one cell and one embedding."""
     with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as opened:
         dtype = opened.dtype
         embedding = get_variable("embedding", [num_symbols, embedding_size], dtype=dtype)
@@ -169,7 +169,7 @@ def _dtype_of(scope: Any, dtype: Any) -> Any:
 
 
 def _decoded(decode: Callable[[bool, bool], Decoded], feed_previous: Any, like: Any) -> Decoded:
-    """Decodes one way or the other; where a tensor decides, both are built on the same variables."""
+    """Builds the decoder with or without `feed_previous`; if it is a tensor, both, with the same variables."""
     if isinstance(feed_previous, bool):
         return decode(feed_previous, True)
 
@@ -196,7 +196,7 @@ def one2many_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Encodes symbols once and decodes them by several decoders; returns outputs and states by their names."""
+    """Encodes symbols once and decodes them with several decoders; returns outputs and states by name."""
     outputs, states = {}, {}
     with variable_scope(scope or "one2many_rnn_seq2seq", dtype=dtype) as opened:
         encoder = EmbeddingWrapper(enc_cell, embedding_classes=num_encoder_symbols, embedding_size=embedding_size)

@@ -1,4 +1,4 @@
-"""Metrics of two series, and of one kept whole: covariance, correlation, concatenation, the best F1."""
+"""Streaming covariance, Pearson correlation, concatenation and F1 score."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.state import Result, collected, fitted, metric_variable
+from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
 from thalweg._src.nn.metrics.thresholds import (
     false_negatives_at_thresholds,
     false_positives_at_thresholds,
@@ -36,9 +36,9 @@ def streaming_covariance(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the covariance of predictions and labels; not a number for fewer than two of them."""
+    """Returns the covariance of predictions and labels; NaN for fewer than two of them."""
     with variable_scope(name, "covariance", [predictions, labels]):
-        x, y, w = fitted(predictions, labels, weights)
+        x, y, w = matched_ranks(predictions, labels, weights)
         x, y = cast(x, dtypes.float32), cast(y, dtypes.float32)
         weight = ones_like(x) if w is None else cast(w, dtypes.float32) * ones_like(x)
         count, mean_x, mean_y, moment = (
@@ -50,7 +50,7 @@ def streaming_covariance(
         before, old_x, old_y = count.value(), mean_x.value(), mean_y.value()
         total = before + number
         share = div_no_nan(number, total)
-        # The product of deviations from the common means, from those of both parts and from the means' distance.
+        # The co-moment of the union: those of both parts plus a term of the distance of their means.
         grown = moment.value() + reduce_sum((x - batch_x) * (y - batch_y) * weight)
         grown = grown + (old_x - batch_x) * (old_y - batch_y) * before * share
         value = _unbiased(moment.value(), count.value())
@@ -80,7 +80,7 @@ def streaming_pearson_correlation(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns Pearson's correlation of predictions and labels."""
+    """Returns the Pearson correlation of predictions and labels."""
     with variable_scope(name, "pearson_r", [predictions, labels]):
         both = streaming_covariance(predictions, labels, weights, name="covariance")
         x = streaming_covariance(predictions, predictions, weights, name="variance_predictions")
@@ -98,7 +98,7 @@ def streaming_concat(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns all values so far along an axis, max_size of them at most."""
+    """Returns all values so far, concatenated along an axis, at most max_size."""
     with variable_scope(name, "streaming_concat", [values]):
         values = convert_to_tensor(values)
         shape = values.get_shape().as_list()
@@ -133,7 +133,7 @@ def f1_score(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the best F1 score over evenly spread thresholds of the predictions."""
+    """Returns the best F1 score over evenly spaced thresholds."""
     with variable_scope(name, "f1", [labels, predictions]):
         inner = [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
         at = [0.0 - _SMALL, *inner, 1.0 + _SMALL]

@@ -1,4 +1,4 @@
-"""The metrics under their older names of tf.contrib.metrics, which take predictions before labels."""
+"""Streaming metrics: those of tf.metrics with predictions before labels."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ __all__ = [
 ]
 
 
-def _turned(metric: Callable[..., Result]) -> Callable[..., Result]:
-    """Returns a metric that takes predictions first, the other arguments as they are."""
+def _predictions_first(metric: Callable[..., Result]) -> Callable[..., Result]:
+    """Returns a metric with predictions before labels."""
 
     def turned(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Result:
         return metric(labels, predictions, *args, **kwargs)
@@ -70,83 +70,85 @@ def _turned(metric: Callable[..., Result]) -> Callable[..., Result]:
 
 
 streaming_accuracy = export("contrib.metrics.streaming_accuracy", "contrib.slim.metrics.streaming_accuracy")(
-    _turned(means.accuracy)
+    _predictions_first(means.accuracy)
 )
-streaming_auc = export("contrib.metrics.streaming_auc", "contrib.slim.metrics.streaming_auc")(_turned(thresholds.auc))
+streaming_auc = export("contrib.metrics.streaming_auc", "contrib.slim.metrics.streaming_auc")(
+    _predictions_first(thresholds.auc)
+)
 streaming_false_negatives = export(
     "contrib.metrics.streaming_false_negatives", "contrib.slim.metrics.streaming_false_negatives"
-)(_turned(confusion.false_negatives))
+)(_predictions_first(confusion.false_negatives))
 streaming_false_negatives_at_thresholds = export(
     "contrib.metrics.streaming_false_negatives_at_thresholds",
     "contrib.slim.metrics.streaming_false_negatives_at_thresholds",
-)(_turned(thresholds.false_negatives_at_thresholds))
+)(_predictions_first(thresholds.false_negatives_at_thresholds))
 streaming_false_positives = export(
     "contrib.metrics.streaming_false_positives", "contrib.slim.metrics.streaming_false_positives"
-)(_turned(confusion.false_positives))
+)(_predictions_first(confusion.false_positives))
 streaming_false_positives_at_thresholds = export(
     "contrib.metrics.streaming_false_positives_at_thresholds",
     "contrib.slim.metrics.streaming_false_positives_at_thresholds",
-)(_turned(thresholds.false_positives_at_thresholds))
+)(_predictions_first(thresholds.false_positives_at_thresholds))
 streaming_mean_absolute_error = export(
     "contrib.metrics.streaming_mean_absolute_error", "contrib.slim.metrics.streaming_mean_absolute_error"
-)(_turned(means.mean_absolute_error))
+)(_predictions_first(means.mean_absolute_error))
 streaming_mean_cosine_distance = export(
     "contrib.metrics.streaming_mean_cosine_distance", "contrib.slim.metrics.streaming_mean_cosine_distance"
-)(_turned(means.mean_cosine_distance))
+)(_predictions_first(means.mean_cosine_distance))
 streaming_mean_iou = export("contrib.metrics.streaming_mean_iou", "contrib.slim.metrics.streaming_mean_iou")(
-    _turned(confusion.mean_iou)
+    _predictions_first(confusion.mean_iou)
 )
 streaming_mean_relative_error = export(
     "contrib.metrics.streaming_mean_relative_error", "contrib.slim.metrics.streaming_mean_relative_error"
-)(_turned(means.mean_relative_error))
+)(_predictions_first(means.mean_relative_error))
 streaming_mean_squared_error = export(
     "contrib.metrics.streaming_mean_squared_error", "contrib.slim.metrics.streaming_mean_squared_error"
-)(_turned(means.mean_squared_error))
+)(_predictions_first(means.mean_squared_error))
 streaming_precision = export("contrib.metrics.streaming_precision", "contrib.slim.metrics.streaming_precision")(
-    _turned(confusion.precision)
+    _predictions_first(confusion.precision)
 )
 streaming_precision_at_thresholds = export(
     "contrib.metrics.streaming_precision_at_thresholds", "contrib.slim.metrics.streaming_precision_at_thresholds"
-)(_turned(thresholds.precision_at_thresholds))
+)(_predictions_first(thresholds.precision_at_thresholds))
 streaming_recall = export("contrib.metrics.streaming_recall", "contrib.slim.metrics.streaming_recall")(
-    _turned(confusion.recall)
+    _predictions_first(confusion.recall)
 )
 streaming_recall_at_thresholds = export(
     "contrib.metrics.streaming_recall_at_thresholds", "contrib.slim.metrics.streaming_recall_at_thresholds"
-)(_turned(thresholds.recall_at_thresholds))
+)(_predictions_first(thresholds.recall_at_thresholds))
 streaming_root_mean_squared_error = export(
     "contrib.metrics.streaming_root_mean_squared_error", "contrib.slim.metrics.streaming_root_mean_squared_error"
-)(_turned(means.root_mean_squared_error))
+)(_predictions_first(means.root_mean_squared_error))
 streaming_sensitivity_at_specificity = export(
     "contrib.metrics.streaming_sensitivity_at_specificity", "contrib.slim.metrics.streaming_sensitivity_at_specificity"
-)(_turned(thresholds.sensitivity_at_specificity))
+)(_predictions_first(thresholds.sensitivity_at_specificity))
 streaming_sparse_average_precision_at_k = export(
     "contrib.metrics.streaming_sparse_average_precision_at_k",
     "contrib.slim.metrics.streaming_sparse_average_precision_at_k",
-)(_turned(ranking.average_precision_at_k))
+)(_predictions_first(ranking.average_precision_at_k))
 streaming_sparse_precision_at_k = export(
     "contrib.metrics.streaming_sparse_precision_at_k", "contrib.slim.metrics.streaming_sparse_precision_at_k"
-)(_turned(ranking.precision_at_k))
+)(_predictions_first(ranking.precision_at_k))
 streaming_sparse_recall_at_k = export(
     "contrib.metrics.streaming_sparse_recall_at_k", "contrib.slim.metrics.streaming_sparse_recall_at_k"
-)(_turned(ranking.recall_at_k))
+)(_predictions_first(ranking.recall_at_k))
 streaming_specificity_at_sensitivity = export(
     "contrib.metrics.streaming_specificity_at_sensitivity", "contrib.slim.metrics.streaming_specificity_at_sensitivity"
-)(_turned(thresholds.specificity_at_sensitivity))
+)(_predictions_first(thresholds.specificity_at_sensitivity))
 streaming_true_negatives = export(
     "contrib.metrics.streaming_true_negatives", "contrib.slim.metrics.streaming_true_negatives"
-)(_turned(confusion.true_negatives))
+)(_predictions_first(confusion.true_negatives))
 streaming_true_negatives_at_thresholds = export(
     "contrib.metrics.streaming_true_negatives_at_thresholds",
     "contrib.slim.metrics.streaming_true_negatives_at_thresholds",
-)(_turned(thresholds.true_negatives_at_thresholds))
+)(_predictions_first(thresholds.true_negatives_at_thresholds))
 streaming_true_positives = export(
     "contrib.metrics.streaming_true_positives", "contrib.slim.metrics.streaming_true_positives"
-)(_turned(confusion.true_positives))
+)(_predictions_first(confusion.true_positives))
 streaming_true_positives_at_thresholds = export(
     "contrib.metrics.streaming_true_positives_at_thresholds",
     "contrib.slim.metrics.streaming_true_positives_at_thresholds",
-)(_turned(thresholds.true_positives_at_thresholds))
+)(_predictions_first(thresholds.true_positives_at_thresholds))
 
 
 @export("contrib.metrics.streaming_recall_at_k", "contrib.slim.metrics.streaming_recall_at_k")
@@ -159,14 +161,14 @@ def streaming_recall_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of rows whose one label is among the k highest predictions."""
+    """Returns the fraction of rows whose label is among the k highest predictions."""
     found = cast(in_top_k(predictions, labels, k), dtypes.float32)
     return means.mean(found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
 
 
 @export("contrib.metrics.accuracy", "contrib.slim.metrics.accuracy")
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
-    """Returns the share of equal predictions and labels in one batch."""
+    """Returns the fraction of equal predictions and labels in one batch."""
     predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
     if predictions.dtype != labels.dtype:
         raise ValueError(f"Dtypes of predictions and labels differ: {predictions.dtype.name} and {labels.dtype.name}")

@@ -1,4 +1,4 @@
-"""Gradient accumulation: the mean of several batches' gradients applied as if they had been one large batch."""
+"""Gradient accumulation: applies the mean gradient of several batches as that of one large batch."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from thalweg._src.variables.variables import Variable
 
 @export("contrib.opt.AccumulatingOptimizer")
 class AccumulatingOptimizer(Optimizer):
-    """Another optimizer that updates variables in every `steps`-th run of its training operation only.
+    """Wraps an optimizer so that only every `steps`-th run of the training operation updates variables.
 
-    The runs before add their gradients up; the last one applies the mean. Slots change and the global step counts with
-    the updates, not with the runs. Sparse gradients stay sparse: their rows are kept until they are applied.
+    The other runs accumulate their gradients, and that run applies the mean. Slots and the global step change with the
+    updates, not with the runs. Sparse gradients stay sparse: their rows are stored until they are applied.
     """
 
     def __init__(self, opt: Optimizer, steps: int, name: str | None = None) -> None:
@@ -51,7 +51,7 @@ class AccumulatingOptimizer(Optimizer):
 
     @property
     def steps(self) -> int:
-        """The number of runs that make an update."""
+        """The number of runs per update."""
         return self._steps
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
@@ -60,7 +60,7 @@ class AccumulatingOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Returns the operation that adds the gradients up, or applies their mean when enough of them are there."""
+        """Returns the operation that accumulates the gradients, and applies their mean in every `steps`-th run."""
         pairs = [(grad, variable) for grad, variable in grads_and_vars if grad is not None]
         if self._steps == 1 or not pairs:
             return self._optimizer.apply_gradients(pairs, global_step, name)
@@ -75,7 +75,7 @@ class AccumulatingOptimizer(Optimizer):
 
             def apply() -> Operation:
                 means = [(total.mean(self._steps), variable) for total, (_, variable) in zip(sums, pairs)]
-                with name_scope(f"{around}/" if around else ""):  # the optimizer's names are what they always are
+                with name_scope(f"{around}/" if around else ""):  # the names of the optimizer do not change
                     applied = self._apply(means, global_step)
                 with control_dependencies([applied]):
                     return control.group(*(total.clear() for total in sums), count.assign(0, read_value=False))
@@ -87,7 +87,7 @@ class AccumulatingOptimizer(Optimizer):
         return update
 
     def _apply(self, means: list[tuple[Any, Any]], global_step: Any) -> Any:
-        """Returns the wrapped optimizer's update, which is no training operation to be run by itself."""
+        """Returns the update of the wrapped optimizer, removed from the collection TRAIN_OP."""
         applied = self._optimizer.apply_gradients(means, global_step)
         train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
         if applied in train_ops:
@@ -100,8 +100,8 @@ class AccumulatingOptimizer(Optimizer):
                 return _DenseSum(grad, self._own(create_zeros_slot(variable, self._name)))
             row = variable.get_shape().as_list()[1:]
             with name_scope(""), name_scope(f"{variable.op.name}/{self._name}"):
-                values = self._own(_no_rows("values", row, grad.values.dtype))
-                indices = self._own(_no_rows("indices", [], grad.indices.dtype))
+                values = self._own(_empty_rows("values", row, grad.values.dtype))
+                indices = self._own(_empty_rows("indices", [], grad.indices.dtype))
             return _SparseSum(grad, values, indices)
 
     def _own(self, variable: Any) -> Any:
@@ -112,16 +112,17 @@ class AccumulatingOptimizer(Optimizer):
         return self._optimizer.get_slot(var, name)
 
     def get_slot_names(self) -> list[str]:
+        """Returns the slot names of the wrapped optimizer."""
         return self._optimizer.get_slot_names()
 
     def variables(self) -> list[Any]:
-        """Returns the variables of the wrapped optimizer and those that hold sums."""
+        """Returns the variables of the wrapped optimizer and the accumulators."""
         graph = get_default_graph()
         return [*self._optimizer.variables(), *(v for v in self._sums if v.graph is graph)]
 
 
 class _DenseSum:
-    """The sum of a variable's gradients so far, with this run's gradient at hand."""
+    """The accumulator of the dense gradients of a variable."""
 
     def __init__(self, grad: Tensor, total: Any) -> None:
         self._grad = grad
@@ -138,7 +139,7 @@ class _DenseSum:
 
 
 class _SparseSum:
-    """The rows of a variable's sparse gradients so far; the optimizer adds up those of one index."""
+    """The accumulator of the sparse gradients of a variable; the optimizer sums rows with equal indices."""
 
     def __init__(self, grad: IndexedSlices, values: Any, indices: Any) -> None:
         self._grad = grad
@@ -170,8 +171,8 @@ class _SparseSum:
         )
 
 
-def _no_rows(name: str, row: list[int], dtype: DType) -> Any:
-    """Returns a variable that has no rows yet and may have any number of them."""
+def _empty_rows(name: str, row: list[int], dtype: DType) -> Any:
+    """Returns a variable without rows, whose number of rows may change."""
     return Variable(zeros([0, *row], dtype), trainable=False, name=name, shape=[None, *row])
 
 

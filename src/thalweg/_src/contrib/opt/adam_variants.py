@@ -1,4 +1,4 @@
-"""Relatives of Adam: with lazy moments, with Nesterov's momentum, and by the largest gradient."""
+"""Variants of Adam: LazyAdam, Nadam, AdaMax."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _set_rows(variable: Any, indices: Any, rows: Any) -> Any:
 
 @export("contrib.opt.LazyAdamOptimizer")
 class LazyAdamOptimizer(AdamOptimizer):
-    """Adam whose sparse updates touch the rows that have gradients and leave the moments of the others alone.
+    """Adam whose sparse updates change only the moments of rows with gradients.
 
-    A step then costs what its rows cost; the numbers differ a little from Adam's.
+    The cost of a step is proportional to its rows; the results differ slightly from those of Adam.
     """
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
@@ -41,7 +41,7 @@ class LazyAdamOptimizer(AdamOptimizer):
 
 @export("contrib.opt.NadamOptimizer")
 class NadamOptimizer(AdamOptimizer):
-    """Adam with Nesterov's momentum: the step is one along the mean that the gradient would have next."""
+    """Adam with Nesterov momentum."""
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         return training.resource_apply_adam.operation(
@@ -55,7 +55,7 @@ class NadamOptimizer(AdamOptimizer):
         )
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        """Returns the update of some rows, while the moments of all rows decay."""
+        """Returns the update of some rows; the moments of all rows decay."""
         beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._numbers(grad.dtype)
         rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
         share = grad * (1 - beta1)
@@ -66,7 +66,7 @@ class NadamOptimizer(AdamOptimizer):
         return resource_scatter_sub.operation(handle.handle, indices, step)
 
     def _decayed_rows(self, moment: Any, beta: Any, indices: Any, rows: Any) -> Any:
-        """Returns the rows of a moment after all of it decayed and the rows grew."""
+        """Decays a moment, adds to some of its rows, and returns these rows."""
         decayed = moment.assign(multiply(moment.value(), beta), use_locking=self._use_locking, read_value=False)
         with control_dependencies([decayed]):
             added = resource_scatter_add.operation(moment.handle, indices, rows)
@@ -76,7 +76,7 @@ class NadamOptimizer(AdamOptimizer):
 
 @export("contrib.opt.AdaMaxOptimizer")
 class AdaMaxOptimizer(AdamOptimizer):
-    """Adam with the largest recent gradient in place of the root of the mean square."""
+    """Adam with an exponentially weighted infinity norm in place of the second moment."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class AdaMaxOptimizer(AdamOptimizer):
         return self._get_non_slot_variable("beta1_power", get_default_graph())
 
     def _read_powers(self) -> Any:
-        """Returns beta1 to the power of the step, alone."""
+        """Returns the power of beta1 alone."""
         if self._powers is None:
             self._powers = (self._get_beta_accumulators().value(),)
         return self._powers

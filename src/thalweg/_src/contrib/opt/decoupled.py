@@ -1,4 +1,4 @@
-"""Optimizers that shrink weights apart from the gradient, and those whose rate follows the size of each variable."""
+"""Optimizers with decoupled weight decay (AdamW, MomentumW) or layer-wise adaptation (LAMB, LARS)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from thalweg._src.optimizers.optimizers import AdamOptimizer, MomentumOptimizer
 
 @export("contrib.opt.DecoupledWeightDecayExtension")
 class DecoupledWeightDecayExtension:
-    """A class to put before an optimizer in a list of bases: it shrinks variables before the optimizer's update.
+    """Mixin that adds decoupled weight decay to an optimizer class.
 
-    `weight_decay` is the part of a variable that each step takes away, whatever the learning rate; it is not seen by
-    momentum or by mean squares, as a penalty in the loss would be.
+    Each step subtracts the fraction `weight_decay` of a variable, independent of the learning rate. Unlike a penalty in
+    the loss, the decay does not enter the optimizer's moment estimates.
     """
 
     _use_locking: bool
@@ -49,7 +49,7 @@ class DecoupledWeightDecayExtension:
         grad_loss: Any = None,
         decay_var_list: Iterable[Any] | None = None,
     ) -> Any:
-        """Returns the training operation; only variables in `decay_var_list` shrink, all if there is none."""
+        """Returns the training operation; weight decay applies to `decay_var_list`, by default to all variables."""
         pairs = self.compute_gradients(  # type: ignore[attr-defined]
             loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
         )
@@ -62,7 +62,7 @@ class DecoupledWeightDecayExtension:
         name: str | None = None,
         decay_var_list: Iterable[Any] | None = None,
     ) -> Any:
-        """Returns the operation that shrinks and updates the variables; see `minimize` for `decay_var_list`."""
+        """Returns the operation that decays and updates the variables; see `minimize` for `decay_var_list`."""
         self._decay_var_list = set(decay_var_list or ()) or None
         return super().apply_gradients(grads_and_vars, global_step=global_step, name=name)  # type: ignore[misc]
 
@@ -74,7 +74,7 @@ class DecoupledWeightDecayExtension:
     def _update(self, grad: Any, variable: Any) -> Any:
         if self._decay_var_list is not None and variable not in self._decay_var_list:
             return super()._update(grad, variable)  # type: ignore[misc]
-        # The gradient is that of the variable as it was.
+        # The gradient must be computed before the decay.
         with control_dependencies([grad.values if isinstance(grad, IndexedSlices) else grad]):
             decayed = self._decay_rows(grad, variable) if isinstance(grad, IndexedSlices) else self._decay(variable)
         with control_dependencies([decayed]):
@@ -136,10 +136,10 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
 
 @export("contrib.opt.LAMBOptimizer")
 class LAMBOptimizer(AdamOptimizer):
-    """Adam with weight decay, each variable's step made as long as the rate's part of the variable itself.
+    """LAMB: Adam with weight decay and a trust ratio per variable.
 
-    The exclusions are regular expressions that are searched in the names of variables; a variable without weight decay
-    keeps its step's length as well, unless `exclude_from_layer_adaptation` says otherwise.
+    The exclusions are regular expressions that are searched in the names of variables. A variable without weight decay
+    has no trust ratio either, unless `exclude_from_layer_adaptation` is given.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class LAMBOptimizer(AdamOptimizer):
 
 @export("contrib.opt.LARSOptimizer")
 class LARSOptimizer(MomentumOptimizer):
-    """Momentum whose rate for each variable is `eeta` times its size over that of its gradient."""
+    """LARS: momentum with the learning rate of each variable scaled by `eeta` times the ratio of norms."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class LARSOptimizer(MomentumOptimizer):
         self._skip_list = skip_list
 
     def compute_lr(self, grad: Any, var: Any) -> tuple[Any, Any]:
-        """Returns the rate for a variable, and its gradient with that of the weight penalty added."""
+        """Returns the learning rate of a variable, and its gradient with weight decay."""
         rate = cast(self._learning_rate_tensor, grad.dtype)
         if self._skip_list is not None and any(part in var.name for part in self._skip_list):
             return rate, grad
@@ -236,6 +236,6 @@ def _norm(x: Any) -> Tensor:
 
 
 def _ratio(upper: Tensor, lower: Tensor, slope: Tensor | None = None) -> Tensor:
-    """Returns upper / lower, 1 where the variable or its step is zero."""
+    """Returns upper / lower, 1 if one of them is zero."""
     usable = logical_and(greater(upper, 0), greater(lower if slope is None else slope, 0))
     return where(usable, upper / lower, cast(1, upper.dtype))

@@ -1,4 +1,4 @@
-"""Optimizers that are not in the graph: a solver outside asks for the loss and its gradient at point after point."""
+"""External optimizers: solvers outside the graph that evaluate the loss and its gradient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_session
+from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.reshape import reshape, zeros_like
@@ -22,9 +22,9 @@ Function = Callable[[Any], Any]
 
 @export("contrib.opt.ExternalOptimizerInterface")
 class ExternalOptimizerInterface:
-    """Joins variables, loss and constraints to a solver; a subclass calls the solver in `_minimize`.
+    """Base class for external solvers; a subclass calls the solver in `_minimize`.
 
-    Tensors in `equalities` are to be zero at the solution, those in `inequalities` not negative.
+    At the solution, tensors in `equalities` are zero and those in `inequalities` are not negative.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ExternalOptimizerInterface:
         loss_callback: Callable[..., Any] | None = None,
         **run_kwargs: Any,
     ) -> None:
-        """Runs the solver and leaves the variables where it ended.
+        """Runs the solver and assigns the solution to the variables.
 
         `loss_callback` is called at each point with the values of `fetches`, `step_callback` after each step with the
         variables as one vector.
@@ -106,13 +106,13 @@ class ExternalOptimizerInterface:
         return packed
 
     def _packed_gradient(self, tensor: Any) -> Any:
-        """Returns the gradient of a tensor by all variables as one vector, zero where it does not depend on them."""
+        """Returns the gradient of a tensor with respect to all variables as one vector."""
         grads = gradients(tensor, self._vars)
         return _pack([zeros_like(v.value()) if grad is None else grad for grad, v in zip(grads, self._vars)])
 
 
 class _Evaluation:
-    """Runs of one session at the points that the solver wants to know."""
+    """Evaluations at the points that the solver requests, in one session."""
 
     def __init__(self, owner: ExternalOptimizerInterface, session: Any, feeds: Any, run_kwargs: Any) -> None:
         self._owner = owner
@@ -126,7 +126,7 @@ class _Evaluation:
         self._session.run(owner._var_updates, dict(zip(owner._update_placeholders, parts)), **self._run_kwargs)
 
     def function(self, tensors: Any, fetches: Any = None, callback: Callable[..., Any] | None = None) -> Function:
-        """Returns the function from a point to values of tensors there."""
+        """Returns the function from a point to the values of tensors."""
         extra = list(fetches or ())
 
         def evaluate(x: Any) -> Any:
@@ -147,7 +147,7 @@ def _pack(tensors: Sequence[Any]) -> Any:
 
 @export("contrib.opt.ScipyOptimizerInterface")
 class ScipyOptimizerInterface(ExternalOptimizerInterface):
-    """Hands the loss to `scipy.optimize.minimize`; further arguments are its own, such as `method` and `options`."""
+    """Minimizes the loss with `scipy.optimize.minimize`; further arguments are passed to it."""
 
     _DEFAULT_METHOD = "L-BFGS-B"
 

@@ -1,4 +1,4 @@
-"""L-BFGS inside the graph: one run of the training operation is one step with its line search."""
+"""L-BFGS in the graph: each run of the training operation is one step with a line search."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Loss = Callable[[], Any]
 
 @export("contrib.opt.LBFGSOptimizer")
 class LBFGSOptimizer(Optimizer):
-    """Quasi-Newton steps along a direction that the last gradients suggest, as long as the Wolfe conditions ask for.
+    """The L-BFGS quasi-Newton method with a line search by the Wolfe conditions.
 
-    For losses that are the same function from step to step: whole data sets, or batches that change rarely. The loss is
+    For losses that stay the same function from step to step: full data sets, or batches that change rarely. The loss is
     computed several times in a step; a tensor is computed again from the variables' reads on, so that placeholders and
     random numbers are the same throughout a step. All variables must be of one type and of known shapes.
     """
@@ -49,10 +49,10 @@ class LBFGSOptimizer(Optimizer):
         curvature: float = 0.9,
         name: str = "LBFGS",
     ) -> None:
-        """Makes an optimizer that remembers `history` steps and tries `max_evaluations` lengths for each.
+        """Creates an optimizer with a memory of `history` steps and at most `max_evaluations` trial lengths per step.
 
-        A length is taken if the loss falls by `armijo` times what the slope promises, and if the slope at the end is at
-        most `curvature` times that at the start.
+        A length is accepted if the loss decreases by at least `armijo` times what the initial slope predicts, and if
+        the slope at the end is at most `curvature` times as steep.
         """
         if history < 1 or max_evaluations < 1:
             raise ValueError(f"history and max_evaluations must be positive: {history}, {max_evaluations}")
@@ -76,7 +76,7 @@ class LBFGSOptimizer(Optimizer):
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """Returns the operation that makes one step; `loss` is a tensor or a function that builds one.
+        """Returns the operation that runs one step; `loss` is a tensor or a function that builds one.
 
         A function is needed if conditionals or loops lie between the variables and the loss.
         """
@@ -109,7 +109,7 @@ class LBFGSOptimizer(Optimizer):
         loss, gradient = objective.here()
         direction = memory.direction(gradient)
         slope = _dot(gradient, direction)
-        downhill = less(slope, cast(0, slope.dtype))  # rounding can spoil it
+        downhill = less(slope, cast(0, slope.dtype))  # rounding errors can make it false
         direction, slope = (
             where(downhill, direction, negative(gradient)),
             where(downhill, slope, -_dot(gradient, gradient)),
@@ -129,7 +129,7 @@ class LBFGSOptimizer(Optimizer):
     def _search(
         self, objective: _Objective, start: Tensor, loss: Tensor, gradient: Tensor, direction: Tensor, slope: Tensor
     ) -> _Search:
-        """Returns the end of a search by bisection: lengths that are too long and too short close in on a good one."""
+        """Returns the result of a line search by bisection between step lengths that are too short and too long."""
         dtype = slope.dtype
         infinity = constant(float("inf"), dtype)
 
@@ -144,16 +144,16 @@ class LBFGSOptimizer(Optimizer):
             length = where(accepted, search.length, following)
             return [_Search(length, low, high, search.evaluations + 1, accepted, gradient_there)]
 
-        def goes_on(search: _Search) -> Tensor:
+        def keep_searching(search: _Search) -> Tensor:
             return logical_and(logical_not(search.accepted), less(search.evaluations, self._max_evaluations))
 
         first = _Search(constant(1, dtype), constant(0, dtype), infinity, constant(0), constant(False), gradient)
-        (found,) = while_loop(goes_on, body, [first], parallel_iterations=1, back_prop=False)
+        (found,) = while_loop(keep_searching, body, [first], parallel_iterations=1, back_prop=False)
         return found  # type: ignore[no-any-return]
 
 
 class _Search(NamedTuple):
-    """A line search: the length to try or that was accepted, and lengths known to be too short and too long."""
+    """The state of a line search: the trial or accepted length, and the bounds of the bracket."""
 
     length: Tensor
     low: Tensor
@@ -164,7 +164,7 @@ class _Search(NamedTuple):
 
 
 class _Point:
-    """Variables seen as one long vector."""
+    """The variables as one vector."""
 
     def __init__(self, variables: Sequence[Any]) -> None:
         if not variables:
@@ -189,7 +189,7 @@ class _Point:
         return self.join(variable.value() for variable in self.variables)
 
     def move_to(self, vector: Tensor) -> Operation:
-        """Returns the operation that gives the variables their parts of a vector."""
+        """Returns the operation that assigns the parts of a vector to the variables."""
         parts = split(vector, self._sizes)
         return control.group(
             *(
@@ -200,7 +200,7 @@ class _Point:
 
 
 class _Objective:
-    """The loss and its gradient where the variables are."""
+    """The loss and its gradient at the current values of the variables."""
 
     def __init__(self, build: Loss, point: _Point, method: int | None, colocate: bool, grad_loss: Any) -> None:
         self.point = point
@@ -210,7 +210,7 @@ class _Objective:
         self._grad_loss = grad_loss
 
     def here(self) -> tuple[Tensor, Tensor]:
-        """Returns both as new operations that read the variables after the control dependencies in force."""
+        """Returns both as new operations that read the variables after the current control dependencies."""
         loss = convert_to_tensor(self._build())
         context: Any = get_default_graph().scopes.context
         grads = gradients(
@@ -227,7 +227,7 @@ class _Objective:
 
 
 class _Copy:
-    """A function that builds a loss anew: the operations between variables and loss are made again."""
+    """A function that copies a loss: the operations between the variables and the loss are created again."""
 
     def __init__(self, loss: Tensor, variables: Sequence[Any]) -> None:
         self._loss = loss
@@ -273,7 +273,7 @@ def _between(sources: Sequence[Tensor], target: Tensor) -> list[Operation]:
 
 
 class _Memory:
-    """The last steps and the changes of the gradient over them, rows of two matrices that are overwritten in turns."""
+    """The last steps and gradient differences, in the rows of two matrices used as ring buffers."""
 
     def __init__(self, history: int, size: int, dtype: DType) -> None:
         self._history = history
@@ -287,9 +287,9 @@ class _Memory:
         return [self._count, self._steps, self._changes, self._weights]
 
     def direction(self, gradient: Tensor) -> Tensor:
-        """Returns minus the inverse Hessian, as far as the steps tell of it, times the gradient.
+        """Returns minus the approximate inverse Hessian times the gradient.
 
-        Rows that hold nothing yet have weight 0 and change nothing.
+        Empty rows have weight 0 and no effect.
         """
         count, steps, changes, weights = (variable.value() for variable in self.variables())
         order = [floormod(count - 1 - age, self._history) for age in range(self._history)]
@@ -305,14 +305,14 @@ class _Memory:
         return negative(result)
 
     def _scale(self, gradient: Tensor, step: Tensor, change: Tensor, weight: Tensor) -> Tensor:
-        """Returns the first guess at the inverse Hessian: what the last step measured, or a first step of length 1."""
+        """Returns the initial inverse Hessian's scale: from the last step, or such that the first has length 1."""
         one = cast(1, self._dtype)
         first = minimum(one, one / reduce_sum(absolute(gradient)))
         known = greater(weight, cast(0, self._dtype))
         return where(known, one / where(known, weight * _dot(change, change), one), first)
 
     def add(self, step: Tensor, change: Tensor) -> Operation:
-        """Returns the operation that remembers a step, if the gradient changed along it as in a convex function."""
+        """Returns the operation that stores a step, if its curvature is positive."""
         product = _dot(step, change)
         usable = greater(product, 1e-10 * _dot(change, change))
         return control.group(cond(usable, lambda: self._put(step, change, 1 / product), lambda: control.group()))
@@ -325,7 +325,7 @@ class _Memory:
             return count.assign_add(1, read_value=False)  # type: ignore[no-any-return]
 
     def clear(self) -> Operation:
-        """Returns the operation that forgets all steps, after one along whose direction the loss did not fall."""
+        """Returns the operation that removes all steps, after a direction along which the loss did not decrease."""
         return self._weights.assign(zeros([self._history], self._dtype), read_value=False)  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Optimizers that make longer steps where gradient and momentum agree in sign."""
+"""AddSign and PowerSign: larger steps where gradient and momentum have the same sign."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SignDecay = Callable[[Any], Any]
 
 
 class _SignOptimizer(_Hyperparameters):
-    """An optimizer whose step is the gradient times a factor of how gradient and momentum agree: 1, 0 or -1."""
+    """The base class of sign optimizers: the factor of the gradient depends on sign(gradient) * sign(momentum)."""
 
     def __init__(
         self, learning_rate: Any, beta: Any, sign_decay_fn: SignDecay | None, use_locking: bool, name: str
@@ -34,7 +34,7 @@ class _SignOptimizer(_Hyperparameters):
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Returns the training operation; `sign_decay_fn` is given the global step."""
+        """Returns the training operation; `sign_decay_fn` is called with the global step."""
         decay = 1.0 if self._sign_decay_fn is None else self._sign_decay_fn(global_step)
         self._sign_decay_t = convert_to_tensor(decay, name="sign_decay")
         return super().apply_gradients(grads_and_vars, global_step=global_step, name=name)
@@ -48,11 +48,11 @@ class _SignOptimizer(_Hyperparameters):
         self._beta_t = self._as_tensor(self._beta, "beta")
 
     def _weighted(self, agreement: Any) -> Any:
-        """Returns the factor of the gradient for an agreement that has decayed."""
+        """Returns the factor of the gradient for a decayed sign product."""
         raise NotImplementedError(f"{type(self).__name__} defines no factor of the gradient")
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        """Returns the update of some rows, while the momentum of all rows decays."""
+        """Returns the update of some rows; the momentum of all rows decays."""
         m, beta = self.get_slot(handle, "m"), cast(self._beta_t, grad.dtype)
         decayed = m.assign(multiply(m.value(), beta), use_locking=self._use_locking, read_value=False)
         with control_dependencies([decayed]):
@@ -65,7 +65,7 @@ class _SignOptimizer(_Hyperparameters):
 
 @export("contrib.opt.AddSignOptimizer")
 class AddSignOptimizer(_SignOptimizer):
-    """Adds the agreement to `alpha` for the factor of the gradient."""
+    """AddSign: multiplies the gradient by alpha + sign(gradient) * sign(momentum)."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class AddSignOptimizer(_SignOptimizer):
 
 @export("contrib.opt.PowerSignOptimizer")
 class PowerSignOptimizer(_SignOptimizer):
-    """Raises `base` to the power of the agreement for the factor of the gradient."""
+    """PowerSign: multiplies the gradient by base ** (sign(gradient) * sign(momentum))."""
 
     def __init__(
         self,

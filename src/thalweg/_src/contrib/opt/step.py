@@ -1,4 +1,4 @@
-"""Adam by the global step instead of powers of its own, and Adagrad that can leave its sums alone."""
+"""AdamGS, whose bias correction uses a global step, and RegAdagrad, with optional accumulator updates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.optimizers.optimizers import AdagradOptimizer, AdamOptimizer
 
 @export("contrib.opt.AdamGSOptimizer")
 class AdamGSOptimizer(AdamOptimizer):
-    """Adam whose powers of beta follow from a global step, so that several losses may share one optimizer."""
+    """Adam with powers of beta from a global step, so that several losses can share one optimizer."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class AdamGSOptimizer(AdamOptimizer):
         self._global_step = global_step
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
-        """Returns beta1 and beta2 to the power of the step under way."""
+        """Returns beta1 and beta2 to the power of the current step."""
         step = cast(self._global_step, self._beta1_t.dtype) + 1.0
         return pow(self._beta1_t, step), pow(self._beta2_t, step)
 
@@ -53,16 +53,16 @@ class AdamGSOptimizer(AdamOptimizer):
 
 @export("contrib.opt.LazyAdamGSOptimizer")
 class LazyAdamGSOptimizer(AdamGSOptimizer):
-    """AdamGSOptimizer whose sparse updates touch only the rows that have gradients."""
+    """AdamGSOptimizer whose sparse updates change only the rows with gradients."""
 
     _resource_apply_sparse = LazyAdamOptimizer._resource_apply_sparse
 
 
 @export("contrib.opt.RegAdagradOptimizer")
 class RegAdagradOptimizer(AdagradOptimizer):
-    """Adagrad that, within `avoid_updating_slots()`, makes its step and leaves its sums of squares alone.
+    """Adagrad that does not update its accumulators within `avoid_updating_slots()`.
 
-    Gradients of regularizers, applied so, do not slow the learning of the loss down.
+    Applied this way, gradients of regularizers do not reduce the effective learning rate of the loss.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RegAdagradOptimizer(AdagradOptimizer):
 
     @contextlib.contextmanager
     def avoid_updating_slots(self) -> Iterator[None]:
-        """Leaves the sums alone in what is built inside."""
+        """Context manager: updates built inside do not change the accumulators."""
         before, self._should_update_slots = self._should_update_slots, False
         try:
             yield

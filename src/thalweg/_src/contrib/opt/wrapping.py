@@ -1,4 +1,4 @@
-"""Optimizers around an optimizer: averages of variables, clipped variables, several tasks, stale gradients dropped."""
+"""Optimizer wrappers: moving averages, variable clipping, multitask, dropping of stale gradients."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -22,13 +23,13 @@ from thalweg._src.optimizers.clipping import clip_by_global_norm, clip_by_norm
 from thalweg._src.optimizers.moving_averages import ExponentialMovingAverage
 from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.variables.global_step import get_or_create_global_step
-from thalweg._src.variables.variables import Variable
+from thalweg._src.variables.variables import Variable, global_variables
 
 Pairs = Iterable[tuple[Any, Any]]
 
 
 class WrappingOptimizer(Optimizer):
-    """An optimizer that leaves gradients and slots to another one."""
+    """The base class of wrappers, which delegate gradients and slots to another optimizer."""
 
     def __init__(self, opt: Optimizer, name: str) -> None:
         if not isinstance(opt, Optimizer):
@@ -43,6 +44,7 @@ class WrappingOptimizer(Optimizer):
         return self._opt.get_slot(*args, **kwargs)
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+        """Returns the slot names of the wrapped optimizer."""
         return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> list[Any]:
@@ -51,7 +53,7 @@ class WrappingOptimizer(Optimizer):
 
 @export("contrib.opt.MovingAverageOptimizer")
 class MovingAverageOptimizer(WrappingOptimizer):
-    """Keeps a moving average of each variable that the optimizer inside improves."""
+    """Wraps an optimizer and maintains a moving average of each variable it updates."""
 
     def __init__(
         self,
@@ -66,7 +68,7 @@ class MovingAverageOptimizer(WrappingOptimizer):
         self._swapped: dict[str, Any] | None = None
 
     def apply_gradients(self, grads_and_vars: Pairs, global_step: Any = None, name: str | None = None) -> Any:
-        """Returns the operation that updates variables and then, or at once, their averages."""
+        """Returns the operation that updates variables and, afterwards or concurrently, their averages."""
         pairs = list(grads_and_vars)
         train_op = self._opt.apply_gradients(pairs, global_step=global_step, name=name)
         variables = [variable for grad, variable in pairs if grad is not None]
@@ -80,7 +82,7 @@ class MovingAverageOptimizer(WrappingOptimizer):
         return control.group(train_op, averaged, name="train_with_avg")
 
     def swapped(self, var_list: Any) -> dict[str, Any]:
-        """Returns, by the name of each variable, the one to be saved under it: averages and variables exchanged."""
+        """Returns the variables to save by name, with variables and their averages swapped."""
         if self._swapped is None:
             raise RuntimeError("Must call apply_gradients or minimize before creating the swapping_saver")
         named = var_list if isinstance(var_list, dict) else {variable.op.name: variable for variable in var_list}
@@ -95,17 +97,14 @@ class MovingAverageOptimizer(WrappingOptimizer):
 
     def swapping_saver(self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any) -> Any:
         """Returns a Saver that saves each average under the name of its variable, for evaluation to restore."""
-        from thalweg._src.checkpoint.saver import Saver
-        from thalweg._src.variables.variables import global_variables
-
         return Saver(self.swapped(global_variables() if var_list is None else var_list), name=name, **kwargs)
 
 
 @export("contrib.opt.VariableClippingOptimizer")
 class VariableClippingOptimizer(WrappingOptimizer):
-    """Clips variables after each update, so that their norm over some dimensions stays below a bound.
+    """Wraps an optimizer and clips the norm of variables over some dimensions after each update.
 
-    After a sparse gradient only the rows that it changed are looked at, unless the norm runs over rows.
+    After a sparse gradient only the changed rows are clipped, unless the norm is taken over rows.
     """
 
     def __init__(
@@ -147,9 +146,9 @@ class VariableClippingOptimizer(WrappingOptimizer):
 
 @export("contrib.opt.MultitaskOptimizerWrapper")
 class MultitaskOptimizerWrapper:
-    """Lets another optimizer leave a variable and its slots alone in steps where its gradient is zero everywhere.
+    """Wraps an optimizer so that a step skips variables whose gradient is zero everywhere.
 
-    With one loss for each of several tasks, a step for one task then does not move the momentum of the others.
+    With one loss for each of several tasks, a step for one task then leaves the momentum of the others unchanged.
     """
 
     def __init__(self, opt: Optimizer) -> None:
@@ -174,7 +173,7 @@ class MultitaskOptimizerWrapper:
 
 @export("contrib.opt.clip_gradients_by_global_norm")
 def clip_gradients_by_global_norm(gradients_variables: Pairs, clip_norm: Any = 20.0) -> list[tuple[Any, Any]]:
-    """Returns the pairs of gradients and variables with the gradients clipped by their common norm."""
+    """Returns (gradient, variable) pairs with the gradients clipped by their global norm."""
     gradients, variables = zip(*gradients_variables)
     clipped, _ = clip_by_global_norm(gradients, clip_norm)
     return list(zip(clipped, variables))
@@ -182,7 +181,7 @@ def clip_gradients_by_global_norm(gradients_variables: Pairs, clip_norm: Any = 2
 
 @export("contrib.opt.DropStaleGradientOptimizer")
 class DropStaleGradientOptimizer(WrappingOptimizer):
-    """Leaves out gradients that were computed more than `staleness` global steps ago, and counts them."""
+    """Wraps an optimizer and drops gradients that are more than `staleness` global steps old."""
 
     def __init__(
         self, opt: Optimizer, staleness: int, use_locking: bool = False, name: str = "DropStaleGradient"
@@ -193,7 +192,7 @@ class DropStaleGradientOptimizer(WrappingOptimizer):
         self._dropped: Any = None
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """Returns the gradients, having noted the global step that they begin at."""
+        """Returns the gradients, and stores the global step before their computation."""
         if self._seen is None:
             self._seen = Variable(
                 0,

@@ -1,4 +1,4 @@
-"""LSTMs whose gates are convolutions: state and output are images, lines or volumes."""
+"""Convolutional LSTM cells over sequences, images and volumes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.variables.variable_scope import get_variable
 
 @export("contrib.rnn.ConvLSTMCell")
 class ConvLSTMCell(RNNCell):
-    """An LSTM over `conv_ndims` dimensions of space, after Shi et al."""
+    """A convolutional LSTM cell over `conv_ndims` spatial dimensions, after Shi et al."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ConvLSTMCell(RNNCell):
 
 @export("contrib.rnn.Conv1DLSTMCell")
 class Conv1DLSTMCell(ConvLSTMCell):
-    """An LSTM over lines."""
+    """A convolutional LSTM cell over one spatial dimension."""
 
     def __init__(self, name: str = "conv_1d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=1, name=name, **kwargs)
@@ -81,7 +81,7 @@ class Conv1DLSTMCell(ConvLSTMCell):
 
 @export("contrib.rnn.Conv2DLSTMCell")
 class Conv2DLSTMCell(ConvLSTMCell):
-    """An LSTM over images."""
+    """A convolutional LSTM cell over images."""
 
     def __init__(self, name: str = "conv_2d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=2, name=name, **kwargs)
@@ -89,7 +89,7 @@ class Conv2DLSTMCell(ConvLSTMCell):
 
 @export("contrib.rnn.Conv3DLSTMCell")
 class Conv3DLSTMCell(ConvLSTMCell):
-    """An LSTM over volumes."""
+    """A convolutional LSTM cell over volumes."""
 
     def __init__(self, name: str = "conv_3d_lstm_cell", **kwargs: Any) -> None:
         super().__init__(conv_ndims=3, name=name, **kwargs)

@@ -1,4 +1,4 @@
-"""Cells that take a whole sequence, [time, batch, ...], at once."""
+"""Fused RNN cells, which process a whole sequence [time, batch, ...]."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from thalweg._src.variables.initializers import Zeros
 
 @export("contrib.rnn.best_effort_input_batch_size")
 def best_effort_input_batch_size(flat_input: Any) -> Any:
-    """Returns the batch size of sequences [time, batch, ...], as a number if one of them tells it."""
+    """Returns the batch size of sequences [time, batch, ...], an integer if it is known statically."""
     return batch_size_of(list(flat_input))
 
 
 @export("contrib.rnn.FusedRNNCell")
 class FusedRNNCell(abc.ABC):
-    """A function of a whole sequence: (outputs, final state) of inputs [time, batch, ...], or a list of steps."""
+    """The base class of fused cells, from inputs [time, batch, ...] or a list of steps to outputs and final state."""
 
     @abc.abstractmethod
     def __call__(
@@ -38,7 +38,7 @@ class FusedRNNCell(abc.ABC):
 
 @export("contrib.rnn.FusedRNNCellAdaptor")
 class FusedRNNCellAdaptor(FusedRNNCell):
-    """Makes a plain cell run whole sequences, by a loop or unrolled."""
+    """Adapts an RNN cell to the interface of fused cells, with a dynamic loop or unrolled."""
 
     def __init__(self, cell: Any, use_dynamic_rnn: bool = False) -> None:
         self._cell = cell
@@ -74,7 +74,7 @@ class FusedRNNCellAdaptor(FusedRNNCell):
 
 @export("contrib.rnn.TimeReversedFusedRNN")
 class TimeReversedFusedRNN(FusedRNNCell):
-    """Runs another fused cell from the end of each sequence to its beginning."""
+    """Runs another fused cell over the reversed sequences."""
 
     def __init__(self, cell: FusedRNNCell) -> None:
         self._cell = cell
@@ -82,7 +82,7 @@ class TimeReversedFusedRNN(FusedRNNCell):
     def __call__(
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
     ) -> Any:
-        """Runs all steps, the last first."""
+        """Runs all steps in reverse order."""
         outputs, state = self._cell(
             _reversed(inputs, sequence_length),
             initial_state=initial_state,
@@ -101,7 +101,7 @@ def _reversed(sequence: Any, lengths: Any) -> Any:
 
 @export("contrib.rnn.LSTMBlockWrapper")
 class LSTMBlockWrapper(Layer):
-    """A layer over whole sequences; a subclass runs them in `_call_cell`."""
+    """The base class of fused LSTM layers; a subclass defines `_call_cell`."""
 
     @property
     def num_units(self) -> int:
@@ -111,13 +111,13 @@ class LSTMBlockWrapper(Layer):
     def _call_cell(
         self, inputs: Tensor, initial_cell_state: Any, initial_output: Any, dtype: Any, sequence_length: Any
     ) -> Any:
-        """Returns memories and outputs of all steps, [time, batch, units] each."""
+        """Returns the cell states and outputs of all steps, [time, batch, units] each."""
         raise NotImplementedError(f"{type(self).__name__} runs no cell")
 
 
 @export("contrib.rnn.LSTMBlockFusedCell")
 class LSTMBlockFusedCell(LSTMBlockWrapper):
-    """An LSTM over whole sequences, under the constructor of TensorFlow's fused one."""
+    """A fused LSTM layer with the constructor of TensorFlow's."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables of an LSTM cell under the names of this layer."""
+        """Creates the variables of an LSTM cell under the names of this layer."""
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
         sizes = as_shape(shape)
         width = sizes[-1] if sizes else None
@@ -159,7 +159,7 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
     def call(
         self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
     ) -> tuple[Any, Any]:
-        """Runs all steps; outputs past the end of a sequence are 0, its state is that of its end."""
+        """Runs all steps; past the end of a sequence the outputs are 0 and the state is unchanged."""
         listed = isinstance(inputs, list)
         steps = stack(inputs) if listed else convert_to_tensor(inputs)
         if initial_state is None and dtype is None:

@@ -1,4 +1,4 @@
-"""More gated cells: with layer normalization, in one block, with one gate, with intersecting gates."""
+"""Gated RNN cells: LSTMBlockCell, GRUBlockCell, LayerNormBasicLSTMCell, UGRNNCell, IntersectionRNNCell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thalweg._src.variables.variable_scope import get_variable, get_variable_sco
 
 @export("contrib.rnn.LSTMBlockCell")
 class LSTMBlockCell(LSTMCell):
-    """Is an LSTMCell under the constructor of TensorFlow's fused one; the step is fused where that pays."""
+    """An LSTMCell with the constructor of TensorFlow's fused LSTM cell."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class LSTMBlockCell(LSTMCell):
 
 @export("contrib.rnn.GRUBlockCellV2")
 class GRUBlockCellV2(GRUCell):
-    """Is a GRUCell under the constructor of TensorFlow's fused one."""
+    """A GRUCell with the constructor of TensorFlow's fused GRU cell."""
 
     def __init__(
         self, num_units: int | None = None, cell_size: int | None = None, reuse: Any = None, name: str = "gru_cell"
@@ -58,14 +58,14 @@ class GRUBlockCellV2(GRUCell):
 
 @export("contrib.rnn.GRUBlockCell")
 class GRUBlockCell(GRUBlockCellV2):
-    """Is GRUBlockCellV2 with older names of variables."""
+    """GRUBlockCellV2 with the older variable names."""
 
     _names = ("w_ru", "b_ru", "w_c", "b_c")
 
 
 @export("contrib.rnn.LayerNormBasicLSTMCell")
 class LayerNormBasicLSTMCell(RNNCell):
-    """An LSTM whose gates and memory are normalized over the units, with dropout of the candidate."""
+    """An LSTM cell with layer normalization and dropout of the candidate."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class LayerNormBasicLSTMCell(RNNCell):
 
 @export("contrib.rnn.UGRNNCell")
 class UGRNNCell(RNNCell):
-    """A cell with one gate between its state and the candidate, after Collins et al."""
+    """The update-gate RNN cell, after Collins et al."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class UGRNNCell(RNNCell):
 
 @export("contrib.rnn.IntersectionRNNCell")
 class IntersectionRNNCell(RNNCell):
-    """A cell with one gate along time and one along depth, after Collins et al."""
+    """The intersection RNN cell, with gates along time and depth, after Collins et al."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""LSTMs over a grid of time and frequency: each block of the input is one step along the second axis."""
+"""Grid LSTM cells over time and frequency: each block of the input is one step along frequency."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _windows(inputs: Any, start: int, count: int, size: int, skip: int) -> list[
 
 
 def _count(width: int, size: int, skip: int) -> int:
-    """Returns how many windows fit."""
+    """Returns the number of windows."""
     return int((width - size) / skip) + 1
 
 
@@ -34,7 +34,7 @@ def _zeros(inputs: Any, units: int) -> Any:
 
 @export("contrib.rnn.TimeFreqLSTMCell")
 class TimeFreqLSTMCell(RNNCell):
-    """An LSTM that goes over windows of its input in every step, after Sainath and Li."""
+    """An LSTM cell over windows of the frequency axis in each time step, after Sainath and Li."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class TimeFreqLSTMCell(RNNCell):
         return self._num_units
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """Runs one step: all windows, each after the one before."""
+        """Runs one time step over all frequency windows."""
         units, kind = self._num_units, inputs.dtype
         size, skip = self._feature_size, self._frequency_skip
         kernel = sharded("W", [size + 2 * units, 4 * units], kind, self._num_unit_shards)
@@ -90,7 +90,7 @@ class TimeFreqLSTMCell(RNNCell):
 
 @export("contrib.rnn.GridLSTMCell")
 class GridLSTMCell(RNNCell):
-    """Two LSTMs, one along time and one along frequency, that see each other, after Kalchbrenner et al."""
+    """A grid LSTM cell along time and frequency, after Kalchbrenner et al."""
 
     _prefixes: tuple[str, ...] = ("state",)
 
@@ -149,6 +149,7 @@ class GridLSTMCell(RNNCell):
 
     @property
     def state_tuple_type(self) -> Any:
+        """The named tuple of the states."""
         return self._state_tuple_type
 
     def call(self, inputs: Any, state: Any) -> Any:
@@ -162,7 +163,7 @@ class GridLSTMCell(RNNCell):
         return concat(outputs, 1), self._state_tuple_type(*states) if self._state_is_tuple else concat(states, 1)
 
     def _features(self, inputs: Any, offset: int = 0) -> list[list[Any]]:
-        """Returns the windows of each block; with an offset, of inputs moved by it and filled up with zeros."""
+        """Returns the windows of each block; with an offset, of shifted inputs padded with zeros."""
         width, size, skip = input_width(inputs), self._feature_size, self._frequency_skip
         if offset:
             inputs = pad(inputs, [[0, 0], [0, offset] if offset > 0 else [-offset, 0]])
@@ -189,7 +190,7 @@ class GridLSTMCell(RNNCell):
         return result
 
     def _along(self, windows: list[Any], block: int, state: Any, prefix: str) -> tuple[list[Any], list[Any]]:
-        """Runs along the windows of a block; returns outputs and states of all of them."""
+        """Runs along the windows of a block; returns their outputs and states."""
         units, kind = self._num_units, windows[0].dtype
         gates = 3 if self._coupled else 4
         rows = windows[0].shape[1].value + 2 * units
@@ -220,7 +221,7 @@ class GridLSTMCell(RNNCell):
         return outputs, states
 
     def _peepholes(self, block: int, kind: Any) -> dict[str, Any]:
-        """Returns, for each axis, the weights of both memories in each gate."""
+        """Returns the peephole weights of both cell states in each gate, for each axis."""
         if not self._use_peepholes:
             return {}
         letters = "IO" if self._coupled else "FIO"
@@ -256,7 +257,7 @@ def _seen(gate: Any, letter: str, memories: Any, peepholes: Any) -> Any:
 
 @export("contrib.rnn.BidirectionalGridLSTMCell")
 class BidirectionalGridLSTMCell(GridLSTMCell):
-    """A GridLSTMCell in each direction along frequency."""
+    """A bidirectional grid LSTM cell along frequency."""
 
     _prefixes = ("fwd_state", "bwd_state")
 

@@ -1,4 +1,4 @@
-"""Cells around a cell: a highway past it, and a mark for compilers."""
+"""HighwayWrapper and CompiledWrapper for RNN cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.variables.variable_scope import get_variable
 
 @export("contrib.rnn.HighwayWrapper")
 class HighwayWrapper(CellWrapper):
-    """Mixes the inputs of a cell into its outputs, by gates that see the inputs, after Srivastava et al."""
+    """Adds a highway connection around a cell, after Srivastava et al."""
 
     def __init__(self, cell: Any, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0) -> None:
         super().__init__(cell)
@@ -26,6 +26,7 @@ class HighwayWrapper(CellWrapper):
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """The trainable variables of the wrapped cell and of the highway connection."""
         return [*self._own.values(), *self.cell.trainable_weights]
 
     def _gate(self, x: Any, name: str, bias: float) -> Any:
@@ -49,7 +50,7 @@ class HighwayWrapper(CellWrapper):
 
 @export("contrib.rnn.CompiledWrapper")
 class CompiledWrapper(CellWrapper):
-    """Passes everything on: steps are compiled whenever that pays, whether or not somebody asks."""
+    """Returns the outputs of the cell unchanged: steps are compiled automatically where that is faster."""
 
     def __init__(self, cell: Any, compile_stateful: bool = False) -> None:
         super().__init__(cell)

@@ -1,4 +1,4 @@
-"""Cells whose units see only their own past: the recurrence multiplies element by element."""
+"""Independently recurrent cells, with element-wise recurrence, and SRUCell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.variables.initializers import Constant, RandomUniform, Zeros
 
 
 class _IndependentCell(LayerRNNCell):
-    """A cell of a number of units whose state and output have that size."""
+    """The base class of independently recurrent cells."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class _IndependentCell(LayerRNNCell):
         return self._num_units
 
     def _weights(self, input_shape: Any, prefix: str, gates: int, bias: Any) -> tuple[Any, Any, Any]:
-        """Makes the weights of inputs and of the state, and the bias, of some gates."""
+        """Creates the input weights, the recurrent weights and the bias of some gates."""
         width = gates * self._num_units
         depth = self._input_depth(input_shape)
         return (
@@ -62,7 +62,7 @@ def _mixed(inputs: Any, state: Any, weights: tuple[Any, Any, Any], gates: int = 
 
 @export("contrib.rnn.IndRNNCell")
 class IndRNNCell(_IndependentCell):
-    """Returns activation(inputs * W + state * u + b), with one weight of the state for each unit, after Li et al."""
+    """The independently recurrent cell activation(inputs * W + state * u + b) with a vector u, after Li et al."""
 
     def __init__(
         self, num_units: int, activation: Any = None, reuse: Any = None, name: Any = None, dtype: Any = None
@@ -70,7 +70,7 @@ class IndRNNCell(_IndependentCell):
         super().__init__(num_units, activation, reuse, name=name, dtype=dtype)
 
     def build(self, input_shape: Any) -> None:
-        """Makes weights and bias."""
+        """Creates weights and bias."""
         self._all = self._weights(input_shape, "", 1, Zeros())
         self.built = True
 
@@ -82,10 +82,10 @@ class IndRNNCell(_IndependentCell):
 
 @export("contrib.rnn.IndyGRUCell")
 class IndyGRUCell(_IndependentCell):
-    """A GRU whose units see only their own past."""
+    """An independently recurrent GRU cell."""
 
     def build(self, input_shape: Any) -> None:
-        """Makes the weights of the gates, which begin open, and of the candidate."""
+        """Creates the weights of the gates and of the candidate; the bias of the gates is initialized to 1."""
         self._gates = self._weights(input_shape, "gates/", 2, Constant(1.0))
         self._candidate = self._weights(input_shape, "candidate/", 1, Zeros())
         self.built = True
@@ -100,7 +100,7 @@ class IndyGRUCell(_IndependentCell):
 
 @export("contrib.rnn.IndyLSTMCell")
 class IndyLSTMCell(_IndependentCell):
-    """An LSTM whose units see only their own past."""
+    """An independently recurrent LSTM cell."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class IndyLSTMCell(_IndependentCell):
         return LSTMStateTuple(self._num_units, self._num_units)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the weights of all gates."""
+        """Creates the weights of all gates."""
         self._all = self._weights(input_shape, "", 4, Zeros())
         self.built = True
 
@@ -136,7 +136,7 @@ class IndyLSTMCell(_IndependentCell):
 
 @export("contrib.rnn.SRUCell")
 class SRUCell(_IndependentCell):
-    """A simple recurrent unit: its gates do not see the state at all, after Lei et al."""
+    """The simple recurrent unit, whose gates depend on the inputs alone, after Lei et al."""
 
     def __init__(
         self, num_units: int, activation: Any = None, reuse: Any = None, name: Any = None, **kwargs: Any
@@ -144,7 +144,7 @@ class SRUCell(_IndependentCell):
         super().__init__(num_units, activation, reuse, name=name, **kwargs)
 
     def build(self, input_shape: Any) -> None:
-        """Makes the kernel of candidate, gates and highway, and the bias of the gates."""
+        """Creates the kernel of candidate, gates and highway connection, and the bias of the gates."""
         units = self._num_units
         self._kernel = self.add_variable("kernel", [self._input_depth(input_shape), 4 * units])
         self._bias = self.add_variable("bias", [2 * units], initializer=Zeros())

@@ -1,4 +1,4 @@
-"""LSTMs of other make: coupled gates, groups, clocks, and one that was found by search."""
+"""LSTM variants: coupled gates, NASCell, grouped and phased LSTM."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from thalweg._src.variables.variable_scope import get_variable, get_variable_sco
 
 
 def input_width(inputs: Any) -> int:
-    """Returns the width of inputs, which must be a matrix of known width."""
+    """Returns the static width of inputs, which must be a matrix."""
     width = inputs.get_shape().with_rank(2)[1].value
     if width is None:
         raise ValueError(f"inputs: the last dimension must be known, received shape {inputs.get_shape()}")
@@ -35,13 +35,13 @@ def input_width(inputs: Any) -> int:
 
 
 def sharded(name: str, shape: list[int], dtype: Any, shards: int | None) -> Any:
-    """Returns a weight matrix, in parts if several are asked for."""
+    """Returns a weight matrix, in shards if there are several."""
     partitioner = None if shards is None or shards == 1 else fixed_size_partitioner(shards)
     return get_variable(name, shape, dtype, partitioner=partitioner)
 
 
 def normalized(x: Tensor, scope: str, gain: float, shift: float) -> Tensor:
-    """Returns x normalized over its last axis, scaled and moved by variables of a scope."""
+    """Returns x layer-normalized over its last axis, with scale and shift variables of a scope."""
     with variable_scope(scope):
         width = [x.shape[-1].value]
         gamma = get_variable("gamma", width, x.dtype, Constant(gain))
@@ -53,7 +53,7 @@ def normalized(x: Tensor, scope: str, gain: float, shift: float) -> Tensor:
 
 
 class _MemoryCell(RNNCell):
-    """A cell with a memory of `num_units` and an output that may be projected to another size."""
+    """The base class of LSTM cells with `num_units` and an optional projection."""
 
     _num_units: int
     _num_proj: int | None = None
@@ -69,7 +69,7 @@ class _MemoryCell(RNNCell):
 
 @export("contrib.rnn.CoupledInputForgetGateLSTMCell")
 class CoupledInputForgetGateLSTMCell(_MemoryCell):
-    """An LSTM that writes exactly as much as it forgets, after Greff et al."""
+    """An LSTM cell with coupled input and forget gates, after Greff et al."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class CoupledInputForgetGateLSTMCell(_MemoryCell):
 
 @export("contrib.rnn.NASCell")
 class NASCell(_MemoryCell):
-    """The cell that Zoph and Le found by search."""
+    """The RNN cell of neural architecture search, after Zoph and Le."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class NASCell(_MemoryCell):
 
 @export("contrib.rnn.GLSTMCell")
 class GLSTMCell(_MemoryCell):
-    """An LSTM whose units work in groups that do not see each other, after Kuchaiev and Ginsburg."""
+    """A grouped LSTM cell, after Kuchaiev and Ginsburg."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class GLSTMCell(_MemoryCell):
         self._activation = activation_of(activation)
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """Runs one step; each group takes its share of inputs and of the last output."""
+        """Runs one step; each group takes its part of the inputs and of the last output."""
         c, m = (convert_to_tensor(part) for part in state)
         share = self.output_size // self._groups
         parts: list[list[Any]] = []
@@ -225,7 +225,7 @@ class GLSTMCell(_MemoryCell):
 
 @export("contrib.rnn.PhasedLSTMCell")
 class PhasedLSTMCell(_MemoryCell):
-    """An LSTM whose units open for a part of a period of their own; inputs are (time, features), after Neil et al."""
+    """The phased LSTM cell with periodic time gates; inputs are (time, features), after Neil et al."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class PhasedLSTMCell(_MemoryCell):
         return h, LSTMStateTuple(c, h)
 
     def _openness(self, time: Tensor) -> Tensor:
-        """Returns how far the gates of each unit are open at a time."""
+        """Returns the openness of the time gate of each unit."""
 
         def drawn(shape: Any, dtype: Any = dtypes.float32, partition_info: Any = None) -> Tensor:
             return exp(random_uniform(shape, *self._periods, dtype))
@@ -275,7 +275,7 @@ class PhasedLSTMCell(_MemoryCell):
             "ratio_on", units, initializer=Constant(self._ratio_on), trainable=self._trainable_ratio_on
         )
         shifted, length = time - cast(phase, time.dtype), cast(period, time.dtype)
-        # The modulo's gradient by time is 1: all that it takes away is whole periods.
+        # The gradient of the modulo is 1: it only subtracts whole periods.
         around = stop_gradient(floormod(shifted, length) - shifted) + shifted
         cycle = cast(around / length, dtypes.float32)
         up = 2 * cycle / ratio

@@ -1,4 +1,4 @@
-"""Cells around a cell that change what goes in and comes out: projections, embeddings, attention over past outputs."""
+"""RNN cell wrappers: input and output projection, embedding, attention over past outputs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from thalweg._src.nn.rnn.cells import RNNCell, affine, require_cell
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.convolution import conv2d
 from thalweg._src.ops.math import tanh
+from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import softmax
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, reshape
@@ -31,7 +32,7 @@ def linear(
     bias_initializer: Any = None,
     kernel_initializer: Any = None,
 ) -> Tensor:
-    """Returns the arguments side by side, times a kernel and plus a bias of the variable scope in force."""
+    """Returns the concatenated arguments times a kernel plus a bias, variables of the current scope."""
     parts: Sequence[Any] = args if isinstance(args, list | tuple) else [args]
     depth = 0
     for part in parts:
@@ -41,14 +42,12 @@ def linear(
     dtype = parts[0].dtype
     kernel = get_variable("kernel", [depth, output_size], dtype, kernel_initializer)
     if not bias:
-        from thalweg._src.ops.matrix import matmul
-
         return matmul(concat(list(parts), 1) if len(parts) > 1 else parts[0], kernel)
     return affine(parts, kernel, get_variable("bias", [output_size], dtype, bias_initializer or Zeros()))
 
 
-class _Around(RNNCell):
-    """A cell with another inside; its variables are named under its own scope."""
+class _CellWrapper(RNNCell):
+    """The base class of wrappers whose variables are created in their own scope."""
 
     def __init__(self, cell: Any, reuse: Any = None) -> None:
         super().__init__(_reuse=reuse)
@@ -64,14 +63,14 @@ class _Around(RNNCell):
         return self._cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Returns the zero state of the cell inside."""
+        """Returns a state of zeros of the wrapped cell."""
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             return self._cell.zero_state(batch_size, dtype)
 
 
 @export("contrib.rnn.InputProjectionWrapper")
-class InputProjectionWrapper(_Around):
-    """Projects the inputs before the cell sees them."""
+class InputProjectionWrapper(_CellWrapper):
+    """Projects the inputs of a cell."""
 
     def __init__(
         self, cell: Any, num_proj: int, activation: Any = None, input_size: Any = None, reuse: Any = None
@@ -87,8 +86,8 @@ class InputProjectionWrapper(_Around):
 
 
 @export("contrib.rnn.OutputProjectionWrapper")
-class OutputProjectionWrapper(_Around):
-    """Projects what the cell gives."""
+class OutputProjectionWrapper(_CellWrapper):
+    """Projects the outputs of a cell."""
 
     def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None) -> None:
         super().__init__(cell, reuse)
@@ -109,8 +108,8 @@ class OutputProjectionWrapper(_Around):
 
 
 @export("contrib.rnn.EmbeddingWrapper")
-class EmbeddingWrapper(_Around):
-    """Looks integer inputs up in a table before the cell sees them."""
+class EmbeddingWrapper(_CellWrapper):
+    """Embeds the integer inputs of a cell."""
 
     def __init__(
         self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None
@@ -138,8 +137,8 @@ class EmbeddingWrapper(_Around):
 
 
 @export("contrib.rnn.AttentionCellWrapper")
-class AttentionCellWrapper(_Around):
-    """Attends over the outputs of the last steps, after Bahdanau et al."""
+class AttentionCellWrapper(_CellWrapper):
+    """Adds attention over the last outputs to a cell, after Bahdanau et al."""
 
     def __init__(
         self,
@@ -174,7 +173,7 @@ class AttentionCellWrapper(_Around):
         return self._attn_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Returns zeros: nothing to attend to yet."""
+        """Returns a state of zeros."""
         return RNNCell.zero_state(self, batch_size, dtype)
 
     def call(self, inputs: Any, state: Any) -> Any:
@@ -195,7 +194,7 @@ class AttentionCellWrapper(_Around):
         return output, after if self._state_is_tuple else concat(list(after), 1)
 
     def _attention(self, query: Tensor, past: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the mean of past outputs by how well they fit the query, and all of them but the oldest."""
+        """Returns the attention over past outputs for a query, and these outputs without the oldest."""
         with variable_scope("attention"):
             k = get_variable("attn_w", [1, 1, self._attn_size, self._attn_vec_size], query.dtype)
             v = get_variable("attn_v", [self._attn_vec_size], query.dtype)

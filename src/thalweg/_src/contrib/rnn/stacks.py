@@ -1,4 +1,4 @@
-"""Bidirectional loops on top of each other: each takes the outputs of both directions of the one before."""
+"""Stacked bidirectional RNNs: each layer takes the outputs of both directions of the previous one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def stack_bidirectional_dynamic_rnn(
     scope: Any = None,
     swap_memory: bool = False,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """Returns the outputs of the last layer, and the last states of all layers in each direction."""
+    """Stacks bidirectional RNN layers; returns the last outputs, and the final states of each direction."""
     _require_layers(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw = [], []
     with variable_scope(scope or "stack_bidirectional_rnn"):
@@ -71,7 +71,7 @@ def stack_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """Is `stack_bidirectional_dynamic_rnn` for lists of inputs, unrolled in the graph."""
+    """Stacks bidirectional RNN layers over a list of inputs, unrolled in the graph."""
     _require_layers(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw = [], []
     with variable_scope(scope or "stack_bidirectional_rnn"):

@@ -1,1 +1,1 @@
-"""From sequence to sequence: decoders, what feeds them, attention, beam search."""
+"""tf.contrib.seq2seq: decoders, helpers, attention and beam search."""

@@ -1,4 +1,4 @@
-"""Attention: a mean of memories by how well they fit a query, and a cell that reads it."""
+"""Attention mechanisms, and AttentionWrapper, a cell with attention."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 @export("contrib.seq2seq.hardmax")
 def hardmax(logits: Any, name: str | None = None) -> Tensor:
-    """Returns vectors that are one at the greatest logit and zero elsewhere."""
+    """Returns one-hot vectors of the largest logit."""
     with name_scope(name, "Hardmax", [logits]):
         logits = convert_to_tensor(logits)
         depth = logits.shape[-1].value or shape(logits)[-1]
@@ -38,19 +38,21 @@ def hardmax(logits: Any, name: str | None = None) -> Tensor:
 
 @export("contrib.seq2seq.AttentionMechanism")
 class AttentionMechanism:
-    """Is the base class of all attention mechanisms."""
+    """The base class of attention mechanisms."""
 
     @property
     def alignments_size(self) -> Any:
+        """The number of memory entries."""
         raise NotImplementedError
 
     @property
     def state_size(self) -> Any:
+        """The size of the state."""
         raise NotImplementedError
 
 
 class _Mechanism(AttentionMechanism):
-    """Memories, which are the values, and the keys that queries are compared with."""
+    """The implementation of attention mechanisms: memory (the values), keys and masks."""
 
     def __init__(
         self,
@@ -89,40 +91,49 @@ class _Mechanism(AttentionMechanism):
 
     @property
     def memory_layer(self) -> Any:
+        """The layer from the memory to the keys."""
         return self._memory_layer
 
     @property
     def query_layer(self) -> Any:
+        """The layer applied to queries, or None."""
         return self._query_layer
 
     @property
     def values(self) -> Any:
+        """The memory, with zeros past the end of each sequence."""
         return self._values
 
     @property
     def keys(self) -> Any:
+        """The keys that queries are compared with."""
         return self._keys
 
     @property
     def batch_size(self) -> Any:
+        """The batch size."""
         return self._batch_size
 
     @property
     def alignments_size(self) -> Any:
+        """The number of memory entries."""
         return self._alignments_size
 
     @property
     def state_size(self) -> Any:
+        """The size of the state."""
         return self._alignments_size
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+        """Returns the alignments before the first step: zeros."""
         return zeros_of(batch_size, self._alignments_size, dtype)
 
     def initial_state(self, batch_size: Any, dtype: Any) -> Any:
+        """Returns the state before the first step: the initial alignments."""
         return self.initial_alignments(batch_size, dtype)
 
     def _alignments(self, score: Any) -> tuple[Any, Any]:
-        """Returns scores as shares, nothing beyond the end of a memory, and the same as the next state."""
+        """Returns the alignments, zero beyond the length of the memory, also as the next state."""
         if self._mask is not None:
             score = where(self._mask, score, ones_like(score) * self._score_mask_value)
         shares = self._probability_fn(score)
@@ -131,7 +142,7 @@ class _Mechanism(AttentionMechanism):
 
 @export("contrib.seq2seq.LuongAttention")
 class LuongAttention(_Mechanism):
-    """Compares by a product, after Luong et al."""
+    """Multiplicative attention, after Luong et al."""
 
     def __init__(
         self,
@@ -153,7 +164,7 @@ class LuongAttention(_Mechanism):
             self._keys, self._values = custom_key_value_fn(self._keys, self._values)
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the share of each memory for a query."""
+        """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "luong_attention", [query]):
             if query.shape[-1].value != self._keys.shape[-1].value:
                 raise ValueError(
@@ -168,7 +179,7 @@ class LuongAttention(_Mechanism):
 
 @export("contrib.seq2seq.BahdanauAttention")
 class BahdanauAttention(_Mechanism):
-    """Compares by a small network, after Bahdanau et al."""
+    """Additive attention, after Bahdanau et al."""
 
     def __init__(
         self,
@@ -194,7 +205,7 @@ class BahdanauAttention(_Mechanism):
             self._keys, self._values = custom_key_value_fn(self._keys, self._values)
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the share of each memory for a query."""
+        """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "bahdanau_attention", [query]):
             processed = expand_dims(self._query_layer(query), 1)
             kind, units = query.dtype, self._num_units
@@ -210,7 +221,7 @@ class BahdanauAttention(_Mechanism):
 
 @export("contrib.seq2seq.AttentionWrapperState")
 class AttentionWrapperState(NamedTuple):
-    """The state of an AttentionWrapper: the cell's, and what was attended to."""
+    """The state of an AttentionWrapper: cell state, attention and alignments."""
 
     cell_state: Any
     attention: Any
@@ -220,13 +231,13 @@ class AttentionWrapperState(NamedTuple):
     attention_state: Any
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """Returns the state with other parts, such as cell_state, in their place."""
+        """Returns a copy with some fields, such as cell_state, replaced."""
         return self._replace(**kwargs)
 
 
 @export("contrib.seq2seq.AttentionWrapper")
 class AttentionWrapper(RNNCell):
-    """Lets a cell attend to memories: what it attended to goes into its next step, and out."""
+    """Wraps a cell with attention over one or more memories."""
 
     def __init__(
         self,
@@ -276,7 +287,7 @@ class AttentionWrapper(RNNCell):
         )
 
     def _widths(self) -> list[int]:
-        """Returns the width of each attention."""
+        """Returns the size of each attention."""
         widths = []
         for layer, mechanism in zip(self._layers, self._mechanisms):
             depth = mechanism.values.shape[-1].value
@@ -308,7 +319,7 @@ class AttentionWrapper(RNNCell):
         )
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Returns the cell's first state and attention to nothing."""
+        """Returns the initial state of the cell, with zero attention."""
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             if self._initial_cell_state is not None:
                 cell_state = self._initial_cell_state
@@ -331,7 +342,7 @@ class AttentionWrapper(RNNCell):
             )
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """Runs one step of the cell, then attends by its output."""
+        """Runs one step of the cell, and computes the attention for its output."""
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(
                 f"Expected state to be instance of AttentionWrapperState. Received type {type(state)} instead."
@@ -359,7 +370,7 @@ class AttentionWrapper(RNNCell):
 
 
 def _attended(mechanism: Any, output: Any, state: Any, layer: Any) -> tuple[Any, Any, Any]:
-    """Returns the mean of the memories, mixed with the output if there is a layer, the shares and the next state."""
+    """Returns the attention (through the attention layer if there is one), the alignments and the next state."""
     alignments, following = mechanism(output, state=state)
     context = squeeze(matmul(expand_dims(alignments, 1), mechanism.values), [1])
     return context if layer is None else layer(concat([output, context], 1)), alignments, following

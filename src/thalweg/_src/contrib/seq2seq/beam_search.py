@@ -1,4 +1,4 @@
-"""Beam search: several of the best sequences at once."""
+"""Beam search decoding."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BeamSearchDecoderState(NamedTuple):
 
 @export("contrib.seq2seq.BeamSearchDecoderOutput")
 class BeamSearchDecoderOutput(NamedTuple):
-    """What one step adds to each beam: a score, a symbol, and which beam it goes on from."""
+    """The result of one step for each beam: score, symbol and parent beam."""
 
     scores: Any
     predicted_ids: Any
@@ -52,7 +52,7 @@ class BeamSearchDecoderOutput(NamedTuple):
 
 @export("contrib.seq2seq.FinalBeamSearchDecoderOutput")
 class FinalBeamSearchDecoderOutput(NamedTuple):
-    """Whole sequences [batch, time, beam], best first, and the steps they were made from."""
+    """The sequences [batch, time, beam], best first, and the outputs of all steps."""
 
     predicted_ids: Any
     beam_search_decoder_output: Any
@@ -60,7 +60,7 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
 
 @export("contrib.seq2seq.tile_batch")
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Repeats each example of a structure of tensors, the copies next to each other."""
+    """Repeats each example of nested tensors, with copies adjacent."""
     with name_scope(name, "tile_batch", [*nest.flatten(t), multiplier]):
         return nest.map_structure(lambda tensor: _tiled(tensor, multiplier), t)
 
@@ -81,7 +81,7 @@ def _tiled(t: Any, multiplier: int) -> Any:
 def gather_tree(
     step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any, name: str | None = None
 ) -> Tensor:
-    """Returns whole sequences from the steps of a beam search, [time, batch, beam], ends filled with end_token."""
+    """Returns the full sequences of a beam search, [time, batch, beam], padded with end_token."""
     with name_scope(name, "GatherTree", [step_ids, parent_ids]):
         step_ids, parent_ids = convert_to_tensor(step_ids), convert_to_tensor(parent_ids)
         lengths = convert_to_tensor(max_sequence_lengths)
@@ -112,7 +112,7 @@ def gather_tree(
 
 @export("contrib.seq2seq.BeamSearchDecoder")
 class BeamSearchDecoder(Decoder):
-    """Keeps the best sequences of each step; states and inputs carry one example for each beam."""
+    """The beam search decoder; states and inputs contain one example per beam."""
 
     def __init__(
         self,
@@ -151,6 +151,7 @@ class BeamSearchDecoder(Decoder):
 
     @property
     def batch_size(self) -> Any:
+        """The batch size, without beams."""
         return self._batch_size
 
     @property
@@ -159,11 +160,13 @@ class BeamSearchDecoder(Decoder):
 
     @property
     def output_size(self) -> Any:
+        """The sizes of the outputs of a step."""
         width = TensorShape([self._beam_width])
         return BeamSearchDecoderOutput(width, width, width)
 
     @property
     def output_dtype(self) -> Any:
+        """The types of the outputs of a step."""
         return BeamSearchDecoderOutput(self._dtype, dtypes.int32, dtypes.int32)
 
     @property
@@ -173,7 +176,7 @@ class BeamSearchDecoder(Decoder):
     # -- one example for each beam, together or apart -----------------------------------------------------------------
 
     def _split(self, t: Any) -> Any:
-        """Takes [batch * beam, ...] apart to [batch, beam, ...]; scalars and arrays of other steps stay."""
+        """Reshapes [batch * beam, ...] to [batch, beam, ...]; scalars and TensorArrays are unchanged."""
         if isinstance(t, TensorArray) or t.dims == ():
             return t
         result = reshape(t, concat([[self._batch_size, self._beam_width], shape(t)[1:]], 0))
@@ -190,7 +193,7 @@ class BeamSearchDecoder(Decoder):
         return result
 
     def _chosen(self, t: Any, beams: Any) -> Any:
-        """Returns the values of the beams that the next step goes on from."""
+        """Gathers the values of the parent beams."""
         if isinstance(t, TensorArray) or t.dims == ():
             return t
         result = batch_gather(t, beams)
@@ -200,7 +203,7 @@ class BeamSearchDecoder(Decoder):
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def initialize(self, name: str | None = None) -> Any:
-        """Returns beams of which all but the first are impossible."""
+        """Returns the initial beams, of which all but the first have log probability -inf."""
         batch, width = self._batch_size, self._beam_width
         first = zeros([batch], dtypes.int32)
         finished = one_hot(first, width, on_value=False, off_value=True, dtype=dtypes.bool)
@@ -216,7 +219,7 @@ class BeamSearchDecoder(Decoder):
         return finished, self._start_inputs, state
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
-        """Runs the cell for all beams and keeps the best of what they go on with."""
+        """Runs the cell for all beams and keeps the best continuations."""
         with name_scope(name, "BeamSearchDecoderStep", [time]):
             cell_state = nest.map_structure(self._merge, state.cell_state)
             outputs, cell_state = self._cell(nest.map_structure(self._merge, inputs), cell_state)
@@ -234,7 +237,7 @@ class BeamSearchDecoder(Decoder):
             return output, state, following, state.finished
 
     def _extended(self, logits: Any, cell_state: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the best continuations of all beams together."""
+        """Returns the best continuations over all beams."""
         width, batch = self._beam_width, self._batch_size
         symbols = logits.shape[-1].value or shape(logits)[-1]
         steps = self._masked(log_softmax(logits), state.finished, symbols)
@@ -265,7 +268,7 @@ class BeamSearchDecoder(Decoder):
         return BeamSearchDecoderOutput(scores, cast(ids, dtypes.int32), cast(beams, dtypes.int32)), after
 
     def _masked(self, log_probs: Any, finished: Any, symbols: Any) -> Any:
-        """Lets finished beams go on with nothing but the end token."""
+        """Masks the scores of finished beams so that only the end token can follow."""
         kind = log_probs.dtype
         only_end = one_hot(
             self._end_token,
@@ -286,7 +289,7 @@ class BeamSearchDecoder(Decoder):
         return log_probs / cast(penalty, log_probs.dtype)
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        """Follows the beams back from the last step to whole sequences."""
+        """Follows the parent beams from the last step to the full sequences."""
         longest = cast(reduce_max(final_state.lengths, axis=1), dtypes.int32)
         ids = gather_tree(outputs.predicted_ids, outputs.parent_ids, longest, self._end_token)
         return FinalBeamSearchDecoderOutput(ids, outputs), final_state

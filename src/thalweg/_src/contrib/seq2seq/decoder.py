@@ -1,4 +1,4 @@
-"""Decoders: what makes one element of a sequence after the other, and the loop that runs them."""
+"""Decoder, BasicDecoder and dynamic_decode."""
 
 from __future__ import annotations
 
@@ -26,35 +26,38 @@ from thalweg._src.shapes import TensorShape
 
 @export("contrib.seq2seq.Decoder")
 class Decoder:
-    """What `dynamic_decode` asks of a decoder."""
+    """The interface of decoders for `dynamic_decode`."""
 
     @property
     def batch_size(self) -> Any:
+        """The batch size."""
         raise NotImplementedError
 
     @property
     def output_size(self) -> Any:
+        """The sizes of the outputs of a step."""
         raise NotImplementedError
 
     @property
     def output_dtype(self) -> Any:
+        """The types of the outputs of a step."""
         raise NotImplementedError
 
     def initialize(self, name: str | None = None) -> Any:
-        """Returns what is finished, the first inputs and the first state."""
+        """Returns (finished, first inputs, initial state)."""
         raise NotImplementedError
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
-        """Returns outputs, next state, next inputs and what is finished."""
+        """Returns (outputs, next state, next inputs, finished)."""
         raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        """Returns outputs and state as the caller gets them."""
+        """Returns the final (outputs, state)."""
         raise NotImplementedError
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether what `step` calls finished stands by itself: beams change places."""
+        """Whether `step` keeps track of finished sequences itself, as beam search does."""
         return False
 
 
@@ -68,7 +71,7 @@ class BasicDecoderOutput(NamedTuple):
 
 @export("contrib.seq2seq.BasicDecoder")
 class BasicDecoder(Decoder):
-    """Runs a cell on what a helper gives it."""
+    """A decoder that runs a cell on the inputs of a helper."""
 
     def __init__(self, cell: Any, helper: Any, initial_state: Any, output_layer: Any = None) -> None:
         require_cell("cell", cell)
@@ -81,24 +84,27 @@ class BasicDecoder(Decoder):
 
     @property
     def batch_size(self) -> Any:
+        """The batch size of the helper."""
         return self._helper.batch_size
 
     @property
     def output_size(self) -> Any:
+        """The sizes of the outputs of a step."""
         return BasicDecoderOutput(output_size_of(self._cell, self._output_layer), self._helper.sample_ids_shape)
 
     @property
     def output_dtype(self) -> Any:
+        """The types of the outputs of a step."""
         kind = nest.flatten(self._initial_state)[0].dtype
         sizes = output_size_of(self._cell, self._output_layer)
         return BasicDecoderOutput(nest.map_structure(lambda _: kind, sizes), self._helper.sample_ids_dtype)
 
     def initialize(self, name: str | None = None) -> Any:
-        """Returns what the helper begins with, and the state."""
+        """Returns (finished, first inputs, initial state)."""
         return (*self._helper.initialize(), self._initial_state)
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
-        """Runs the cell, samples, and asks the helper for the next inputs."""
+        """Runs the cell, samples, and gets the next inputs from the helper."""
         with name_scope(name, "BasicDecoderStep", [time]):
             outputs, state = self._cell(inputs, state)
             if self._output_layer is not None:
@@ -111,7 +117,7 @@ class BasicDecoder(Decoder):
 
 
 def output_size_of(cell: Any, output_layer: Any) -> Any:
-    """Returns the size of what a cell gives, after a layer if there is one."""
+    """Returns the output size of a cell, after a layer if there is one."""
     if output_layer is None:
         return cell.output_size
     sizes = nest.map_structure(
@@ -135,10 +141,7 @@ def dynamic_decode(
     scope: Any = None,
     **kwargs: Any,
 ) -> tuple[Any, Any, Any]:
-    """Runs a decoder until all sequences are finished; returns outputs, the last state and the lengths.
-
-    impute_finished: outputs of finished sequences are zero and their states stay.
-    """
+    """Runs a decoder until all sequences are finished; returns outputs, the last state and the lengths."""
     with rnn_scope(scope, "decoder"):
         if maximum_iterations is not None:
             maximum_iterations = convert_to_tensor(maximum_iterations, dtypes.int32, name="maximum_iterations")

@@ -1,4 +1,4 @@
-"""Helpers: what a decoder reads next, from given sequences or from its own outputs."""
+"""Helpers, which provide the inputs of a decoder: given sequences, or its own outputs."""
 
 from __future__ import annotations
 
@@ -28,36 +28,39 @@ from thalweg._src.shapes import TensorShape
 
 @export("contrib.seq2seq.Helper")
 class Helper:
-    """What a BasicDecoder asks of a helper."""
+    """The interface of helpers for `BasicDecoder`."""
 
     @property
     def batch_size(self) -> Any:
+        """The batch size."""
         raise NotImplementedError("batch_size has not been implemented")
 
     @property
     def sample_ids_shape(self) -> Any:
+        """The shape of one sample."""
         return TensorShape([])
 
     @property
     def sample_ids_dtype(self) -> Any:
+        """The type of the samples."""
         return dtypes.int32
 
     def initialize(self, name: str | None = None) -> Any:
-        """Returns what is finished and the first inputs."""
+        """Returns (finished, first inputs)."""
         raise NotImplementedError("initialize has not been implemented")
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Returns symbols for outputs."""
+        """Returns the symbols sampled from outputs."""
         raise NotImplementedError("sample has not been implemented")
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
-        """Returns what is finished, the next inputs and the state."""
+        """Returns (finished, next inputs, state)."""
         raise NotImplementedError("next_inputs has not been implemented")
 
 
 @export("contrib.seq2seq.CustomHelper")
 class CustomHelper(Helper):
-    """A helper of three functions."""
+    """A helper defined by three functions."""
 
     def __init__(
         self,
@@ -76,37 +79,40 @@ class CustomHelper(Helper):
 
     @property
     def batch_size(self) -> Any:
+        """The batch size."""
         if self._batch_size is None:
             raise ValueError("batch_size accessed before initialize was called")
         return self._batch_size
 
     @property
     def sample_ids_shape(self) -> Any:
+        """The shape of one sample."""
         return self._shape
 
     @property
     def sample_ids_dtype(self) -> Any:
+        """The type of the samples."""
         return self._dtype
 
     def initialize(self, name: str | None = None) -> Any:
-        """Calls the first function."""
+        """Calls `initialize_fn`."""
         finished, inputs = self._initialize_fn()
         if self._batch_size is None:
             self._batch_size = size(finished)
         return finished, inputs
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Calls the second function."""
+        """Calls `sample_fn`."""
         return self._sample_fn(time=time, outputs=outputs, state=state)
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
-        """Calls the third function."""
+        """Calls `next_inputs_fn`."""
         return self._next_inputs_fn(time=time, outputs=outputs, state=state, sample_ids=sample_ids)
 
 
 @export("contrib.seq2seq.TrainingHelper")
 class TrainingHelper(Helper):
-    """Gives the decoder known sequences, whatever it makes of them."""
+    """Feeds given sequences, independent of the outputs."""
 
     def __init__(self, inputs: Any, sequence_length: Any, time_major: bool = False, name: str | None = None) -> None:
         with name_scope(name, "TrainingHelper", nest.flatten(inputs)):
@@ -124,18 +130,21 @@ class TrainingHelper(Helper):
 
     @property
     def inputs(self) -> Any:
+        """The given sequences."""
         return self._inputs
 
     @property
     def sequence_length(self) -> Any:
+        """The lengths of the sequences."""
         return self._lengths
 
     @property
     def batch_size(self) -> Any:
+        """The batch size."""
         return self._batch_size
 
     def _at(self, time: Any, finished: Any) -> Any:
-        """Returns the inputs of a step; zeros when all is over and there is nothing to read."""
+        """Returns the inputs of a step; zeros when all sequences have ended."""
         inputs = cond(
             reduce_all(finished),
             lambda: self._zeros,
@@ -175,7 +184,7 @@ def _embedding(embedding: Any) -> Callable[[Any], Any]:
 
 @export("contrib.seq2seq.ScheduledEmbeddingTrainingHelper")
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
-    """Gives known sequences, but at random the decoder's own symbols."""
+    """Feeds given sequences, replaced at random by the embeddings of sampled symbols."""
 
     def __init__(
         self,
@@ -195,13 +204,13 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self._scheduling_seed = scheduling_seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Returns symbols drawn by their logits where chance wants them, and -1 elsewhere."""
+        """Returns symbols sampled from the logits at randomly selected positions, and -1 elsewhere."""
         chosen = random_uniform([self.batch_size], seed=self._scheduling_seed) < self._probability
         drawn = _drawn(outputs, self._seed)
         return where(chosen, drawn, fill([self.batch_size], -1))
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
-        """Returns the next known inputs, with vectors of drawn symbols in their place."""
+        """Returns the next given inputs, replaced by embeddings where symbols were sampled."""
         finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids, name)
 
         def mixed() -> Tensor:
@@ -216,13 +225,13 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
 
 def _drawn(logits: Any, seed: int | None) -> Tensor:
-    """Returns symbols drawn by their logits."""
+    """Returns symbols sampled from the logits."""
     return cast(reshape(multinomial(logits, 1, seed=seed), [-1]), dtypes.int32)  # type: ignore[no-any-return]
 
 
 @export("contrib.seq2seq.GreedyEmbeddingHelper")
 class GreedyEmbeddingHelper(Helper):
-    """Gives the decoder its own most likely symbols, until it makes the end token."""
+    """Feeds back the most likely symbol, until the end token."""
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
         self._embedding_fn = _embedding(embedding)
@@ -238,10 +247,11 @@ class GreedyEmbeddingHelper(Helper):
 
     @property
     def batch_size(self) -> Any:
+        """The batch size."""
         return self._batch_size
 
     def initialize(self, name: str | None = None) -> Any:
-        """Returns the vectors of the start tokens."""
+        """Returns the embeddings of the start tokens."""
         return fill([self._batch_size], False), self._start_inputs
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
@@ -251,7 +261,7 @@ class GreedyEmbeddingHelper(Helper):
         return cast(argmax(outputs, axis=-1), dtypes.int32)
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
-        """Returns the vectors of the symbols."""
+        """Returns the embeddings of the symbols."""
         finished = equal(sample_ids, self._end_token)
         inputs = cond(reduce_all(finished), lambda: self._start_inputs, lambda: self._embedding_fn(sample_ids))
         inputs.set_shape(self._start_inputs.dims)
@@ -260,7 +270,7 @@ class GreedyEmbeddingHelper(Helper):
 
 @export("contrib.seq2seq.SampleEmbeddingHelper")
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """Gives the decoder symbols drawn by its own logits, until it makes the end token."""
+    """Feeds back a symbol sampled from the logits, until the end token."""
 
     def __init__(
         self,
@@ -275,14 +285,14 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         self._seed = seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Returns symbols drawn by their logits."""
+        """Returns symbols sampled from the logits."""
         logits = outputs if self._softmax_temperature is None else outputs / self._softmax_temperature
         return _drawn(logits, self._seed)
 
 
 @export("contrib.seq2seq.InferenceHelper")
 class InferenceHelper(Helper):
-    """Gives the decoder what a function samples from its outputs."""
+    """Feeds back what a function samples from the outputs."""
 
     def __init__(
         self,
@@ -303,14 +313,17 @@ class InferenceHelper(Helper):
 
     @property
     def batch_size(self) -> Any:
+        """The batch size."""
         return self._batch_size
 
     @property
     def sample_ids_shape(self) -> Any:
+        """The shape of one sample."""
         return self._shape
 
     @property
     def sample_ids_dtype(self) -> Any:
+        """The type of the samples."""
         return self._dtype
 
     def initialize(self, name: str | None = None) -> Any:
@@ -322,6 +335,6 @@ class InferenceHelper(Helper):
         return self._sample_fn(outputs)
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
-        """Returns what the samples become as inputs."""
+        """Returns the inputs made from the samples."""
         following = sample_ids if self._next_inputs_fn is None else self._next_inputs_fn(sample_ids)
         return self._end_fn(sample_ids), following, state

@@ -1,4 +1,4 @@
-"""sequence_loss: the cross entropy of sequences of logits, weighted."""
+"""sequence_loss: the weighted cross entropy of sequences of logits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sequence_loss(
     softmax_loss_function: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the loss of logits [batch, time, symbols] for targets and weights [batch, time]."""
+    """Returns the weighted cross entropy of logits [batch, time, symbols] for targets [batch, time]."""
     logits, targets, weights = convert_to_tensor(logits), convert_to_tensor(targets), convert_to_tensor(weights)
     for what, tensor, rank in (("Logits", logits, 3), ("Targets", targets, 2), ("Weights", weights, 2)):
         if tensor.dims is not None and len(tensor.dims) != rank:

@@ -1,4 +1,4 @@
-"""Attention that only moves forward along its memories, after Raffel et al."""
+"""Monotonic attention mechanisms, after Raffel et al."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 @export("contrib.seq2seq.safe_cumprod")
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """Returns running products of numbers in [0, 1], by sums of logs, whose gradients are finite."""
+    """Returns cumulative products of numbers in [0, 1] by sums of logs, with finite gradients."""
     with name_scope(None, "SafeCumprod", [x]):
         x = convert_to_tensor(x, name="x")
         tiny = np.finfo(x.dtype.as_numpy_dtype).tiny
@@ -37,15 +37,15 @@ def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:
 
 @export("contrib.seq2seq.monotonic_attention")
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Tensor:
-    """Returns the distribution over memories after a step forward from the last one.
+    """Returns the attention distribution of a monotonic step from the previous one.
 
-    p_choose_i is the chance to stop at each memory. Modes: recursive is exact, parallel faster and less exact for
-    chances near 1, hard takes chances and the last attention to be 0 or 1.
+    `p_choose_i` is the probability of stopping at each memory entry. The mode "recursive" is exact, "parallel" is
+    faster and less accurate for probabilities near 1, "hard" takes probabilities and the last attention to be 0 or 1.
     """
     p = convert_to_tensor(p_choose_i, name="p_choose_i")
     last = convert_to_tensor(previous_attention, name="previous_attention")
     if mode == "recursive":
-        # The chance to pass all memories before this one, since the last attention, adds up along the memories.
+        # The probability of passing all entries between the last attention and this one accumulates along the memory.
         passed = concat([ones_like(p[:, :1]), 1 - p[:, :-1]], 1)
         reached = scan(
             lambda total, step: step[0] * total + step[1],
@@ -63,7 +63,7 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
 
 
 class _Monotonic(_Mechanism):
-    """A mechanism whose scores are turned to the chances of stopping."""
+    """The base class of monotonic attention mechanisms, whose scores become probabilities of stopping."""
 
     _sigmoid_noise: float
     _seed: int | None
@@ -75,11 +75,11 @@ class _Monotonic(_Mechanism):
         self._score_bias_init, self._mode = score_bias_init, mode
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
-        """Returns all attention at the first memory."""
+        """Returns the initial alignments, all at the first memory entry."""
         return one_hot(zeros([batch_size], dtypes.int32), self._alignments_size, dtype=dtype)
 
-    def _moved(self, score: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the next attention, twice: it is the next state, too."""
+    def _monotonic_step(self, score: Any, state: Any) -> tuple[Any, Any]:
+        """Returns the next alignments, also as the next state."""
         score = score + get_variable(
             "attention_score_bias", dtype=score.dtype, shape=(), initializer=Constant(self._score_bias_init)
         )
@@ -95,7 +95,7 @@ class _Monotonic(_Mechanism):
 
 @export("contrib.seq2seq.BahdanauMonotonicAttention")
 class BahdanauMonotonicAttention(_Monotonic):
-    """Compares by a small network, and only moves forward."""
+    """Monotonic attention with additive scores."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class BahdanauMonotonicAttention(_Monotonic):
         self._set(sigmoid_noise, sigmoid_noise_seed, score_bias_init, mode)
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the share of each memory for a query."""
+        """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "bahdanau_monotonic_attention", [query]):
             kind, units = query.dtype, self._num_units
             together = self._keys + expand_dims(self._query_layer(query), 1)
@@ -129,12 +129,12 @@ class BahdanauMonotonicAttention(_Monotonic):
                 g = get_variable("attention_g", dtype=kind, initializer=Constant(units**-0.5), shape=())
                 together = together + get_variable("attention_b", [units], dtype=kind, initializer=Zeros())
                 v = g * v * rsqrt(reduce_sum(square(v)))
-            return self._moved(reduce_sum(v * tanh(together), [2]), state)
+            return self._monotonic_step(reduce_sum(v * tanh(together), [2]), state)
 
 
 @export("contrib.seq2seq.LuongMonotonicAttention")
 class LuongMonotonicAttention(_Monotonic):
-    """Compares by a product, and only moves forward."""
+    """Monotonic attention with multiplicative scores."""
 
     def __init__(
         self,
@@ -157,11 +157,11 @@ class LuongMonotonicAttention(_Monotonic):
         self._set(sigmoid_noise, sigmoid_noise_seed, score_bias_init, mode)
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the share of each memory for a query."""
+        """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "luong_monotonic_attention", [query]):
             if query.shape[-1].value != self._keys.shape[-1].value:
                 raise ValueError(f"query and keys differ in width: {query.shape}, {self._keys.shape}")
             score = squeeze(matmul(expand_dims(query, 1), self._keys, transpose_b=True), [1])
             if self._scale:
                 score = score * get_variable("attention_g", dtype=query.dtype, initializer=Ones(), shape=())
-            return self._moved(score, state)
+            return self._monotonic_step(score, state)

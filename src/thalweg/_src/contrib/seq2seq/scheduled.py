@@ -1,4 +1,4 @@
-"""Known sequences with the decoder's own outputs in their place, now and then."""
+"""ScheduledOutputTrainingHelper: scheduled sampling of outputs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from thalweg._src.shapes import TensorShape
 
 @export("contrib.seq2seq.ScheduledOutputTrainingHelper")
 class ScheduledOutputTrainingHelper(TrainingHelper):
-    """Gives known sequences, but at random the decoder's last outputs, perhaps through a function.
+    """Feeds given sequences, replaced at random by the last outputs.
 
-    auxiliary_inputs are put beside the inputs in every step, whichever those are.
+    `auxiliary_inputs` are concatenated to the inputs in every step.
     """
 
     def __init__(
@@ -50,18 +50,20 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
 
     @property
     def sample_ids_shape(self) -> Any:
+        """The shape of one sample."""
         return TensorShape([])
 
     @property
     def sample_ids_dtype(self) -> Any:
+        """The type of the samples."""
         return dtypes.bool
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Returns for which examples the outputs are used."""
+        """Returns the examples whose next input is the last output."""
         return less(random_uniform([self.batch_size], seed=self._seed), self._probability)
 
     def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
-        """Returns the next known inputs, with outputs in the place of some."""
+        """Returns the next given inputs, replaced by the outputs for the sampled examples."""
         finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids, name)
         own = outputs if self._next_inputs_fn is None else self._next_inputs_fn(outputs)
         if self._has_auxiliary:

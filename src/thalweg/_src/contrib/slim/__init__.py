@@ -1,1 +1,1 @@
-"""tf.contrib.slim: networks and the input side."""
+"""tf.contrib.slim: image networks and data providers."""

@@ -1,4 +1,4 @@
-"""Buckets: examples sorted into several queues, so that each batch is made of examples of one kind or length."""
+"""Bucketing: batches of examples of similar length or class, by one queue per bucket."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _each(value: Any, count: int, what: str) -> list[Any]:
 
 
 def _known_size(sizes: Sequence[Any]) -> int | None:
-    """Returns the size that all batches have, if the graph tells."""
+    """Returns the static batch size, None if it is unknown."""
     known = {None if (value := constant_value(convert_to_tensor(size))) is None else int(value) for size in sizes}
     return known.pop() if len(known) == 1 else None
 
@@ -56,7 +56,7 @@ def bucket(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:
-    """Returns the number of a bucket and a batch of examples that are all from it."""
+    """Returns the index of a bucket and a batch of examples from it."""
     sizes = _each(batch_size, num_buckets, "batch_size")
     capacities = _each(capacity if bucket_capacities is None else bucket_capacities, num_buckets, "bucket_capacities")
     with name_scope(name, "bucket", _listed(tensors)):
@@ -96,7 +96,7 @@ def bucket(
 
 
 def _fill_buckets(queues: list[Any], examples: _Examples, which: Tensor, num_threads: int) -> None:
-    """Adds the runner that puts each example into its bucket."""
+    """Adds the queue runner that enqueues each example in its bucket."""
 
     def enqueue_in(queue: Any, number: int) -> Any:
         return cond(equal(which, number), lambda: queue.enqueue(examples.lists[0]), no_op)
@@ -134,7 +134,7 @@ def bucket_by_sequence_length(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:
-    """Returns lengths and a batch of examples whose lengths lie between two neighbours of the boundaries."""
+    """Returns the lengths and a batch of examples from one bucket of lengths."""
     if not isinstance(bucket_boundaries, list | tuple):
         raise TypeError(f"bucket_boundaries: expected a list or tuple, received {bucket_boundaries!r}")
     if not bucket_boundaries:

@@ -1,4 +1,4 @@
-"""Evaluation of checkpoints: once, or of each as it comes, as `tf.contrib.training` and `tf.contrib.slim` have it."""
+"""Evaluation of checkpoints, once or repeatedly, for `tf.contrib.training` and `tf.contrib.slim`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _USE_DEFAULT = 0
 
 @export("contrib.training.get_or_create_eval_step")
 def get_or_create_eval_step() -> Any:
-    """Returns the variable that counts evaluated batches, made on first use; it is in no checkpoint."""
+    """Returns the counter of evaluated batches, a local variable, and creates it at first use."""
     found = get_default_graph().get_collection(GraphKeys.EVAL_STEP)
     if len(found) > 1:
         raise ValueError("Multiple tensors added to tf.GraphKeys.EVAL_STEP")
@@ -49,7 +49,7 @@ def get_or_create_eval_step() -> Any:
 
 @export("contrib.training.StopAfterNEvalsHook")
 class StopAfterNEvalsHook(SessionRunHook):
-    """Stops after a number of batches; without a number, the end of the input does."""
+    """Stops after a number of batches; None evaluates until the end of the input."""
 
     def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
         self._num_evals = num_evals
@@ -103,7 +103,7 @@ class SummaryAtEndHook(SessionRunHook):
 
 
 class _Evaluation:
-    """What is evaluated, for one checkpoint after another."""
+    """The arguments of an evaluation, shared by all checkpoints."""
 
     def __init__(self, scaffold: Any, eval_ops: Any, feed_dict: Any, hooks: Any, final_ops: Any, final_feeds: Any):
         step = get_or_create_eval_step()
@@ -144,7 +144,7 @@ def evaluate_once(
     hooks: Sequence[SessionRunHook] | None = None,
     config: Any = None,
 ) -> Any:
-    """Restores a checkpoint, runs operations until a hook or the input's end stops, and returns the final values."""
+    """Restores a checkpoint, runs operations until a hook or the end of the input, and returns the final values."""
     evaluation = _Evaluation(scaffold, eval_ops, feed_dict, hooks, final_ops, final_ops_feed_dict)
     return evaluation.run(checkpoint_path, master, config)
 
@@ -165,7 +165,7 @@ def evaluate_repeatedly(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Any:
-    """Evaluates each checkpoint as it comes, until there were enough or none has come for `timeout` seconds."""
+    """Evaluates each new checkpoint, until the maximum number or `timeout` seconds without a new one."""
     evaluation = _Evaluation(scaffold or Scaffold(), eval_ops, feed_dict, hooks, final_ops, final_ops_feed_dict)
     values = None
     if max_number_of_evaluations is not None and max_number_of_evaluations <= 0:
@@ -196,7 +196,7 @@ def slim_evaluate_once(
     session_config: Any = None,
     hooks: Sequence[SessionRunHook] | None = None,
 ) -> Any:
-    """Is `evaluate_once` for a number of batches, with summaries written to a folder."""
+    """Evaluates one checkpoint over a number of batches and writes summaries."""
     return evaluate_once(
         checkpoint_path,
         master=master,
@@ -233,7 +233,7 @@ def slim_evaluation_loop(
     timeout_fn: Callable[[], bool] | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
 ) -> Any:
-    """Is `evaluate_repeatedly` for a number of batches, with summaries written to a folder."""
+    """Evaluates checkpoints repeatedly and writes summaries."""
     return evaluate_repeatedly(
         checkpoint_dir,
         master=master,

@@ -1,4 +1,4 @@
-"""HParams: named settings of a model, with types, that texts and dictionaries can override."""
+"""HParams: named hyperparameters with types, which can be overridden by strings and dictionaries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ASSIGNMENT = re.compile(
 
 @export("contrib.training.parse_values")
 def parse_values(values: str, type_map: dict[str, Any], ignore_unknown: bool = False) -> dict[str, Any]:
-    """Returns the settings in a text such as "rate=0.1,sizes=[2,3],names[1]=b", converted to their types."""
+    """Parses hyperparameters such as "rate=0.1,sizes=[2,3],names[1]=b", converted to their types."""
     results: dict[str, Any] = {}
     position = 0
     while position < len(values):
@@ -79,7 +79,7 @@ def _parsed(name: str, text: str, kind: Any) -> Any:
 
 
 def _converted(name: str, kind: Any, value: Any) -> Any:
-    """Returns a value as the type of a setting, unless that would lose something."""
+    """Converts a value to the type of a hyperparameter; raises ValueError if that loses information."""
     if kind is None or value is None:
         return value
     wrong = ValueError(f"Could not cast hparam {name!r} of type {kind.__name__!r} from value {value!r}")
@@ -96,7 +96,7 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
 
 @export("contrib.training.HParams")
 class HParams:
-    """A set of settings, each an attribute: `HParams(rate=0.1, sizes=[2, 3])`."""
+    """A set of hyperparameters, each an attribute: `HParams(rate=0.1, sizes=[2, 3])`."""
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
         if hparam_def is not None:
@@ -107,7 +107,7 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a setting, whose type is that of its first value."""
+        """Adds a hyperparameter, with the type of its value."""
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         if isinstance(value, list | tuple):
@@ -119,7 +119,7 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Changes a setting; the value must fit its type."""
+        """Sets the value of a hyperparameter; it must have its type."""
         kind, many = self._hparam_types[name]
         kind = None if kind is type(None) else kind
         if isinstance(value, list):
@@ -132,18 +132,18 @@ class HParams:
         setattr(self, name, _converted(name, kind, value))
 
     def del_hparam(self, name: str) -> None:
-        """Takes a setting away."""
+        """Removes a hyperparameter."""
         if hasattr(self, name):
             delattr(self, name)
             del self._hparam_types[name]
 
     def parse(self, values: str) -> HParams:
-        """Overrides settings by a text such as "rate=0.1,sizes=[2,3]"."""
+        """Overrides hyperparameters by a string such as "rate=0.1,sizes=[2,3]"."""
         types = {name: kind for name, (kind, _) in self._hparam_types.items()}
         return self.override_from_dict(parse_values(values, types))
 
     def override_from_dict(self, values_dict: dict[str, Any]) -> HParams:
-        """Overrides settings by a dictionary; that of an element is {index: value}."""
+        """Overrides hyperparameters by a dictionary; single elements by {index: value}."""
         for name, value in values_dict.items():
             if isinstance(value, dict):
                 current = list(getattr(self, name))
@@ -156,25 +156,28 @@ class HParams:
         return self
 
     def parse_json(self, values_json: str) -> HParams:
+        """Overrides hyperparameters by a JSON object."""
         return self.override_from_dict(json.loads(values_json))
 
     def set_model_structure(self, model_structure: Any) -> None:
+        """Stores an object that describes the structure of the model."""
         self._model_structure = model_structure
 
     def get_model_structure(self) -> Any:
+        """Returns the object set by `set_model_structure`."""
         return self._model_structure
 
     def to_json(self, indent: Any = None, separators: Any = None, sort_keys: bool = False) -> str:
-        """Returns the settings as JSON, functions left out."""
+        """Returns the hyperparameters as JSON, without functions."""
         plain = {name: value for name, value in self.values().items() if not callable(value)}
         return json.dumps(plain, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def values(self) -> dict[str, Any]:
-        """Returns all settings by name."""
+        """Returns all hyperparameters by name."""
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Returns a setting, or a default of its type if there is none."""
+        """Returns the value of a hyperparameter, or a default of its type if there is none."""
         if key not in self._hparam_types:
             return default
         if default is not None:

@@ -1,4 +1,4 @@
-"""create_train_op: an operation that updates a model and gives its loss."""
+"""create_train_op: an operation that updates a model and returns its loss."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def create_train_op(
     colocate_gradients_with_ops: bool = False,
     check_numerics: bool = True,
 ) -> Tensor:
-    """Returns the loss after a step of the optimizer; updates such as those of moving averages run before."""
+    """Returns the loss after a step of the optimizer; update operations, such as moving averages, run before."""
     if global_step is _USE_GLOBAL_STEP:
         global_step = get_or_create_global_step()
     known = get_collection(GraphKeys.UPDATE_OPS)
@@ -90,7 +90,7 @@ def slim_train_op(
     gradient_multipliers: Any = None,
     check_numerics: bool = True,
 ) -> Tensor:
-    """Is `create_train_op` with clipping and multipliers as arguments."""
+    """Returns a training operation with gradient clipping and multipliers."""
 
     def transform(pairs: Gradients) -> Gradients:
         if gradient_multipliers:
@@ -114,7 +114,7 @@ def slim_train_op(
 
 @export("contrib.training.add_gradients_summaries", "contrib.slim.learning.add_gradients_summaries")
 def add_gradients_summaries(grads_and_vars: Gradients) -> list[Any]:
-    """Adds the distribution and the norm of each gradient."""
+    """Adds summaries of the histogram and the norm of each gradient."""
     made = []
     for gradient, variable in grads_and_vars:
         if gradient is None:
@@ -128,12 +128,13 @@ def add_gradients_summaries(grads_and_vars: Gradients) -> list[Any]:
 
 @export("contrib.training.clip_gradient_norms", "contrib.slim.learning.clip_gradient_norms")
 def clip_gradient_norms(gradients_to_variables: Gradients, max_norm: Any) -> Gradients:
-    """Clips the norm of each gradient by itself."""
+    """Clips the norm of each gradient separately."""
     return [(None if g is None else clip_by_norm(g, max_norm), v) for g, v in gradients_to_variables]
 
 
 @export("contrib.training.clip_gradient_norms_fn")
 def clip_gradient_norms_fn(max_norm: Any) -> Callable[[Gradients], Gradients]:
+    """Returns a function that clips the norm of each gradient in a list of (gradient, variable) pairs."""
     return lambda pairs: clip_gradient_norms(pairs, max_norm)
 
 

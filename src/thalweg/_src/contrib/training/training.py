@@ -1,4 +1,4 @@
-"""train: loops that train a model in a supervised session, as `tf.contrib.training` and `tf.contrib.slim` have them."""
+"""Training loops of `tf.contrib.training` and `tf.contrib.slim`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def train(
     max_wait_secs: float = 7200,
     run_metadata: Any = None,
 ) -> Any:
-    """Runs an operation in a MonitoredTrainingSession until a hook or the input's end stops it; returns its value."""
+    """Runs an operation in a MonitoredTrainingSession until a hook or the end of the input; returns its last value."""
     if logdir is None and is_chief:
         if save_summaries_steps:
             raise ValueError("logdir cannot be None when save_summaries_steps is not None")
@@ -72,9 +72,9 @@ def train(
 
 @export("contrib.slim.learning.train_step")
 def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """Takes one step; returns the loss, and whether to stop.
+    """Runs one training step; returns the loss, and whether to stop.
 
-    `should_stop`, `should_log` and `should_trace` in the dictionary are tensors that say what to do; a trace goes to
+    The tensors `should_stop`, `should_log` and `should_trace` in the dictionary control the step; a trace is written to
     `logdir` and to `summary_writer`.
     """
     start = time.time()
@@ -132,7 +132,7 @@ def slim_train(
     trace_every_n_steps: int | None = None,
     ignore_live_threads: bool = False,
 ) -> Any:
-    """Calls a step function under a Supervisor until it says stop or the input ends; returns the last loss."""
+    """Calls a step function under a Supervisor until it returns a stop or the input ends; returns the last loss."""
     _check_slim_arguments(train_op, logdir, summary_op, saver, trace_every_n_steps, sync_optimizer, number_of_steps)
     graph = graph or get_default_graph()
     with graph.as_default():
@@ -195,7 +195,7 @@ def _check_slim_arguments(
 
 
 def _default_kwargs(step: Any, number_of_steps: Any, log_every: int, trace_every: int | None, logdir: Any) -> Any:
-    """Returns what the default step function is told: when to stop, to write into the log, to record a trace."""
+    """Returns the arguments of the default step function: when to stop, to log, and to trace."""
     with name_scope("train_step"):
         chosen = {"should_stop": greater_equal(step, number_of_steps) if number_of_steps else constant(False)}
         if log_every > 0:
@@ -207,7 +207,7 @@ def _default_kwargs(step: Any, number_of_steps: Any, log_every: int, trace_every
 
 
 class _SlimLoop:
-    """Trains in one session after another; keeps the last loss."""
+    """The training loop over one session after another; keeps the last loss."""
 
     def __init__(self, supervisor: Supervisor, delay: int, wrap: Any, ignore_live_threads: bool) -> None:
         self._supervisor = supervisor

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.op_def import OPS, OpDef
+from thalweg._src.graph.op_def import OPS, Facts, OpDef
 from thalweg._src.graph.source_line import Stack
 from thalweg._src.shapes import Shape
 
@@ -64,6 +64,11 @@ class Node:
         self.order = order
         self.guard = guard
         self.stack = stack
+
+    @property
+    def facts(self) -> Facts:
+        """What may be assumed of the op."""
+        return self.definition.facts
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input that is a constant of the graph."""
@@ -127,7 +132,7 @@ class StepGraph:
     fetches: list[Output]
     targets: list[Node] = field(default_factory=list)
     positions: list[int] | None = None  # of the fetches among the whole step's, in a partition
-    is_free: bool = False  # control flow that has no structure, which runs by tokens and may go in circles
+    is_unstructured: bool = False  # control flow that has no structure, which runs by tokens and may go in circles
 
     def waits(self) -> bool:
         """Returns whether somebody in here waits for someone else."""
@@ -173,15 +178,15 @@ class StepGraph:
                 node.controls = list(dict.fromkeys(_follow(moved, control) for control in node.controls))
         self.fetches = [_follow(replaced, output) for output in self.fetches]
         self.targets = list(dict.fromkeys(_follow(moved, target) for target in self.targets))
-        self.settle()
+        self.prune_and_sort()
 
-    def settle(self) -> None:
-        """Drops what no fetch or target needs and restores the order: topological, then as the user wrote it."""
+    def prune_and_sort(self) -> None:
+        """Drops dead nodes, which no fetch or target needs, and sorts topologically, ties in program order."""
         needed = reachable(self.roots())
         self.nodes = topological(needed)
         for region in self.regions():
             for part in region.parts():
-                part.settle()
+                part.prune_and_sort()
 
 
 def waits(node: Node) -> bool:

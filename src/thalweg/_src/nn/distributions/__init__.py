@@ -1,1 +1,1 @@
-"""Probability distributions: samples, probabilities and statistics as graphs."""
+"""Probability distributions: sampling, densities and statistics."""

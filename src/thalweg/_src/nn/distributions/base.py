@@ -1,7 +1,7 @@
-"""Distribution: the public methods of all distributions, over what each of them defines.
+"""Distribution: the base class of probability distributions, with the public methods.
 
-A distribution defines `_sample_n`, `_log_prob` or `_prob`, and what else it has, under the public name with an
-underscore in front; what follows from something else need not be defined.
+A subclass defines `_sample_n`, `_log_prob` or `_prob`, and further methods by the public name with a leading
+underscore. Methods that follow from others, such as `prob` from `log_prob`, need not be defined.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from thalweg._src.shapes import TensorShape, as_shape, broadcast, concatenate
 
 @export("distributions.ReparameterizationType", "contrib.distributions.ReparameterizationType")
 class ReparameterizationType:
-    """Says whether gradients flow through samples to the parameters; each type equals itself alone."""
+    """Whether gradients flow through samples to the parameters; instances compare by identity."""
 
     def __init__(self, rep_type: str) -> None:
         self._rep_type = rep_type
@@ -47,7 +47,7 @@ NOT_REPARAMETERIZED = export("distributions.NOT_REPARAMETERIZED", "contrib.distr
 
 @export("distributions.Distribution", "contrib.distributions.Distribution")
 class Distribution:
-    """The base of all distributions: a batch of independent ones, each over events of one shape."""
+    """The base class of distributions: a batch of independent distributions over events of one shape."""
 
     def __init__(
         self,
@@ -77,51 +77,57 @@ class Distribution:
 
     @property
     def name(self) -> str:
+        """The name of the distribution."""
         return self._name
 
     @property
     def dtype(self) -> DType:
+        """The element type of samples."""
         return self._dtype
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The arguments that the distribution was made with."""
+        """The arguments of the constructor."""
         return {key: value for key, value in self._parameters.items() if key != "self" and not key.startswith("__")}
 
     @property
     def reparameterization_type(self) -> ReparameterizationType:
+        """Whether gradients flow through samples, as a ReparameterizationType."""
         return self._reparameterization_type
 
     @property
     def allow_nan_stats(self) -> bool:
-        """Whether a statistic that does not exist is NaN, or an error."""
+        """Whether a statistic that is undefined is NaN, rather than an error."""
         return self._allow_nan_stats
 
     @property
     def validate_args(self) -> bool:
+        """Whether arguments are checked."""
         return self._validate_args
 
     @property
     def batch_shape(self) -> TensorShape:
+        """The static batch shape."""
         return TensorShape(as_shape(self._batch_shape()))
 
     @property
     def event_shape(self) -> TensorShape:
+        """The static event shape."""
         return TensorShape(as_shape(self._event_shape()))
 
     def copy(self, **override_parameters_kwargs: Any) -> Any:
-        """Returns a distribution made with the same arguments, some of them changed."""
+        """Returns a distribution with the same arguments, some of them replaced."""
         return type(self)(**{**self.parameters, **override_parameters_kwargs})
 
     @classmethod
     def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> dict[str, Tensor]:
-        """Returns the shapes of parameters with which a sample without arguments has the given shape."""
+        """Returns the shapes of the parameters for which `sample()` has the given shape."""
         with name_scope(name, values=[sample_shape]):
             return cls._param_shapes(sample_shape)
 
     @classmethod
     def param_static_shapes(cls, sample_shape: Any) -> dict[str, TensorShape]:
-        """Returns the shapes of parameters for a sample shape that is known."""
+        """Returns the static shapes of the parameters for which `sample()` has the given shape."""
         if isinstance(sample_shape, TensorShape):
             if not sample_shape.is_fully_defined():
                 raise ValueError(f"sample_shape: expected all dimensions known, received {sample_shape}")
@@ -135,10 +141,12 @@ class Distribution:
         return result
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """Returns the batch shape as a tensor."""
         with self._name_scope(name):
             return self._as_tensor(self.batch_shape, self._batch_shape_tensor)
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+        """Returns the event shape as a tensor."""
         with self._name_scope(name):
             return self._as_tensor(self.event_shape, self._event_shape_tensor)
 
@@ -149,10 +157,12 @@ class Distribution:
         return otherwise()
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
+        """Returns a boolean tensor: whether the event shape is []."""
         with self._name_scope(name):
             return self._is_scalar(self.event_shape, self.event_shape_tensor)
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
+        """Returns a boolean tensor: whether the batch shape is []."""
         with self._name_scope(name):
             return self._is_scalar(self.batch_shape, self.batch_shape_tensor)
 
@@ -165,7 +175,7 @@ class Distribution:
     # -- samples, and functions of a value ---------------------------------------------------------------------------
 
     def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
-        """Draws a block of samples, sample_shape + batch_shape + event_shape."""
+        """Returns samples of the shape sample_shape + batch_shape + event_shape."""
         with self._name_scope(name, [sample_shape]):
             sizes = convert_to_tensor(sample_shape, dtypes.int32, name="sample_shape")
             if sizes.dims is not None and len(sizes.dims) > 1:
@@ -181,27 +191,31 @@ class Distribution:
             return result
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
+        """Returns the log of the probability density or mass."""
         return self._of_value(name, value, self._log_prob, lambda x: math.log(self._prob(x)))
 
     def prob(self, value: Any, name: str = "prob") -> Tensor:
+        """Returns the probability density or mass."""
         return self._of_value(name, value, self._prob, lambda x: math.exp(self._log_prob(x)))
 
     def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
+        """Returns the log of the cumulative distribution function."""
         return self._of_value(name, value, self._log_cdf, lambda x: math.log(self._cdf(x)))
 
     def cdf(self, value: Any, name: str = "cdf") -> Tensor:
+        """Returns the cumulative distribution function."""
         return self._of_value(name, value, self._cdf, lambda x: math.exp(self._log_cdf(x)))
 
     def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
-        """Returns the log of the probability of more than the value."""
+        """Returns the log of the probability that a sample is greater than the value."""
         return self._of_value(name, value, self._log_survival_function, lambda x: math.log1p(-self.cdf(x)))
 
     def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
-        """Returns the probability of more than the value."""
+        """Returns the probability that a sample is greater than the value."""
         return self._of_value(name, value, self._survival_function, lambda x: 1.0 - self.cdf(x))
 
     def quantile(self, value: Any, name: str = "quantile") -> Tensor:
-        """Returns the number that a sample exceeds with probability 1 - value."""
+        """Returns the quantile: the inverse of `cdf`."""
         return self._of_value(name, value, self._quantile)
 
     def _of_value(self, name: str, value: Any, *ways: Callable[[Tensor], Tensor]) -> Tensor:
@@ -212,27 +226,35 @@ class Distribution:
     # -- statistics --------------------------------------------------------------------------------------------------
 
     def entropy(self, name: str = "entropy") -> Tensor:
+        """Returns the Shannon entropy in nats."""
         return self._statistic(name, self._entropy)
 
     def mean(self, name: str = "mean") -> Tensor:
+        """Returns the mean."""
         return self._statistic(name, self._mean)
 
     def variance(self, name: str = "variance") -> Tensor:
+        """Returns the variance."""
         return self._statistic(name, self._variance, lambda: math.square(self._stddev()))
 
     def stddev(self, name: str = "stddev") -> Tensor:
+        """Returns the standard deviation."""
         return self._statistic(name, self._stddev, lambda: math.sqrt(self._variance()))
 
     def covariance(self, name: str = "covariance") -> Tensor:
+        """Returns the covariance of the event dimensions."""
         return self._statistic(name, self._covariance)
 
     def mode(self, name: str = "mode") -> Tensor:
+        """Returns the mode."""
         return self._statistic(name, self._mode)
 
     def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Tensor:
+        """Returns the cross entropy with another distribution."""
         return self._statistic(name, lambda: self._cross_entropy(other))
 
     def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Tensor:
+        """Returns the Kullback-Leibler divergence from another distribution."""
         return self._statistic(name, lambda: self._kl_divergence(other))
 
     def _statistic(self, name: str, *ways: Callable[[], Tensor]) -> Tensor:
@@ -326,7 +348,7 @@ class Distribution:
 
 
 def _first_defined(ways: Sequence[Callable[[], Tensor]]) -> Tensor:
-    """Returns what the first way gives that is defined, or says that the first of all is not."""
+    """Returns the result of the first defined method, or raises NotImplementedError for the first of all."""
     missing: NotImplementedError | None = None
     for way in ways:
         try:
@@ -338,16 +360,16 @@ def _first_defined(ways: Sequence[Callable[[], Tensor]]) -> Tensor:
 
 
 class ScalarDistribution(Distribution):
-    """A distribution over numbers, whose parameters broadcast to the batch."""
+    """A distribution over scalars, whose parameters broadcast to the batch shape."""
 
-    _of_shape: tuple[str, ...] = ()  # the names of the parameters
+    _parameter_names: tuple[str, ...] = ()  # the names of the parameters
 
     @classmethod
     def _param_shapes(cls, sample_shape: Any) -> dict[str, Tensor]:
-        return dict.fromkeys(cls._of_shape, convert_to_tensor(sample_shape, dtypes.int32))
+        return dict.fromkeys(cls._parameter_names, convert_to_tensor(sample_shape, dtypes.int32))
 
     def _shaping(self) -> list[Tensor]:
-        return [getattr(self, name) for name in self._of_shape]
+        return [getattr(self, name) for name in self._parameter_names]
 
     def _batch_shape(self) -> Any:
         result: Any = ()
@@ -368,6 +390,6 @@ class ScalarDistribution(Distribution):
         """Returns the shape of n samples."""
         return concat([[n], self.batch_shape_tensor()], 0)
 
-    def _everywhere(self, value: Any) -> Tensor:
-        """Returns a value, or a parameter, for the whole batch."""
+    def _broadcast(self, value: Any) -> Tensor:
+        """Returns a value broadcast to the batch shape."""
         return value * ones(self.batch_shape_tensor(), self.dtype)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What distributions check of their parameters and values when validate_args is True."""
+"""Argument checks of distributions, made when validate_args is True."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg._src.ops.reshape import ones
 
 
 def floats(validate_args: bool, positive: tuple[str, ...] = (), **parameters: Any) -> list[Tensor]:
-    """Returns parameters as tensors of one floating type; those named must be positive, if that is to be checked."""
+    """Returns parameters as tensors of one floating type; those in `positive` are checked if `validate_args`."""
     given = {name: convert_to_tensor(value, name=name) for name, value in parameters.items()}
     checks = [check.assert_positive(given[name]) for name in positive] if validate_args else []
     with control_dependencies(checks):
@@ -28,7 +28,7 @@ def floats(validate_args: bool, positive: tuple[str, ...] = (), **parameters: An
 
 
 def logits_and_probs(logits: Any, probs: Any, validate_args: bool, of_classes: bool = False) -> tuple[Tensor, Tensor]:
-    """Returns the log odds, or for classes the log probabilities up to a constant, and the probabilities."""
+    """Returns logits and probabilities; the logits of several classes are log probabilities up to a constant."""
     if (probs is None) == (logits is None):
         raise ValueError("Give exactly one of probs and logits.")
     if probs is None:
@@ -56,7 +56,7 @@ def _require_probabilities(probs: Tensor, of_classes: bool) -> Tensor:
 
 
 def require_classes(parameter: Tensor) -> Tensor:
-    """Requires two classes at least."""
+    """Requires at least two classes."""
     shape = parameter.dims
     if shape is not None and not shape:
         raise ValueError("logits or probs: expected a dimension of classes, received a scalar")
@@ -70,7 +70,7 @@ def require_classes(parameter: Tensor) -> Tensor:
 
 
 def require_counts(counts: Tensor, total: Tensor | None = None) -> Tensor:
-    """Requires whole numbers of at least 0, which add up to the total."""
+    """Requires nonnegative integers that add up to the total."""
     checks = [check.assert_non_negative(counts, message="counts must be non-negative."), *_whole(counts)]
     if total is not None:
         checks.append(
@@ -87,7 +87,7 @@ def _whole(numbers: Tensor) -> list[Any]:
 
 
 def require_whole(numbers: Tensor, most: int | None = None) -> Tensor:
-    """Requires whole numbers of at least 0, and perhaps of no more than a limit."""
+    """Requires nonnegative integers, and optionally at most a limit."""
     checks = [check.assert_non_negative(numbers, message="Elements must be non-negative."), *_whole(numbers)]
     if most is not None:
         limit = math.cast(most, numbers.dtype)
@@ -95,8 +95,8 @@ def require_whole(numbers: Tensor, most: int | None = None) -> Tensor:
     return with_dependencies(checks, numbers)  # type: ignore[no-any-return]
 
 
-def another_seed(seed: int | None, salt: str) -> int | None:
-    """Returns the seed of a second draw, which follows from that of the first."""
+def derived_seed(seed: int | None, salt: str) -> int | None:
+    """Returns the seed of a second random operation, derived from that of the first."""
     if seed is None:
         return None
     return int(hashlib.md5(f"{seed}{salt}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF

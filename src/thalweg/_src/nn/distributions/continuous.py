@@ -1,4 +1,4 @@
-"""Distributions over all numbers, or an interval: Normal, Laplace, StudentT, Uniform."""
+"""Distributions over the real line or an interval: Normal, Laplace, StudentT, Uniform."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, ScalarDistribution
-from thalweg._src.nn.distributions.checks import another_seed, floats
+from thalweg._src.nn.distributions.checks import derived_seed, floats
 from thalweg._src.nn.distributions.divergence import RegisterKL
 from thalweg._src.nn.distributions.normal_integral import log_laplace, log_ndtr, ndtr
 from thalweg._src.ops import check, math
@@ -25,9 +25,9 @@ from thalweg._src.ops.where import where_v2
 
 
 class _LocationScale(ScalarDistribution):
-    """A distribution that is moved by `loc` and stretched by `scale`."""
+    """A location-scale distribution."""
 
-    _of_shape = ("loc", "scale")
+    _parameter_names = ("loc", "scale")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, name: str, given: Any) -> None:
         with name_scope(name, values=[loc, scale]) as scope:
@@ -44,10 +44,12 @@ class _LocationScale(ScalarDistribution):
 
     @property
     def loc(self) -> Tensor:
+        """The location."""
         return self._loc
 
     @property
     def scale(self) -> Tensor:
+        """The scale."""
         return self._scale
 
     def _z(self, x: Tensor) -> Tensor:
@@ -62,7 +64,7 @@ class _LocationScale(ScalarDistribution):
 
 @export("distributions.Normal", "contrib.distributions.Normal")
 class Normal(_LocationScale):
-    """The normal distribution with mean `loc` and deviation `scale`."""
+    """The normal distribution with mean `loc` and standard deviation `scale`."""
 
     def __init__(
         self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Normal"
@@ -107,7 +109,7 @@ def _normal_from_normal(a: Normal, b: Normal, name: str | None = None) -> Tensor
 
 @export("distributions.Laplace", "contrib.distributions.Laplace")
 class Laplace(_LocationScale):
-    """The distribution whose density falls as exp(-|x - loc| / scale)."""
+    """The Laplace distribution, with density exp(-|x - loc| / scale) / (2 scale)."""
 
     def __init__(
         self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Laplace"
@@ -142,9 +144,9 @@ class Laplace(_LocationScale):
 
 @export("distributions.StudentT", "contrib.distributions.StudentT")
 class StudentT(ScalarDistribution):
-    """Student's distribution with `df` degrees of freedom, moved and stretched."""
+    """Student's t-distribution with `df` degrees of freedom, location `loc` and scale `scale`."""
 
-    _of_shape = ("df", "loc", "scale")
+    _parameter_names = ("df", "loc", "scale")
 
     def __init__(
         self,
@@ -170,20 +172,23 @@ class StudentT(ScalarDistribution):
 
     @property
     def df(self) -> Tensor:
+        """The degrees of freedom."""
         return self._df
 
     @property
     def loc(self) -> Tensor:
+        """The location."""
         return self._loc
 
     @property
     def scale(self) -> Tensor:
+        """The scale."""
         return self._scale
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         standard = random_normal(self._block(n), dtype=self.dtype, seed=seed)
-        df = self._everywhere(self.df)
-        squares = random_gamma([n], 0.5 * df, beta=0.5, dtype=self.dtype, seed=another_seed(seed, "student_t"))
+        df = self._broadcast(self.df)
+        squares = random_gamma([n], 0.5 * df, beta=0.5, dtype=self.dtype, seed=derived_seed(seed, "student_t"))
         return standard * math.rsqrt(squares / df) * self.scale + self.loc
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -199,18 +204,18 @@ class StudentT(ScalarDistribution):
         return where_v2(z < 0.0, tail, 1.0 - tail)
 
     def _entropy(self) -> Tensor:
-        half, more = self._everywhere(0.5 * self.df), 0.5 * (self.df + 1.0)
+        half, more = self._broadcast(0.5 * self.df), 0.5 * (self.df + 1.0)
         beta = lgamma(half) + lgamma(0.5 * ones_like(half)) - lgamma(half + 0.5)
         constant = math.log(math.abs(self.scale)) + 0.5 * math.log(self.df)
         return constant + beta + more * (digamma(more) - digamma(0.5 * self.df))
 
     def _mean(self) -> Tensor:
-        return self._where_defined(self._everywhere(self.loc), "mean")
+        return self._where_defined(self._broadcast(self.loc), "mean")
 
     def _variance(self) -> Tensor:
         finite = self.df > 2.0
         freedom = where_v2(finite, self.df - 2.0, ones_like(self.df))
-        variance = self._everywhere(math.square(self.scale) * self.df / freedom)
+        variance = self._broadcast(math.square(self.scale) * self.df / freedom)
         return self._where_defined(where_v2(finite, variance, math.cast(np.inf, self.dtype)), "variance")
 
     def _where_defined(self, value: Tensor, what: str) -> Tensor:
@@ -226,9 +231,9 @@ class StudentT(ScalarDistribution):
 
 @export("distributions.Uniform", "contrib.distributions.Uniform")
 class Uniform(ScalarDistribution):
-    """Equal chances between `low` and `high`."""
+    """The uniform distribution on [low, high)."""
 
-    _of_shape = ("low", "high")
+    _parameter_names = ("low", "high")
 
     def __init__(
         self,
@@ -255,13 +260,16 @@ class Uniform(ScalarDistribution):
 
     @property
     def low(self) -> Tensor:
+        """The lower bound."""
         return self._low
 
     @property
     def high(self) -> Tensor:
+        """The upper bound."""
         return self._high
 
     def range(self, name: str = "range") -> Tensor:
+        """Returns high - low."""
         with self._name_scope(name):
             return self.high - self.low
 
@@ -269,13 +277,13 @@ class Uniform(ScalarDistribution):
         return self.low + self.range() * random_uniform(self._block(n), dtype=self.dtype, seed=seed)
 
     def _prob(self, value: Tensor) -> Tensor:
-        x = self._everywhere(value)
+        x = self._broadcast(value)
         density = ones_like(x) / self.range()
         outside = logical_or(x < self.low, x >= self.high)
         return where_v2(is_nan(x), x, where_v2(outside, zeros_like(x), density))
 
     def _cdf(self, value: Tensor) -> Tensor:
-        x = self._everywhere(value)
+        x = self._broadcast(value)
         part = where_v2(x < self.low, zeros_like(x), (x - self.low) / self.range())
         return where_v2(x >= self.high, ones_like(x), part)
 

@@ -1,4 +1,4 @@
-"""Distributions over two outcomes, over classes, and over counts of classes: Bernoulli, Categorical, Multinomial."""
+"""Discrete distributions: Bernoulli, Categorical, Multinomial."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from thalweg._src.ops.where import one_hot, sequence_mask, where
 
 @export("distributions.Bernoulli", "contrib.distributions.Bernoulli")
 class Bernoulli(ScalarDistribution):
-    """1 with probability `probs`, whose log odds are `logits`, else 0."""
+    """The Bernoulli distribution: 1 with probability `probs`, whose log-odds are `logits`, otherwise 0."""
 
-    _of_shape = ("logits",)
+    _parameter_names = ("logits",)
 
     def __init__(
         self,
@@ -62,10 +62,12 @@ class Bernoulli(ScalarDistribution):
 
     @property
     def logits(self) -> Tensor:
+        """The log-odds of 1."""
         return self._logits
 
     @property
     def probs(self) -> Tensor:
+        """The probability of 1."""
         return self._probs
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
@@ -102,7 +104,7 @@ def _bernoulli_from_bernoulli(a: Bernoulli, b: Bernoulli, name: str | None = Non
 
 @export("distributions.Categorical", "contrib.distributions.Categorical")
 class Categorical(Distribution):
-    """One of several classes, the last dimension of `logits` or `probs`."""
+    """The categorical distribution over the classes in the last dimension of `logits` or `probs`."""
 
     def __init__(
         self,
@@ -139,10 +141,12 @@ class Categorical(Distribution):
 
     @property
     def logits(self) -> Tensor:
+        """The log probabilities of the classes, up to a constant."""
         return self._logits
 
     @property
     def probs(self) -> Tensor:
+        """The probabilities of the classes."""
         return self._probs
 
     def _batch_shape(self) -> Any:
@@ -162,7 +166,7 @@ class Categorical(Distribution):
         return math.cast(block, self.dtype)  # type: ignore[no-any-return]
 
     def _for_each(self, value: Tensor, parameter: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns classes and a parameter for a common batch."""
+        """Returns classes and a parameter, broadcast to a common batch shape."""
         if value.dtype.is_floating:
             value = math.cast(value, dtypes.int32)
         elif not value.dtype.is_integer:
@@ -202,13 +206,13 @@ def _categorical_from_categorical(a: Categorical, b: Categorical, name: str | No
 
 
 def log_combinations(total: Tensor, counts: Tensor) -> Tensor:
-    """Returns the log of the number of orders in which a total of draws gives the counts."""
+    """Returns the log of the multinomial coefficient."""
     return lgamma(total + 1) - reduce_sum(lgamma(counts + 1), -1)
 
 
 @export("distributions.Multinomial", "contrib.distributions.Multinomial")
 class Multinomial(Distribution):
-    """How often each class comes in `total_count` draws."""
+    """The multinomial distribution: counts of each class in `total_count` draws."""
 
     def __init__(
         self,
@@ -237,14 +241,17 @@ class Multinomial(Distribution):
 
     @property
     def total_count(self) -> Tensor:
+        """The number of draws."""
         return self._total_count
 
     @property
     def logits(self) -> Tensor:
+        """The log probabilities of the classes, up to a constant."""
         return self._logits
 
     @property
     def probs(self) -> Tensor:
+        """The probabilities of the classes."""
         return self._probs
 
     def _batch_shape(self) -> Any:
@@ -260,7 +267,7 @@ class Multinomial(Distribution):
         return reshape_ops.shape(self._means)[-1:]
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        """Draws as often as the greatest count asks, and leaves out what is too much for the others."""
+        """Draws as many times as the largest count, and masks the surplus draws of the others."""
         batch, classes = self.batch_shape_tensor(), self.event_shape_tensor()[0]
         counts = reshape(math.cast(self.total_count, dtypes.int32) * ones(batch, dtypes.int32), [-1])
         logits = self.logits * ones_like(self._means)

@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences: functions registered for pairs of distributions, their classes' parents included."""
+"""Kullback-Leibler divergences, registered for pairs of distribution classes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ _divergences: dict[tuple[type, type], Divergence] = {}
 
 @export("distributions.RegisterKL", "contrib.distributions.RegisterKL")
 class RegisterKL:
-    """Decorates `def kl(a, b, name=None)`, the divergence of one class of distributions from another."""
+    """Decorator that registers `def kl(a, b, name=None)`, the divergence of two classes of distributions."""
 
     def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
         self._key = (dist_cls_a, dist_cls_b)
 
     def __call__(self, kl_fn: Divergence) -> Divergence:
+        """Registers a divergence function and returns it."""
         if not callable(kl_fn):
             raise TypeError(f"kl_fn must be callable, received: {kl_fn}")
         if self._key in _divergences:
@@ -37,7 +38,7 @@ class RegisterKL:
 
 
 def _registered(a: type, b: type) -> Divergence | None:
-    """Returns the function of the nearest classes: fewest steps up both lines of parents together."""
+    """Returns the function of the nearest base classes: those with the fewest steps up both inheritance orders."""
     pairs = [(i + j, x, y) for i, x in enumerate(a.__mro__) for j, y in enumerate(b.__mro__)]
     found = [(steps, _divergences[x, y]) for steps, x, y in pairs if (x, y) in _divergences]
     return min(found, key=lambda entry: entry[0])[1] if found else None
@@ -47,7 +48,7 @@ def _registered(a: type, b: type) -> Divergence | None:
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns the expected log of how much more probable samples of a are under a than under b."""
+    """Returns the Kullback-Leibler divergence KL(a || b)."""
     function = _registered(type(distribution_a), type(distribution_b))
     if function is None:
         raise NotImplementedError(
@@ -64,7 +65,7 @@ def kl_divergence(
 
 
 def cross_entropy(ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None) -> Tensor:
-    """Returns the expected surprise at samples of ref for one who expects those of other."""
+    """Returns the cross entropy H(ref, other)."""
     with name_scope(name, "cross_entropy"):
         divergence: Tensor = ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)
         return divergence

@@ -1,4 +1,4 @@
-"""The integral of the normal distribution, and its log far into the tail; the log of Laplace's."""
+"""Cumulative distribution function of the normal distribution, its log in the tails, and the log of Laplace's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg._src.ops import math
 from thalweg._src.ops.special import erf, erfc
 from thalweg._src.ops.where import where_v2
 
-# Below the first the log of the integral is a series, above the second the integral is 1 less a small number.
+# Below the first the log is a series; above the second it is that of 1 minus a small number.
 _LIMITS = {dtypes.float32: (-10.0, 5.0), dtypes.float64: (-20.0, 8.0)}
 
 
@@ -21,7 +21,7 @@ def _limits(x: Tensor) -> tuple[float, float]:
 
 
 def ndtr(x: Tensor) -> Tensor:
-    """Returns the probability of less than x."""
+    """Returns the probability that a standard normal sample is less than x."""
     _limits(x)
     half = sqrt(0.5)
     w = x * half
@@ -31,7 +31,7 @@ def ndtr(x: Tensor) -> Tensor:
 
 
 def log_ndtr(x: Tensor) -> Tensor:
-    """Returns the log of the probability of less than x; no branch has an infinite gradient where it is not used."""
+    """Returns the log of `ndtr`; branches that are not selected have finite gradients."""
     low, high = _limits(x)
     middle = math.log(ndtr(math.maximum(x, low)))
     return where_v2(x > high, -ndtr(-x), where_v2(x > low, middle, _far_below(math.minimum(x, low))))
@@ -44,6 +44,6 @@ def _far_below(x: Tensor) -> Tensor:
 
 
 def log_laplace(x: Tensor) -> Tensor:
-    """Returns the log of Laplace's probability of less than x."""
+    """Returns the log of the cumulative distribution function of the Laplace distribution."""
     below = -log_of(2.0) + x
     return where_v2(x < 0, below, math.log1p(-0.5 * math.exp(-math.abs(x))))

@@ -23,9 +23,9 @@ from thalweg._src.ops.where import where_v2
 
 @export("distributions.Gamma", "contrib.distributions.Gamma")
 class Gamma(ScalarDistribution):
-    """The gamma distribution with form `concentration` and inverse scale `rate`."""
+    """The gamma distribution with shape `concentration` and inverse scale `rate`."""
 
-    _of_shape: tuple[str, ...] = ("concentration", "rate")
+    _parameter_names: tuple[str, ...] = ("concentration", "rate")
 
     def __init__(
         self,
@@ -51,10 +51,12 @@ class Gamma(ScalarDistribution):
 
     @property
     def concentration(self) -> Tensor:
+        """The shape parameter."""
         return self._concentration
 
     @property
     def rate(self) -> Tensor:
+        """The inverse scale."""
         return self._rate
 
     def _shaping(self) -> list[Tensor]:
@@ -113,9 +115,9 @@ def _gamma_from_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Tensor:
 
 @export("distributions.Exponential", "contrib.distributions.Exponential")
 class Exponential(Gamma):
-    """The time until something that happens `rate` times a second."""
+    """The exponential distribution with rate `rate`."""
 
-    _of_shape = ("rate",)
+    _parameter_names = ("rate",)
 
     def __init__(
         self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"

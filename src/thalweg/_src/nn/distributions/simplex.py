@@ -1,4 +1,4 @@
-"""Distributions over shares of a whole, and counts drawn by such shares: Beta, Dirichlet, DirichletMultinomial."""
+"""Distributions over the simplex, and a compound over counts: Beta, Dirichlet, DirichletMultinomial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg._src.nn.distributions.base import (
     ReparameterizationType,
     ScalarDistribution,
 )
-from thalweg._src.nn.distributions.checks import another_seed, floats, require_classes, require_counts
+from thalweg._src.nn.distributions.checks import derived_seed, floats, require_classes, require_counts
 from thalweg._src.nn.distributions.discrete import log_combinations
 from thalweg._src.nn.distributions.divergence import RegisterKL
 from thalweg._src.ops import check, math, reshape as reshape_ops
@@ -36,9 +36,9 @@ from thalweg._src.ops.where import one_hot, where_v2
 
 @export("distributions.Beta", "contrib.distributions.Beta")
 class Beta(ScalarDistribution):
-    """A number between 0 and 1 with the density of x**(concentration1 - 1) * (1 - x)**(concentration0 - 1)."""
+    """The beta distribution, with density proportional to x**(concentration1 - 1) * (1 - x)**(concentration0 - 1)."""
 
-    _of_shape = ("concentration1", "concentration0")
+    _parameter_names = ("concentration1", "concentration0")
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Beta(ScalarDistribution):
         given = dict(locals())
         with name_scope(name, values=[concentration1, concentration0]) as scope:
             self._concentration1, self._concentration0 = floats(
-                validate_args, self._of_shape, concentration1=concentration1, concentration0=concentration0
+                validate_args, self._parameter_names, concentration1=concentration1, concentration0=concentration0
             )
             self._total_concentration = self._concentration1 + self._concentration0
         super().__init__(
@@ -66,20 +66,23 @@ class Beta(ScalarDistribution):
 
     @property
     def concentration1(self) -> Tensor:
+        """The concentration of x."""
         return self._concentration1
 
     @property
     def concentration0(self) -> Tensor:
+        """The concentration of 1 - x."""
         return self._concentration0
 
     @property
     def total_concentration(self) -> Tensor:
+        """The sum of both concentrations."""
         return self._total_concentration
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        second = another_seed(seed, "beta")
-        a = random_gamma([n], self._everywhere(self.concentration1), dtype=self.dtype, seed=seed)
-        b = random_gamma([n], self._everywhere(self.concentration0), dtype=self.dtype, seed=second)
+        second = derived_seed(seed, "beta")
+        a = random_gamma([n], self._broadcast(self.concentration1), dtype=self.dtype, seed=seed)
+        b = random_gamma([n], self._broadcast(self.concentration0), dtype=self.dtype, seed=second)
         return a / (a + b)
 
     def _checked(self, value: Tensor) -> Tensor:
@@ -124,7 +127,7 @@ class Beta(ScalarDistribution):
         one = reshape_ops.ones([], self.dtype)
         checks = [
             check.assert_less(one, getattr(self, key), message=f"Mode undefined for {key} <= 1.")
-            for key in self._of_shape
+            for key in self._parameter_names
         ]
         return with_dependencies(checks, mode)  # type: ignore[no-any-return]
 
@@ -141,8 +144,8 @@ def _beta_from_beta(a: Beta, b: Beta, name: str | None = None) -> Tensor:
         )
 
 
-class _OfShares(Distribution):
-    """A distribution whose last dimension of `concentration` are the classes."""
+class _DirichletBase(Distribution):
+    """A distribution with the classes in the last dimension of `concentration`."""
 
     def __init__(
         self,
@@ -168,10 +171,12 @@ class _OfShares(Distribution):
 
     @property
     def concentration(self) -> Tensor:
+        """The concentrations of the classes."""
         return self._concentration
 
     @property
     def total_concentration(self) -> Tensor:
+        """The sum of the concentrations."""
         return self._total_concentration
 
     def _batch_shape(self) -> Any:
@@ -190,7 +195,7 @@ class _OfShares(Distribution):
         return expand_dims(self.total_concentration, -1)
 
     def _spread(self) -> Tensor:
-        """Returns what the means are multiplied with in covariances."""
+        """Returns the factor of the means in covariances."""
         raise self._not_defined("covariance")
 
     def _covariance(self) -> Tensor:
@@ -208,8 +213,8 @@ def _concentrations(concentration: Any, validate_args: bool) -> Tensor:
 
 
 @export("distributions.Dirichlet", "contrib.distributions.Dirichlet")
-class Dirichlet(_OfShares):
-    """Shares of several classes, which add up to 1."""
+class Dirichlet(_DirichletBase):
+    """The Dirichlet distribution over probability vectors."""
 
     def __init__(
         self, concentration: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Dirichlet"
@@ -275,8 +280,8 @@ def _dirichlet_from_dirichlet(a: Dirichlet, b: Dirichlet, name: str | None = Non
 
 
 @export("distributions.DirichletMultinomial", "contrib.distributions.DirichletMultinomial")
-class DirichletMultinomial(_OfShares):
-    """How often each class comes in `total_count` draws, by shares that are drawn first."""
+class DirichletMultinomial(_DirichletBase):
+    """The Dirichlet-multinomial distribution: class counts of draws with Dirichlet-distributed probabilities."""
 
     def __init__(
         self,
@@ -296,6 +301,7 @@ class DirichletMultinomial(_OfShares):
 
     @property
     def total_count(self) -> Tensor:
+        """The number of draws."""
         return self._total_count
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
@@ -304,7 +310,7 @@ class DirichletMultinomial(_OfShares):
         draws = multinomial(
             reshape(math.log(parts), stack([-1, classes])),
             math.cast(self.total_count, dtypes.int32),
-            another_seed(seed, "dirichlet_multinomial"),
+            derived_seed(seed, "dirichlet_multinomial"),
         )
         counts = reduce_sum(one_hot(draws, classes, dtype=self.dtype), -2)
         return reshape(counts, concat([[n], self.batch_shape_tensor(), [classes]], 0))

@@ -1,1 +1,1 @@
-"""Feature columns: from raw features to the inputs of a model."""
+"""Feature columns: descriptions of how raw features become inputs of a model."""

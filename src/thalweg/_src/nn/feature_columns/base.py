@@ -1,4 +1,4 @@
-"""What all feature columns share: where features come from, and what a column says of itself."""
+"""FeatureColumn: the base classes of feature columns, and the cache of transformed features."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from thalweg._src.ops.where import where
 
 
 class IdsAndWeights(NamedTuple):
-    """The categories of each example, and what each of them weighs: both sparse, the second perhaps None."""
+    """The categories of each example and their weights, both sparse; weights may be None."""
 
     id_tensor: SparseTensor
     weight_tensor: SparseTensor | None
 
 
 class Features:
-    """The features of one call: each is looked up, and each column's transformation computed, once."""
+    """The features of one call, and the cache of transformed columns."""
 
     def __init__(self, features: Mapping[Any, Any]) -> None:
         self._given = dict(features)
         self._made: dict[Any, Any] = {}
 
     def get(self, key: Any) -> Any:
-        """Returns a raw feature by its name, or the transformed feature of a column."""
+        """Returns a raw feature by name, or the transformed feature of a column."""
         if key not in self._made:
             if key in self._given:
                 self._made[key] = _at_least_matrix(key, self._given[key])
@@ -44,7 +44,7 @@ class Features:
 
 
 def _at_least_matrix(key: Any, value: Any) -> Any:
-    """Returns a feature with an axis after that of the examples."""
+    """Returns a feature of rank 2 or more; a vector gets a last dimension of size 1."""
     tensor = convert_to_tensor_or_sparse_tensor(value)
     if isinstance(tensor, SparseTensor):
         return tensor
@@ -57,7 +57,7 @@ def _at_least_matrix(key: Any, value: Any) -> Any:
 
 
 def as_sparse(value: Any) -> SparseTensor:
-    """Returns a feature as a sparse tensor; in a dense one "" and -1 stand for nothing."""
+    """Returns a feature as a sparse tensor; "" and -1 in a dense one mean missing."""
     if isinstance(value, SparseTensor):
         return value
     nothing: Any = "" if value.dtype is dtypes.string else -1
@@ -66,7 +66,7 @@ def as_sparse(value: Any) -> SparseTensor:
 
 
 class FeatureColumn:
-    """A column: columns that are made alike are equal, and share what is computed."""
+    """The base class of feature columns; columns with equal arguments are equal and share transformed features."""
 
     _fields: tuple[str, ...] = ()
 
@@ -85,7 +85,7 @@ class FeatureColumn:
 
     @property
     def name(self) -> str:
-        """The name, which orders columns and names their variables."""
+        """The name, by which columns are sorted and their variables named."""
         raise NotImplementedError("a column has a name")
 
     @property
@@ -95,33 +95,34 @@ class FeatureColumn:
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
-        """What `tf.io.parse_example` has to read."""
+        """The features for `tf.io.parse_example`."""
         raise NotImplementedError("a column says what it reads")
 
     def transform(self, features: Features) -> Any:
-        """Returns the feature in the form that the column works on."""
+        """Returns the transformed feature."""
         raise NotImplementedError("a column transforms its feature")
 
 
 class DenseColumn(FeatureColumn):
-    """A column that gives numbers for each example."""
+    """The base class of columns of dense vectors."""
 
     @property
     def variable_shape(self) -> Sequence[int]:
-        """The shape of an example's numbers."""
+        """The shape of one example."""
         raise NotImplementedError("a dense column has a shape")
 
     @property
     def size(self) -> int:
+        """The number of elements of one example."""
         return math.prod(self.variable_shape)
 
     def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
-        """Returns the numbers of all examples."""
+        """Returns the dense tensor of all examples."""
         raise NotImplementedError("a dense column gives numbers")
 
 
 class CategoricalColumn(FeatureColumn):
-    """A column that gives categories for each example."""
+    """The base class of categorical columns."""
 
     @property
     def num_buckets(self) -> int:
@@ -129,5 +130,5 @@ class CategoricalColumn(FeatureColumn):
         raise NotImplementedError("a categorical column has a number of categories")
 
     def sparse(self, features: Features) -> IdsAndWeights:
-        """Returns the categories of all examples."""
+        """Returns the ids and weights of all examples."""
         return IdsAndWeights(features.get(self), None)

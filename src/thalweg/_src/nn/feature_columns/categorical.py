@@ -1,4 +1,4 @@
-"""Columns of categories: hashed, by vocabulary, numbers themselves, weighted, crossed."""
+"""Categorical columns: hashed, vocabulary, identity, weighted and crossed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from thalweg._src.nn.vocabularies import index_table_from_file, index_table_from
 from thalweg._src.ops.check import assert_greater_equal, assert_less
 from thalweg._src.ops.comparison import greater_equal, less, logical_or
 from thalweg._src.ops.decoding import as_string
+from thalweg._src.ops.gather import gather_nd
 from thalweg._src.ops.hashing import string_to_hash_bucket_fast
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import cast
@@ -54,10 +55,10 @@ class _KeyedColumn(CategoricalColumn):
             raise ValueError(f"SparseColumn input must be string or integer: {self.key!r} is {sparse.dtype.name}")
         if (self.dtype is dtypes.string) != (sparse.dtype is dtypes.string):
             raise ValueError(f"Column {self.key!r} expects {self.dtype.name}, its feature is {sparse.dtype.name}")
-        return _with_values(sparse, self._numbered(sparse.values))
+        return _with_values(sparse, self._ids(sparse.values))
 
-    def _numbered(self, values: Any) -> Any:
-        """Returns the numbers of categories."""
+    def _ids(self, values: Any) -> Any:
+        """Returns the ids of categories."""
         raise NotImplementedError("a categorical column numbers its categories")
 
 
@@ -70,7 +71,7 @@ def _key_type(key: str, dtype: Any) -> Any:
 
 @export("feature_column.categorical_column_with_hash_bucket")
 class HashedCategoricalColumn(_KeyedColumn):
-    """Categories by a hash of the value."""
+    """A categorical column by hash of the value."""
 
     _fields = ("key", "hash_bucket_size", "dtype")
 
@@ -84,14 +85,14 @@ class HashedCategoricalColumn(_KeyedColumn):
     def num_buckets(self) -> int:
         return self.hash_bucket_size
 
-    def _numbered(self, values: Any) -> Any:
+    def _ids(self, values: Any) -> Any:
         words = values if values.dtype is dtypes.string else as_string(values)
         return string_to_hash_bucket_fast(words, self.hash_bucket_size)
 
 
 @export("feature_column.categorical_column_with_vocabulary_list")
 class VocabularyListCategoricalColumn(_KeyedColumn):
-    """Categories by their places in a list."""
+    """A categorical column by index in a list."""
 
     _fields = ("key", "vocabulary_list", "dtype", "default_value", "num_oov_buckets")
 
@@ -117,7 +118,7 @@ class VocabularyListCategoricalColumn(_KeyedColumn):
     def num_buckets(self) -> int:
         return len(self.vocabulary_list) + self.num_oov_buckets
 
-    def _numbered(self, values: Any) -> Any:
+    def _ids(self, values: Any) -> Any:
         kind = dtypes.int64 if self.dtype.is_integer else self.dtype
         table = index_table_from_tensor(
             list(self.vocabulary_list),
@@ -138,7 +139,7 @@ def _require_one_default(key: str, num_oov_buckets: int, has_default: bool) -> N
 
 @export("feature_column.categorical_column_with_vocabulary_file")
 class VocabularyFileCategoricalColumn(_KeyedColumn):
-    """Categories by the lines of a file."""
+    """A categorical column by line of a file."""
 
     _fields = ("key", "vocabulary_file", "vocabulary_size", "num_oov_buckets", "default_value", "dtype")
 
@@ -171,7 +172,7 @@ class VocabularyFileCategoricalColumn(_KeyedColumn):
     def num_buckets(self) -> int:
         return self.vocabulary_size + self.num_oov_buckets
 
-    def _numbered(self, values: Any) -> Any:
+    def _ids(self, values: Any) -> Any:
         kind = dtypes.int64 if self.dtype.is_integer else self.dtype
         table = index_table_from_file(
             self.vocabulary_file,
@@ -186,7 +187,7 @@ class VocabularyFileCategoricalColumn(_KeyedColumn):
 
 @export("feature_column.categorical_column_with_identity")
 class IdentityCategoricalColumn(_KeyedColumn):
-    """Categories that are numbers already."""
+    """A categorical column of integer ids."""
 
     _fields = ("key", "num_buckets_", "default_value")
     dtype = dtypes.int64
@@ -203,7 +204,7 @@ class IdentityCategoricalColumn(_KeyedColumn):
     def num_buckets(self) -> int:
         return self.num_buckets_
 
-    def _numbered(self, values: Any) -> Any:
+    def _ids(self, values: Any) -> Any:
         values = cast(values, dtypes.int64)
         count = cast(self.num_buckets_, dtypes.int64)
         if self.default_value is None:
@@ -219,7 +220,7 @@ class IdentityCategoricalColumn(_KeyedColumn):
 
 @export("feature_column.weighted_categorical_column")
 class WeightedCategoricalColumn(CategoricalColumn):
-    """The categories of another column, with weights from a feature."""
+    """A categorical column with weights from another feature."""
 
     _fields = ("categorical_column", "weight_feature_key", "dtype")
 
@@ -260,14 +261,12 @@ class WeightedCategoricalColumn(CategoricalColumn):
 
 def as_sparse_like(ids: SparseTensor, weights: Any) -> SparseTensor:
     """Returns the weights of a dense feature where there are categories."""
-    from thalweg._src.ops.gather import gather_nd
-
     return _with_values(ids, gather_nd(weights, ids.indices))
 
 
 @export("feature_column.crossed_column")
 class CrossedColumn(CategoricalColumn):
-    """All combinations of other columns' categories, hashed."""
+    """A categorical column of hashed feature crosses."""
 
     _fields = ("keys", "hash_bucket_size", "hash_key")
 

@@ -1,4 +1,4 @@
-"""Columns of numbers: as they are, in buckets, vectors and counts of categories."""
+"""Dense columns: numeric, bucketized, embedding and indicator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from thalweg._src.variables.variable_scope import get_variable
 
 @export("feature_column.numeric_column")
 class NumericColumn(DenseColumn):
-    """Numbers of a feature."""
+    """A column of real values."""
 
     _fields = ("key", "shape", "default_value", "dtype", "normalizer_fn")
 
@@ -97,7 +97,7 @@ class NumericColumn(DenseColumn):
 
 @export("feature_column.bucketized_column")
 class BucketizedColumn(DenseColumn, CategoricalColumn):
-    """The buckets that numbers fall into, as one-hot vectors or as categories."""
+    """A column of bucketized numbers, dense as one-hot vectors or categorical."""
 
     _fields = ("source_column", "boundaries")
 
@@ -144,7 +144,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
 
 
 class EmbeddingColumn(DenseColumn):
-    """The combined vectors of an example's categories."""
+    """A column of combined embeddings of an example's categories."""
 
     _fields = ("categorical_column", "dimension", "combiner", "initializer", "max_norm", "trainable", "shared_name")
 
@@ -198,7 +198,7 @@ class EmbeddingColumn(DenseColumn):
         return features.get(self.categorical_column)
 
     def table(self, collections: Any, trainable: bool) -> Any:
-        """Returns the vectors of all categories; a shared table is made once in each graph."""
+        """Returns the embedding table; a shared one is created once per graph."""
         shape = [self.categorical_column.num_buckets, self.dimension]
         shared = get_default_graph().kept("shared_embeddings", dict) if self.shared_name else {}
         if self.shared_name in shared:
@@ -234,7 +234,7 @@ class EmbeddingColumn(DenseColumn):
 
 @export("feature_column.indicator_column")
 class IndicatorColumn(DenseColumn):
-    """How often, or with what weight, each category occurs in an example."""
+    """A multi-hot (or weighted) vector of the categories of an example."""
 
     _fields = ("categorical_column",)
 
@@ -254,7 +254,7 @@ class IndicatorColumn(DenseColumn):
         return (self.categorical_column.num_buckets,)
 
     def transform(self, features: Features) -> Any:
-        """Returns the vectors; categories below 0 do not count."""
+        """Returns the multi-hot vectors; negative ids are ignored."""
         ids, weights = self.categorical_column.sparse(features)
         count = self.categorical_column.num_buckets
         dense = sparse_tensor_to_dense(ids, default_value=-1, validate_indices=False)
@@ -273,6 +273,6 @@ class IndicatorColumn(DenseColumn):
 
 
 def variable_collections(collections: Any) -> list[Any]:
-    """Returns where a column's variables go: to those asked for, and to those of all model variables."""
+    """Returns the collections of a column's variables: the given ones, global variables and model variables."""
     given = [] if collections is None else list(collections)
     return list(dict.fromkeys([*given, GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]))

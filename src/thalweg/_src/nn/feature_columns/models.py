@@ -1,4 +1,4 @@
-"""From columns to models: the input of a network, a linear model, and what to parse."""
+"""input_layer, linear_model and make_parse_example_spec: models over feature columns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
+from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import safe_embedding_lookup_sparse
 from thalweg._src.nn.feature_columns.base import CategoricalColumn, DenseColumn, FeatureColumn, Features
@@ -17,11 +18,11 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.reshape import reshape, shape as shape_of
 from thalweg._src.variables.initializers import Zeros
-from thalweg._src.variables.variable_scope import get_variable, variable_scope
+from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
 def _sorted(feature_columns: Any, kinds: Any, wanted: str) -> list[Any]:
-    """Returns columns by name, each of a kind that is allowed and named once."""
+    """Returns columns sorted by name, after checks of their classes and unique names."""
     if isinstance(feature_columns, FeatureColumn):
         feature_columns = [feature_columns]
     if isinstance(feature_columns, dict):
@@ -56,7 +57,7 @@ def input_layer(
     cols_to_vars: Any = None,
     cols_to_output_tensors: Any = None,
 ) -> Tensor:
-    """Returns the numbers of all columns side by side, [batch, width], in the order of the columns' names."""
+    """Returns all columns concatenated, [batch, width], ordered by column name."""
     columns = _sorted(feature_columns, DenseColumn, "DenseColumn")
     _require_features(features)
     collections = variable_collections(weight_collections)
@@ -69,17 +70,14 @@ def input_layer(
                 output = reshape(numbers, [shape_of(numbers)[0], column.size])
                 outputs.append(output)
                 if cols_to_vars is not None:
-                    cols_to_vars[column] = _made_here()
+                    cols_to_vars[column] = _scope_variables()
                 if cols_to_output_tensors is not None:
                     cols_to_output_tensors[column] = output
         return concat(outputs, 1) if len(outputs) > 1 else outputs[0]
 
 
-def _made_here() -> list[Any]:
+def _scope_variables() -> list[Any]:
     """Returns the variables of the scope in force."""
-    from thalweg._src.graph.scopes import GraphKeys, get_collection
-    from thalweg._src.variables.variable_scope import get_variable_scope
-
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope=get_variable_scope().name + "/")
 
 
@@ -93,7 +91,7 @@ def linear_model(
     trainable: bool = True,
     cols_to_vars: Any = None,
 ) -> Tensor:
-    """Returns the weighted sum of all columns plus a bias, [batch, units]; all weights begin at 0."""
+    """Returns the weighted sum of all columns plus a bias, [batch, units]; all weights are initialized to 0."""
     columns = _sorted(feature_columns, DenseColumn | CategoricalColumn, "DenseColumn or CategoricalColumn")
     _require_features(features)
     collections = variable_collections(weight_collections)
@@ -115,7 +113,7 @@ def linear_model(
                     numbers = column.dense(known, collections, trainable)
                     sums.append(matmul(reshape(numbers, [shape_of(numbers)[0], column.size]), table))
                 if cols_to_vars is not None:
-                    cols_to_vars[column] = _made_here()
+                    cols_to_vars[column] = _scope_variables()
         bias = weights("bias_weights", [units])
         if cols_to_vars is not None:
             cols_to_vars["bias"] = [bias]
@@ -125,7 +123,7 @@ def linear_model(
 
 @export("feature_column.make_parse_example_spec")
 def make_parse_example_spec(feature_columns: Iterable[Any]) -> dict[str, Any]:
-    """Returns what `tf.io.parse_example` has to read for all columns."""
+    """Returns the features for `tf.io.parse_example` that all columns need."""
     result: dict[str, Any] = {}
     for column in feature_columns:
         if not isinstance(column, FeatureColumn):

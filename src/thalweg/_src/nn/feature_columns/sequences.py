@@ -1,4 +1,4 @@
-"""Columns of sequences, for recurrent networks: each example has a number of steps."""
+"""Sequence feature columns: inputs of recurrent networks, with a number of steps per example."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from thalweg._src.variables.variable_scope import variable_scope
 
 
 class SequenceCategoricalColumn(CategoricalColumn):
-    """The categories of each step: those of another column, each position a step of its own."""
+    """A categorical column over sequences, with one step per position of another column."""
 
     _fields = ("categorical_column",)
 
@@ -64,7 +64,7 @@ def _by_steps(sparse: SparseTensor) -> SparseTensor:
 
 
 def sequence_length_of(ids: SparseTensor, width: int = 1) -> Tensor:
-    """Returns how many steps each example has; width is the number of values in a step."""
+    """Returns the number of steps of each example; `width` is the number of values per step."""
     rows, columns = ids.indices[:, 0], ids.indices[:, 1] + 1
     steps = cast(ceil(cast(segment_max(columns, rows), dtypes.float64) / width), dtypes.int64)
     missing = cast(ids.dense_shape[0], dtypes.int32) - shape_of(steps)[0]
@@ -73,7 +73,7 @@ def sequence_length_of(ids: SparseTensor, width: int = 1) -> Tensor:
 
 @export("feature_column.sequence_numeric_column", "contrib.feature_column.sequence_numeric_column")
 class SequenceNumericColumn(DenseColumn):
-    """Numbers of each step."""
+    """A column of real values per step."""
 
     _fields = ("key", "shape", "default_value", "dtype", "normalizer_fn")
 
@@ -112,7 +112,7 @@ class SequenceNumericColumn(DenseColumn):
         return features.get(self.key)
 
     def steps(self, features: Features) -> tuple[Tensor, Tensor]:
-        """Returns the numbers [batch, steps, ...] and how many steps each example has."""
+        """Returns the values [batch, steps, ...] and the number of steps of each example."""
         sparse = features.get(self)
         dense = sparse_tensor_to_dense(sparse, default_value=cast(self.default_value, sparse.dtype))
         shaped = reshape(dense, concat([shape_of(dense)[:1], [-1], list(self.shape)], 0))
@@ -132,7 +132,7 @@ sequence_numeric_column = SequenceNumericColumn
 def sequence_categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = dtypes.string
 ) -> SequenceCategoricalColumn:
-    """Returns a column of sequences of categories by hash."""
+    """Returns a sequence column of categories by hash."""
     return SequenceCategoricalColumn(HashedCategoricalColumn(key, hash_bucket_size, dtype))
 
 
@@ -143,7 +143,7 @@ def sequence_categorical_column_with_hash_bucket(
 def sequence_categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> SequenceCategoricalColumn:
-    """Returns a column of sequences of numbered categories."""
+    """Returns a sequence column of integer ids."""
     return SequenceCategoricalColumn(IdentityCategoricalColumn(key, num_buckets, default_value))
 
 
@@ -154,7 +154,7 @@ def sequence_categorical_column_with_identity(
 def sequence_categorical_column_with_vocabulary_list(
     key: str, vocabulary_list: Any, dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
 ) -> SequenceCategoricalColumn:
-    """Returns a column of sequences of categories in a list."""
+    """Returns a sequence column of categories in a list."""
     return SequenceCategoricalColumn(
         VocabularyListCategoricalColumn(key, vocabulary_list, dtype, default_value, num_oov_buckets)
     )
@@ -172,7 +172,7 @@ def sequence_categorical_column_with_vocabulary_file(
     default_value: int | None = None,
     dtype: Any = dtypes.string,
 ) -> SequenceCategoricalColumn:
-    """Returns a column of sequences of categories in a file."""
+    """Returns a sequence column of categories in a file."""
     return SequenceCategoricalColumn(
         VocabularyFileCategoricalColumn(key, vocabulary_file, vocabulary_size, num_oov_buckets, default_value, dtype)
     )
@@ -182,7 +182,7 @@ def sequence_categorical_column_with_vocabulary_file(
 def sequence_input_layer(
     features: Any, feature_columns: Any, weight_collections: Any = None, trainable: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """Returns the numbers of all columns, [batch, steps, width], and how many steps each example has."""
+    """Returns all columns concatenated, [batch, steps, width], and the number of steps of each example."""
     collections = variable_collections(weight_collections)
     columns = sorted(feature_columns, key=lambda column: str(column.name))
     with variable_scope(None, "sequence_input_layer", list(features.values())):

@@ -1,4 +1,4 @@
-"""Constructors of embedding columns: with a table of its own, or one for several columns."""
+"""embedding_column and shared_embedding_columns: one table per column, or one for several."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def embedding_column(
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
 ) -> EmbeddingColumn:
-    """Returns the column of the combined vectors of an example's categories."""
+    """Returns a column of combined embeddings of an example's categories."""
     return EmbeddingColumn(
         categorical_column,
         dimension,
@@ -49,7 +49,7 @@ def shared_embedding_columns(
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
 ) -> list[EmbeddingColumn]:
-    """Returns a column for each categorical one, all with one table."""
+    """Returns one embedding column per categorical column, all with one table."""
     plain = [c.categorical_column if isinstance(c, WeightedCategoricalColumn) else c for c in categorical_columns]
     first = plain[0]
     for column in plain:

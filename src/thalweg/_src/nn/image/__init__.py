@@ -1,1 +1,1 @@
-"""Images: compositions of image operations."""
+"""Image functions composed of image operations."""

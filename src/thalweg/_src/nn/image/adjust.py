@@ -1,4 +1,4 @@
-"""Brightness: steps, powers and standardization."""
+"""Image adjustment: brightness, gamma and standardization."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thalweg._src.ops.reshape import shape as shape_of
 
 @export("image.adjust_brightness")
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Adds a delta to pixels in the scale of [0, 1)."""
+    """Adds `delta` to the pixels, on the scale [0, 1) for integer images."""
     with name_scope(None, "adjust_brightness", [image, delta]) as scope:
         image = convert_to_tensor(image, name="image")
         pixels = in_floats(image)
@@ -31,7 +31,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 @export("image.random_brightness")
 def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
-    """Adds a random delta of [-max_delta, max_delta)."""
+    """Adds a random delta in [-max_delta, max_delta) to the pixels."""
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
@@ -53,7 +53,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 @export("image.per_image_standardization")
 def per_image_standardization(image: Any) -> Tensor:
-    """Scales each image to mean 0 and deviation 1; that of an image without contrast is taken to be small."""
+    """Scales each image to mean 0 and standard deviation 1; the deviation has a lower bound."""
     with name_scope(None, "per_image_standardization", [image]) as scope:
         pixels = cast(image_tensor(image), dtypes.float32)
         count = reduce_prod(shape_of(pixels)[-3:])

@@ -1,4 +1,4 @@
-"""Measures of images: differences of neighbours, edges, and likeness to other images."""
+"""Image quality and gradients: total variation, Sobel edges, PSNR and SSIM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SOBEL = [[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0,
 
 @export("image.total_variation")
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """Sums the differences of neighbouring pixels, for each image of a batch."""
+    """Returns the sum of absolute differences of neighbouring pixels, per image."""
     with name_scope(name, "total_variation", [images]):
         images = convert_to_tensor(images, name="images")
         count = None if images.dims is None else len(images.dims)
@@ -46,7 +46,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 @export("image.image_gradients")
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
-    """Returns the differences to the pixel below and to the one right; those at the last row and column are 0."""
+    """Returns the vertical and horizontal differences of pixels (dy, dx); they are 0 at the last row and column."""
     image = convert_to_tensor(image, name="image")
     if image.dims is None or len(image.dims) != 4:
         raise ValueError(f"image has shape {image.get_shape()}, expected [batch, height, width, channels]")
@@ -60,7 +60,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 @export("image.sobel_edges")
 def sobel_edges(image: Any) -> Tensor:
-    """Returns Sobel's differences along height and width of each pixel, as a last dimension."""
+    """Returns the Sobel filter responses along height and width, stacked in a last dimension."""
     image = convert_to_tensor(image, name="image")
     sizes = shape_of(image)
     weights = np.array(_SOBEL).transpose(1, 2, 0)[:, :, None].astype(image.dtype.as_numpy_dtype)
@@ -74,8 +74,8 @@ def sobel_edges(image: Any) -> Tensor:
 # -- likeness ---------------------------------------------------------------------------------------------------------
 
 
-def _alike(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, list[Operation]]:
-    """Returns the shapes of two images, and checks that they can be compared: equal but for outer sizes of 1."""
+def _comparable_shapes(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, list[Operation]]:
+    """Returns the shapes of two images, and checks that they are equal up to broadcast outer dimensions."""
     one, two = first.get_shape().with_rank_at_least(3), second.get_shape().with_rank_at_least(3)
     one[-3:].assert_is_compatible_with(two[-3:])
     if first.dims is not None and second.dims is not None:
@@ -92,13 +92,13 @@ def _alike(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, list[Operatio
 
 @export("image.psnr")
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """Returns the ratio of signal to noise in decibels, of each image of a batch."""
+    """Returns the peak signal-to-noise ratio in decibels, per image."""
     with name_scope(name, "PSNR", [a, b]):
         a = convert_to_tensor(a, name="a")
         b = convert_to_tensor(b, a.dtype, name="b")
         limit = convert_image_dtype(cast(max_val, a.dtype), dtypes.float32)
         first, second = convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32)
-        _, _, checks = _alike(first, second)
+        _, _, checks = _comparable_shapes(first, second)
         error = reduce_mean(squared_difference(first, second), [-3, -2, -1])
         signal = 20 * log(limit) / np.float32(np.log(10.0))
         ratio = subtract(signal, np.float32(10 / np.log(10)) * log(error), name="psnr")
@@ -107,10 +107,10 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
 
 
 def _prepared(img1: Any, img2: Any, max_val: Any) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
-    """Returns both images and the greatest value in floats, and the shapes of the images."""
+    """Returns both images and the maximum value as floats, and the shapes of the images."""
     img1 = convert_to_tensor(img1, name="img1")
     img2 = convert_to_tensor(img2, img1.dtype, name="img2")
-    sizes, others, checks = _alike(img1, img2)
+    sizes, others, checks = _comparable_shapes(img1, img2)
     with control_dependencies(checks):
         img1 = identity(img1)
     limit = convert_image_dtype(cast(max_val, img1.dtype), dtypes.float32)
@@ -118,8 +118,8 @@ def _prepared(img1: Any, img2: Any, max_val: Any) -> tuple[Tensor, Tensor, Tenso
     return first, second, limit, [sizes, others]
 
 
-def _bell(size: int, sigma: float) -> np.ndarray[Any, Any]:
-    """Returns the weights of a square window that fall off from its middle; their sum is 1."""
+def _gaussian_window(size: int, sigma: float) -> np.ndarray[Any, Any]:
+    """Returns a normalized Gaussian window."""
     squares = (np.arange(size, dtype=np.float32) - np.float32(size - 1) / 2) ** 2 * np.float32(-0.5 / sigma**2)
     weights = np.exp(squares[:, None] + squares[None])
     bell: np.ndarray[Any, Any] = (weights / weights.sum()).astype(np.float32).reshape(size, size, 1, 1)
@@ -127,8 +127,8 @@ def _bell(size: int, sigma: float) -> np.ndarray[Any, Any]:
 
 
 def _windowed(size: int, sigma: float, channels: Tensor) -> Callable[[Tensor], Tensor]:
-    """Returns the function that gives the weighted mean over each window."""
-    kernel = tile(_bell(size, sigma), stack([1, 1, channels, 1]))
+    """Returns the function that computes the weighted mean over each window."""
+    kernel = tile(_gaussian_window(size, sigma), stack([1, 1, channels, 1]))
 
     def reduce(x: Tensor) -> Tensor:
         sizes = shape_of(x)
@@ -149,7 +149,7 @@ def _ssim_per_channel(
     k2: float,
     index_map: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Returns likeness, and its part that is contrast and structure, of each channel."""
+    """Returns the SSIM of each channel, and its contrast-structure factor."""
     sizes, others = shape_n([x, y])
     checks = [
         Assert(reduce_all(greater_equal(s[-3:-1], filter_size)), [s, filter_size], summarize=8) for s in (sizes, others)
@@ -178,7 +178,7 @@ def ssim(
     k2: float = 0.03,
     return_index_map: bool = False,
 ) -> Tensor:
-    """Returns the structural similarity of images, at most 1: their mean, or that of each window."""
+    """Returns the structural similarity of images, at most 1: the mean, or that of each window."""
     with name_scope(None, "SSIM", [img1, img2]):
         first, second, limit, _ = _prepared(img1, img2, max_val)
         found, _ = _ssim_per_channel(first, second, limit, filter_size, filter_sigma, k1, k2, return_index_map)
@@ -196,7 +196,7 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """Returns the structural similarity of images over several scales, each half of the one before."""
+    """Returns the multi-scale structural similarity of images; each scale halves the size."""
     with name_scope(None, "MS-SSIM", [img1, img2]):
         first, second, limit, sizes = _prepared(img1, img2, max_val)
         images, heads = [first, second], [s[:-3] for s in sizes]
@@ -205,7 +205,7 @@ def ssim_multiscale(
         for scale in range(len(power_factors)):
             with name_scope(None, f"Scale{scale}", images):
                 if scale:
-                    images = [_halved(image, head) for image, head in zip(images, heads)]
+                    images = [_downsampled(image, head) for image, head in zip(images, heads)]
                 x, y = images
                 likeness, structure = _ssim_per_channel(x, y, limit, filter_size, filter_sigma, k1, k2)
                 parts.append(relu(structure))
@@ -213,8 +213,8 @@ def ssim_multiscale(
         return reduce_mean(reduce_prod(pow(values, np.array(power_factors, np.float32)), [-1]), [-1])
 
 
-def _halved(image: Tensor, head: Tensor) -> Tensor:
-    """Returns images of half the size; an odd last row or column is doubled before."""
+def _downsampled(image: Tensor, head: Tensor) -> Tensor:
+    """Returns images of half the size; an odd last row or column is repeated first."""
     tail = shape_of(image)[-3:]
     flat = reshape(image, concat([[-1], tail], 0))
     rest = expand_dims(tail % [2, 2, 1], -1)

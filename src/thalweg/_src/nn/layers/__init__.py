@@ -1,1 +1,1 @@
-"""Layers: functions that bring their own variables, as classes and as plain functions."""
+"""Layers with variables, as classes and as functions."""

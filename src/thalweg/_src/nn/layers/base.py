@@ -1,4 +1,4 @@
-"""Layer: a function with variables of its own, made when it is first called and shared by all later calls."""
+"""Layer: the base class of layers, whose variables are created by the first call and shared by later ones."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from thalweg._src.nn.layers.input_spec import require_inputs
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.reshape import shape as shape_of
 from thalweg._src.variables.partitions import PartitionedVariable
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope, variable_store
-from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from thalweg._src.variables.variables import Variable
 
 _LISTED = frozenset(("_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls", "_named_weights"))
 _IGNORED = {"input_shape", "batch_input_shape", "batch_size", "weights", "autocast", "dynamic"}
@@ -36,10 +37,10 @@ _SHARED_BY_COPIES = (Graph, Tensor, Operation, Variable, PartitionedVariable, Va
 
 @export("layers.Layer")
 class Layer:
-    """What all layers share; a subclass makes its variables in `build` and computes in `call`.
+    """The base class of layers; a subclass creates variables in `build` and computes in `call`.
 
-    Variables are named under a variable scope that the first call opens: the name given, or one made from the name of
-    the class.
+    Variables are created in a variable scope that the first call opens, with the given name or one derived from the
+    name of the class.
     """
 
     built = False
@@ -49,7 +50,7 @@ class Layer:
     _reuse: Any = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        # Here rather than in __init__, which subclasses in published programs sometimes forget to call.
+        # Not in __init__, which subclasses in published programs sometimes do not call.
         layer = super().__new__(cls)
         layer._name = None
         layer._base_name = None
@@ -88,7 +89,7 @@ class Layer:
     # -- names --------------------------------------------------------------------------------------------------------
 
     def _unique_name(self) -> str:
-        """Returns the class's name and how many such layers this graph has."""
+        """Returns the name of the class with a number that is unique in the graph."""
         counts = get_default_graph().kept("layer_names", collections.Counter)
         base = snake_case(type(self).__name__)
         counts[base] += 1
@@ -96,17 +97,19 @@ class Layer:
 
     @property
     def name(self) -> str:
+        """The name of the layer."""
         if self._name is None:
             self._name = self._unique_name()
         return self._name
 
     @property
     def dtype(self) -> str | None:
-        """The name of the variables' dtype; until the first call, that which was given or None."""
+        """The name of the variables' dtype; before the first call, the given one or None."""
         return self._dtype
 
     @property
     def scope_name(self) -> str:
+        """The name of the variable scope."""
         if self._scope is None:
             raise ValueError(f"Layer {self.name!r} has no scope name before its first call.")
         return self._scope.name
@@ -138,7 +141,7 @@ class Layer:
         aggregation: VariableAggregation = VariableAggregation.NONE,
         partitioner: Any = None,
     ) -> Any:
-        """Returns a variable of this layer, made or found as its scope says; its penalty counts once."""
+        """Returns a variable of this layer, created or reused according to its scope."""
         on_read = synchronization is VariableSynchronization.ON_READ
         if on_read and trainable:
             raise ValueError("a variable with synchronization=ON_READ cannot be trainable")
@@ -169,21 +172,23 @@ class Layer:
                     with name_scope(f"{name}/Regularizer"), init_scope():
                         self.add_loss(regularizer(part))
         for part in parts:
-            trained = trainable and getattr(part, "trainable", True)  # a custom getter may have said otherwise
+            trained = trainable and getattr(part, "trainable", True)  # a custom getter may have changed it
             (self._trainable_weights if trained else self._non_trainable_weights).append(part)
         self._named_weights.setdefault(name, variable)
         return variable
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:
-        """Is the older name of `add_weight`."""
+        """Deprecated name of `add_weight`."""
         return self.add_weight(*args, **kwargs)
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """The trainable variables."""
         return list(self._trainable_weights) if self.trainable else []
 
     @property
     def non_trainable_weights(self) -> list[Any]:
+        """The variables that are not trained."""
         return (
             list(self._non_trainable_weights)
             if self.trainable
@@ -192,22 +197,26 @@ class Layer:
 
     @property
     def weights(self) -> list[Any]:
+        """All variables, the trainable ones first."""
         return self.trainable_weights + self.non_trainable_weights
 
     @property
     def trainable_variables(self) -> list[Any]:
+        """The trainable variables."""
         return self.trainable_weights
 
     @property
     def non_trainable_variables(self) -> list[Any]:
+        """The variables that are not trained."""
         return self.non_trainable_weights
 
     @property
     def variables(self) -> list[Any]:
+        """All variables, the trainable ones first."""
         return self.weights
 
     def count_params(self) -> int:
-        """Returns how many numbers the variables hold."""
+        """Returns the total number of elements of the variables."""
         if not self.built:
             raise ValueError(f"Layer {self.name!r} has no parameters to count before it is built.")
         return sum(math.prod(weight.get_shape().as_list()) for weight in self.weights)
@@ -215,7 +224,7 @@ class Layer:
     # -- losses and updates -------------------------------------------------------------------------------------------
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Adds penalties, which also go to the collection of regularization losses."""
+        """Adds losses, also to the collection REGULARIZATION_LOSSES."""
         for loss in _listed(losses):
             loss = loss() if callable(loss) else loss
             if loss is not None:
@@ -224,7 +233,7 @@ class Layer:
                 _add_once(GraphKeys.REGULARIZATION_LOSSES, tensor)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Adds operations to run with each training step, which also go to the collection UPDATE_OPS."""
+        """Adds operations to run with each training step, also to the collection UPDATE_OPS."""
         for update in _listed(updates):
             update = update() if callable(update) else update
             if update is not None:
@@ -232,18 +241,20 @@ class Layer:
 
     @property
     def losses(self) -> list[Tensor]:
+        """The losses of the layer."""
         return list(self._losses)
 
     @property
     def updates(self) -> list[Operation]:
+        """The update operations of the layer."""
         return list(self._updates) if self.trainable or self.stateful else []
 
     def get_losses_for(self, inputs: Any) -> list[Tensor]:
-        """Returns the losses made from the inputs; for None, those made from no input of the layer."""
+        """Returns the losses that depend on the inputs; for None, those that depend on no input of the layer."""
         return [loss for loss in self.losses if self._belongs(loss.op, inputs)]
 
     def get_updates_for(self, inputs: Any) -> list[Operation]:
-        """Returns the updates made from the inputs; for None, those made from no input of the layer."""
+        """Returns the updates that depend on the inputs; for None, those that depend on no input of the layer."""
         return [update for update in self.updates if self._belongs(update, inputs)]
 
     def _belongs(self, operation: Operation, inputs: Any) -> bool:
@@ -254,7 +265,7 @@ class Layer:
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables, once the shape of the first inputs is known."""
+        """Creates the variables, given the shape of the first inputs."""
         self.built = True
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -266,11 +277,11 @@ class Layer:
         raise NotImplementedError(f"{type(self).__name__} defines no compute_output_shape")
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Is the older way to call a layer."""
+        """Calls the layer; a deprecated form of `__call__`."""
         return self(inputs, *args, **kwargs)
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Calls the layer on inputs under its scope; its variables are made the first time."""
+        """Applies the layer to inputs in its variable scope; the first call creates the variables."""
         self._set_scope(kwargs.pop("scope", None))
         assert self._scope is not None
         reuse = True if self.built else self._reuse
@@ -303,7 +314,7 @@ class Layer:
             require_inputs(self.input_spec, tensors, self.name)
 
     def _regularize_activity(self, outputs: Any) -> None:
-        """Adds the penalty of the outputs, by the size of the batch."""
+        """Adds the activity regularization of the outputs, divided by the batch size."""
         assert self._activity_regularizer is not None
         with name_scope("ActivityRegularizer"):
             for output in flat(outputs):
@@ -312,6 +323,7 @@ class Layer:
 
     @property
     def activity_regularizer(self) -> Any:
+        """The function from the outputs to a penalty, or None."""
         return self._activity_regularizer
 
     @activity_regularizer.setter
@@ -334,35 +346,43 @@ class Layer:
         return found[0]
 
     def get_input_at(self, node_index: int) -> Any:
+        """Returns the inputs of one call, by index."""
         return self._at(node_index, 0, "input")
 
     def get_output_at(self, node_index: int) -> Any:
+        """Returns the outputs of one call, by index."""
         return self._at(node_index, 1, "output")
 
     def get_input_shape_at(self, node_index: int) -> Any:
+        """Returns the shapes of the inputs of one call, by index."""
         return _map(_sizes, self._at(node_index, 0, "input shape"))
 
     def get_output_shape_at(self, node_index: int) -> Any:
+        """Returns the shapes of the outputs of one call, by index."""
         return _map(_sizes, self._at(node_index, 1, "output shape"))
 
     @property
     def input(self) -> Any:
+        """The inputs of the only call."""
         return self._only(0, "input")
 
     @property
     def output(self) -> Any:
+        """The outputs of the only call."""
         return self._only(1, "output")
 
     @property
     def input_shape(self) -> Any:
+        """The shapes of the inputs, which must be the same in all calls."""
         return _map(_sizes, self._only(0, "input"))
 
     @property
     def output_shape(self) -> Any:
+        """The shapes of the outputs, which must be the same in all calls."""
         return _map(_sizes, self._only(1, "output"))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Copies the layer's own state; what belongs to the graph is shared."""
+        """Copies the layer; objects of the graph are shared."""
         result = memo[id(self)] = type(self).__new__(type(self))
         for key, value in vars(self).items():
             if isinstance(value, _SHARED_BY_COPIES):
@@ -374,9 +394,12 @@ class Layer:
         return result
 
 
+Layer.__new__.__signature__ = inspect.signature(Layer.__init__)  # type: ignore[attr-defined]  # for help()
+
+
 @parts_of.register(Layer)
 def _parts(layer: Layer) -> Iterator[Part]:
-    """Yields a layer's variables by the names that it gave them, then its attributes."""
+    """Yields the variables of the layer by name, then its attributes."""
     yield from ((name, weight) for name, weight in layer._named_weights.items() if is_trackable(weight))
     yield from (
         (name, part) for name, part in attributes_of(layer, without=_LISTED) if name not in layer._named_weights
@@ -384,7 +407,7 @@ def _parts(layer: Layer) -> Iterator[Part]:
 
 
 def snake_case(name: str) -> str:
-    """Returns the name of a class as the name of a scope: BatchNormalization as batch_normalization."""
+    """Converts the name of a class to snake case: BatchNormalization to batch_normalization."""
     apart = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     whole = re.sub("([a-z])([A-Z])", r"\1_\2", apart).lower()
     return f"private{whole}" if whole.startswith("_") else whole
@@ -430,7 +453,7 @@ def _add_once(collection: str, element: Any) -> None:
 
 
 def _depends(operation: Operation, tensors: set[Any]) -> bool:
-    """Returns whether an operation uses one of the tensors, directly or not."""
+    """Returns whether an operation depends on one of the tensors, directly or indirectly."""
     stack, seen = [operation], {operation}
     while stack:
         current = stack.pop()

@@ -1,4 +1,4 @@
-"""Convolutions over one, two and three spatial axes, with a kernel and a bias of their own."""
+"""Convolution layers: Conv1D, Conv2D, Conv3D."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OP_NAMES = {1: "conv1d", 2: "Conv2D", 3: "Conv3D"}
 
 
 class _Conv(Layer):
-    """What all convolutions share."""
+    """The base class of convolution layers."""
 
     _rank: ClassVar[int]
 
@@ -74,7 +74,7 @@ class _Conv(Layer):
         self.input_spec = InputSpec(ndim=rank + 2)
 
     def build(self, input_shape: Any) -> None:
-        """Makes kernel and bias."""
+        """Creates kernel and bias."""
         self.kernel = self.add_weight(
             "kernel",
             shape=[*self.kernel_size, self._input_channels(input_shape), self.filters],
@@ -86,7 +86,7 @@ class _Conv(Layer):
         self.built = True
 
     def _input_channels(self, input_shape: Any) -> int:
-        """Returns the number of channels, which inputs must have from now on."""
+        """Returns the number of input channels, and requires it of later inputs."""
         sizes = as_shape(input_shape)
         assert sizes is not None
         channels = split_sizes(sizes, self.data_format)[1]
@@ -107,7 +107,7 @@ class _Conv(Layer):
             )
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Convolves."""
+        """Applies the convolution, the bias and the activation."""
         padding = self.padding
         if padding == "causal":
             before = [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0]
@@ -135,7 +135,7 @@ class _Conv(Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """Returns the shape with how many places the kernel takes along each spatial axis."""
+        """Returns the output shape."""
         sizes = as_shape(input_shape)
         assert sizes is not None
         windows = zip(split_sizes(sizes, self.data_format)[0], self.kernel_size, self.strides, self.dilation_rate)
@@ -145,21 +145,21 @@ class _Conv(Layer):
 
 @export("layers.Conv1D")
 class Conv1D(_Conv):
-    """Convolves sequences."""
+    """A convolution layer over sequences."""
 
     _rank = 1
 
 
 @export("layers.Conv2D")
 class Conv2D(_Conv):
-    """Convolves images."""
+    """A convolution layer over images."""
 
     _rank = 2
 
 
 @export("layers.Conv3D")
 class Conv3D(_Conv):
-    """Convolves volumes."""
+    """A convolution layer over volumes."""
 
     _rank = 3
 

@@ -1,4 +1,4 @@
-"""Dense: every output a weighted sum of all inputs."""
+"""Dense: a fully connected layer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from thalweg._src.shapes import TensorShape, as_shape
 
 @export("layers.Dense")
 class Dense(Layer):
-    """Returns activation(inputs * kernel + bias), the product taken along the last axis."""
+    """A fully connected layer: activation(inputs @ kernel + bias), along the last axis."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Dense(Layer):
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Any) -> None:
-        """Makes kernel and bias."""
+        """Creates kernel and bias."""
         kind = dtypes.as_dtype(self.dtype or dtypes.float32)
         if not (kind.is_floating or kind.is_complex):
             raise TypeError(f"Dense: expected a floating or complex dtype, received {kind.name}")
@@ -82,7 +82,7 @@ class Dense(Layer):
         self.built = True
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Computes the outputs; inputs of a higher rank keep their leading axes."""
+        """Returns the outputs; inputs of a higher rank keep their leading axes."""
         inputs = convert_to_tensor(inputs)
         rank = None if inputs.dims is None else len(inputs.dims)
         outputs = matmul(inputs, self.kernel) if rank == 2 else self._along_last_axis(inputs)
@@ -103,7 +103,7 @@ class Dense(Layer):
         return outputs
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """Returns the input's shape with another last size."""
+        """Returns the input shape with `units` as the last size."""
         sizes = as_shape(input_shape)
         if not sizes or sizes[-1] is None:
             raise ValueError(f"input_shape: the last dimension must be known, received {input_shape}")

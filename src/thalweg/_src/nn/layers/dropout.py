@@ -1,4 +1,4 @@
-"""Dropout and flattening: layers without variables."""
+"""Dropout and Flatten: layers without variables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from thalweg._src.shapes import TensorShape, as_shape
 
 @export("layers.Dropout")
 class Dropout(Layer):
-    """Sets a random part of the inputs to zero in training and scales the others up; changes nothing otherwise."""
+    """Dropout: in training, sets a random part of the inputs to zero and scales the rest up."""
 
     def __init__(
         self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None, name: Any = None, **kwargs: Any
@@ -31,7 +31,7 @@ class Dropout(Layer):
         self.seed = seed
 
     def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Tensor:
-        """Drops if `training`, which may be a tensor."""
+        """Applies dropout if `training`, which may be a tensor."""
         return smart_cond(  # type: ignore[no-any-return]
             False if training is None else training,
             lambda: nn.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate),
@@ -51,13 +51,13 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Tensor:
-    """Sets a random part of the inputs to zero if `training` and scales the others up."""
+    """Applies dropout: if `training`, sets a random part of the inputs to zero and scales the rest up."""
     return Dropout(rate, noise_shape, seed, name=name)(inputs, training=training)  # type: ignore[no-any-return]
 
 
 @export("layers.Flatten")
 class Flatten(Layer):
-    """Makes all axes but the first one."""
+    """Flattens all dimensions but the first."""
 
     def __init__(self, data_format: str | None = "channels_last", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -65,7 +65,7 @@ class Flatten(Layer):
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Reshapes; channels that come first are moved last before."""
+        """Reshapes the inputs; with channels_first, the channels are moved last before."""
         inputs = convert_to_tensor(inputs)
         sizes = inputs.dims
         if sizes is not None and len(sizes) == 1:
@@ -79,7 +79,7 @@ class Flatten(Layer):
         return reshape(inputs, [shape(inputs)[0], -1])
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """Returns the batch and the product of the other sizes."""
+        """Returns the batch size and the product of the other sizes."""
         sizes = as_shape(input_shape)
         if not sizes:
             raise ValueError(f"Flatten needs inputs of a known rank of one at least, got {input_shape}")
@@ -89,5 +89,5 @@ class Flatten(Layer):
 
 @export("layers.flatten")
 def flatten(inputs: Any, name: str | None = None, data_format: str | None = "channels_last") -> Tensor:
-    """Makes all axes but the first one."""
+    """Flattens all dimensions but the first."""
     return Flatten(data_format, name=name)(inputs)  # type: ignore[no-any-return]

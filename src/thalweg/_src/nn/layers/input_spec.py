@@ -1,4 +1,4 @@
-"""InputSpec: what a layer asks of its inputs."""
+"""InputSpec: requirements of a layer on its inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg._src.export import export
 @export("layers.InputSpec")
 @dataclass(slots=True)
 class InputSpec:
-    """The dtype, shape, rank or sizes of some axes that an input must have; what is None is left open."""
+    """Requirements on an input: dtype, shape, rank or sizes of some axes; None is unspecified."""
 
     dtype: Any = None
     shape: Any = None
@@ -27,8 +27,8 @@ class InputSpec:
         if self.shape is not None:
             self.ndim = len(self.shape)
 
-    def complaint(self, tensor: Any) -> str | None:
-        """Returns what is wrong with an input, or None."""
+    def mismatch(self, tensor: Any) -> str | None:
+        """Returns a description of what is wrong with an input, or None."""
         if self.dtype is not None and tensor.dtype != dtypes.as_dtype(self.dtype):
             return f"expected dtype={dtypes.as_dtype(self.dtype).name}, found dtype={tensor.dtype.name}"
         shape = tensor.dims
@@ -57,12 +57,12 @@ class InputSpec:
 
 
 def require_inputs(specs: Any, inputs: Iterable[Any], layer_name: str) -> None:
-    """Raises a ValueError if an input is not as the layer asks."""
+    """Raises ValueError if an input does not match the requirements of the layer."""
     specs = specs if isinstance(specs, list | tuple) else [specs]
     inputs = list(inputs)
     if len(specs) != len(inputs):
         raise ValueError(f"Layer {layer_name} expects {len(specs)} inputs, but it received {len(inputs)}: {inputs}")
     for index, (spec, tensor) in enumerate(zip(specs, inputs)):
-        wrong = None if spec is None else spec.complaint(tensor)
+        wrong = None if spec is None else spec.mismatch(tensor)
         if wrong is not None:
             raise ValueError(f"Input {index} of layer {layer_name!r} does not fit: {wrong}")

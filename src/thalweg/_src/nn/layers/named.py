@@ -1,4 +1,4 @@
-"""Activations and initializers that layers know by name."""
+"""Activations and initializers by name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _INITIALIZERS: dict[str, Any] = {
 
 
 def activation_of(activation: Any) -> Any:
-    """Returns an activation function, given itself or by name; None for none."""
+    """Returns an activation function, given as a function or by name; None for none."""
     if activation is None or callable(activation):
         return activation
     if activation not in _ACTIVATIONS:
@@ -59,7 +59,7 @@ def activation_of(activation: Any) -> Any:
 
 
 def initializer_of(initializer: Any) -> Any:
-    """Returns an initializer, given itself, as a class or by name; None for the scope's own."""
+    """Returns an initializer, given as an object, a class or a name; None for that of the scope."""
     if isinstance(initializer, str):
         if initializer.lower() not in _INITIALIZERS:
             raise ValueError(f"Unknown initializer: {initializer!r}; known are {', '.join(_INITIALIZERS)}")

@@ -1,4 +1,4 @@
-"""Batch normalization: inputs with mean 0 and variance 1 by the batch in training, by moving averages otherwise."""
+"""Batch normalization: by statistics of the batch in training, by moving averages otherwise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CLIPPING_KEYS = {"rmax", "rmin", "dmax"}
 
 @export("layers.BatchNormalization")
 class BatchNormalization(Layer):
-    """Returns (inputs - mean) / sqrt(variance + epsilon) * gamma + beta, the statistics taken over all other axes."""
+    """Batch normalization: (inputs - mean) / sqrt(variance + epsilon) * gamma + beta, per element of `axis`."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class BatchNormalization(Layer):
     # -- variables ----------------------------------------------------------------------------------------------------
 
     def build(self, input_shape: Any) -> None:
-        """Makes gamma and beta and the moving averages."""
+        """Creates gamma, beta and the moving averages."""
         sizes = as_shape(input_shape)
         if not sizes:
             raise ValueError(f"Input has undefined rank: {input_shape}")
@@ -102,7 +102,7 @@ class BatchNormalization(Layer):
             self._param_shape = [known[axes[0]]]
         else:
             self._param_shape = [known.get(axis, 1) for axis in range(len(sizes))]
-        if self.virtual_batch_size is not None:  # the batch becomes two axes
+        if self.virtual_batch_size is not None:  # the batch is split into two axes
             self._param_shape.insert(1, 1)
             axes = [axis + 1 for axis in axes]
         self.axis = axes
@@ -118,7 +118,7 @@ class BatchNormalization(Layer):
         self.built = True
 
     def _require_axes(self, rank: int) -> list[int]:
-        """Returns the axes counted from the first, having checked them and what depends on them."""
+        """Returns the nonnegative axes, after checks of them and of the options that depend on them."""
         given = [self.axis] if isinstance(self.axis, int) else self.axis
         axes = [axis + rank if axis < 0 else axis for axis in given]
         for axis in axes:
@@ -153,7 +153,7 @@ class BatchNormalization(Layer):
         )
 
     def _add_averages(self) -> None:
-        """Makes the moving averages whole, whatever partitioner is in force."""
+        """Creates the moving averages, unpartitioned even if the scope has a partitioner."""
         self._set_scope()
         assert self._scope is not None
         partitioner = self._scope.partitioner
@@ -162,7 +162,7 @@ class BatchNormalization(Layer):
             self.moving_mean = self._parameter("moving_mean", self.moving_mean_initializer)
             self.moving_variance = self._parameter("moving_variance", self.moving_variance_initializer)
             if self.renorm:
-                # They begin at zero with a weight of zero, so that the first batch counts whole.
+                # They start at zero with weight zero, so that the first batch has full weight.
                 for key, beside in (("renorm_mean", self.moving_mean), ("renorm_stddev", self.moving_variance)):
                     with colocate_with(beside.op):
                         setattr(self, key, self._parameter(key, ZEROS))
@@ -180,7 +180,7 @@ class BatchNormalization(Layer):
     # -- calls --------------------------------------------------------------------------------------------------------
 
     def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Tensor:
-        """Normalizes by the batch if `training`, which may be a tensor, and adds the updates of the averages."""
+        """Normalizes by the statistics of the batch if `training`, which may be a tensor, and adds the updates."""
         inputs = convert_to_tensor(inputs)
         training = False if training is None else training
         known = smart_constant_value(training)
@@ -195,7 +195,7 @@ class BatchNormalization(Layer):
         return outputs
 
     def _call_fused(self, inputs: Tensor, training: Any) -> Tensor:
-        """Normalizes in one operation."""
+        """Normalizes with FusedBatchNorm."""
         gamma = self.gamma if self.scale else constant(1.0, self._param_dtype, self._param_shape)
         beta = self.beta if self.center else constant(0.0, self._param_dtype, self._param_shape)
 
@@ -213,13 +213,13 @@ class BatchNormalization(Layer):
 
         outputs, mean, variance = smart_cond(training, lambda: normalized_by(True), lambda: normalized_by(False))
         if smart_constant_value(training) is not False:
-            # Outside of training the averages move by nothing.
+            # Outside of training the averages do not change.
             momentum = smart_cond(training, lambda: convert_to_tensor(self.momentum), lambda: constant(1.0))
             self._move(mean, variance, momentum)
         return outputs  # type: ignore[no-any-return]
 
     def _call_plain(self, inputs: Tensor, training: Any, known: bool | None) -> Tensor:
-        """Normalizes by a product and a sum; the statistics are chosen before, so that this is done once."""
+        """Normalizes with elementary operations; the statistics are selected first, so that this happens once."""
         kind: DType = inputs.dtype
         if kind in _SMALL:
             inputs = math.cast(inputs, dtypes.float32)
@@ -232,7 +232,7 @@ class BatchNormalization(Layer):
         aligned = others == list(range(len(sizes) - 1))
 
         def spread(vector: Any) -> Any:
-            """Brings a vector of the one axis in line with it."""
+            """Reshapes a vector so that it broadcasts along the axis."""
             if vector is None or aligned or len(vector.get_shape()) == len(sizes):
                 return vector
             return reshape(vector, [size if i == axes[0] else 1 for i, size in enumerate(sizes)])
@@ -253,7 +253,7 @@ class BatchNormalization(Layer):
         return math.cast(outputs, kind)  # type: ignore[no-any-return]
 
     def _adjusted(self, inputs: Tensor, training: Any) -> tuple[Any, Any]:
-        """Returns the scale and bias that the adjustment gives, in training alone."""
+        """Returns scale and bias of the `adjustment` function, which applies only in training."""
         scale, bias = self.adjustment(shape(inputs))
         return (
             smart_cond(training, lambda: scale, lambda: ones_like(scale)),
@@ -267,9 +267,9 @@ class BatchNormalization(Layer):
             self.add_update(_moved_towards(variable, value, momentum, read_value=False))
 
     def _update(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any]:
-        """Adds the updates and returns what renormalization corrects by, if it is asked for.
+        """Adds the updates, and returns the corrections of batch renormalization if it is enabled.
 
-        Outside of training the statistics are the averages themselves, towards which these move without a change.
+        Outside of training the statistics are the averages themselves, so that the updates change nothing.
         """
         r = d = None
         if self.virtual_batch_size is not None:
@@ -280,7 +280,7 @@ class BatchNormalization(Layer):
         return r, d
 
     def _renormalized(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:
-        """Returns scale and shift from the batch's statistics to their averages, and the averages after this step."""
+        """Returns the renormalization factors r and d, and the averages after this step."""
         this: Any = self
         stddev = math.sqrt(variance + self.epsilon)
         average_mean = this.renorm_mean + (1.0 - this.renorm_mean_weight) * mean
@@ -299,13 +299,13 @@ class BatchNormalization(Layer):
         d = stop_gradient(smart_cond(training, lambda: d, lambda: zeros_like(d)), name="renorm_d")
         new_mean = self._moved_average(this.renorm_mean, this.renorm_mean_weight, mean, training)
         new_stddev = self._moved_average(this.renorm_stddev, this.renorm_stddev_weight, stddev, training)
-        # Outside of training the moving averages stay.
+        # Outside of training the moving averages do not change.
         new_mean = smart_cond(training, lambda: new_mean, lambda: self.moving_mean)
         new_variance = math.square(new_stddev) - self.epsilon
         return r, d, new_mean, smart_cond(training, lambda: new_variance, lambda: self.moving_variance)
 
     def _moved_average(self, variable: Any, weight: Any, value: Tensor, training: Any) -> Any:
-        """Moves an average and its weight if training, and returns the average without its start at zero."""
+        """Updates an average and its weight if training, and returns the bias-corrected average."""
         momentum = smart_cond(training, lambda: self.renorm_momentum, lambda: 1.0)
         with control_dependencies([value]):
             one = constant(1.0, self._param_dtype)
@@ -322,7 +322,7 @@ def _moved_towards(variable: Any, value: Any, momentum: Any, read_value: bool = 
 
 
 def _composed(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tuple[Any, Any]:
-    """Returns two linear maps in a row as one."""
+    """Returns the composition of two affine maps."""
     if then_scale is not None:
         scale, offset = scale * then_scale, offset * then_scale
     return scale, offset if then_offset is None else offset + then_offset
@@ -355,7 +355,7 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Any = None,
 ) -> Tensor:
-    """Normalizes by the batch if `training`, else by moving averages, whose updates go to the collection UPDATE_OPS."""
+    """Normalizes by the batch if `training`, otherwise by moving averages, updated by the collection UPDATE_OPS."""
     layer = BatchNormalization(
         axis=axis,
         momentum=momentum,

@@ -1,4 +1,4 @@
-"""Pools: the mean or the largest element of each window."""
+"""Pooling layers: the mean or the maximum of each window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from thalweg._src.shapes import TensorShape, as_shape
 
 
 class _Pooling(Layer):
-    """Reduces each window of the spatial axes to one element."""
+    """The base class of pooling layers."""
 
     _rank: ClassVar[int]
     _function: ClassVar[Any]
@@ -47,7 +47,7 @@ class _Pooling(Layer):
         self.input_spec = InputSpec(ndim=rank + 2)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Pools."""
+        """Applies the pooling."""
         form = self.data_format
         return self._function(  # type: ignore[no-any-return]
             inputs,
@@ -58,7 +58,7 @@ class _Pooling(Layer):
         )
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """Returns the shape with how many places the window takes along each spatial axis."""
+        """Returns the output shape."""
         sizes = as_shape(input_shape)
         assert sizes is not None
         spatial, channels = split_sizes(sizes, self.data_format)
@@ -67,12 +67,12 @@ class _Pooling(Layer):
 
 
 class _Pooling1D(_Pooling):
-    """Pools sequences as images of width one."""
+    """The base class of 1-D pooling layers, which pool sequences as images of width one."""
 
     _rank = 1
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Pools."""
+        """Applies the pooling."""
         form = self.data_format
         axis = 2 if form == "channels_last" else 3
         images = expand_dims(inputs, axis)
@@ -83,14 +83,14 @@ class _Pooling1D(_Pooling):
 
 @export("layers.MaxPooling1D")
 class MaxPooling1D(_Pooling1D):
-    """Returns the largest element of each window of sequences."""
+    """Max pooling over sequences."""
 
     _function = staticmethod(pooling.max_pool)
 
 
 @export("layers.MaxPooling2D")
 class MaxPooling2D(_Pooling):
-    """Returns the largest element of each window of images."""
+    """Max pooling over images."""
 
     _rank = 2
     _function = staticmethod(pooling.max_pool)
@@ -98,7 +98,7 @@ class MaxPooling2D(_Pooling):
 
 @export("layers.MaxPooling3D")
 class MaxPooling3D(_Pooling):
-    """Returns the largest element of each window of volumes."""
+    """Max pooling over volumes."""
 
     _rank = 3
     _function = staticmethod(pooling.max_pool3d)
@@ -106,14 +106,14 @@ class MaxPooling3D(_Pooling):
 
 @export("layers.AveragePooling1D")
 class AveragePooling1D(_Pooling1D):
-    """Returns the mean of each window of sequences."""
+    """Average pooling over sequences."""
 
     _function = staticmethod(pooling.avg_pool)
 
 
 @export("layers.AveragePooling2D")
 class AveragePooling2D(_Pooling):
-    """Returns the mean of each window of images."""
+    """Average pooling over images."""
 
     _rank = 2
     _function = staticmethod(pooling.avg_pool)
@@ -121,15 +121,15 @@ class AveragePooling2D(_Pooling):
 
 @export("layers.AveragePooling3D")
 class AveragePooling3D(_Pooling):
-    """Returns the mean of each window of volumes."""
+    """Average pooling over volumes."""
 
     _rank = 3
     _function = staticmethod(pooling.avg_pool3d)
 
 
-max_pooling1d = export("layers.max_pooling1d")(function_of(MaxPooling1D, shares=False))
-max_pooling2d = export("layers.max_pooling2d")(function_of(MaxPooling2D, shares=False))
-max_pooling3d = export("layers.max_pooling3d")(function_of(MaxPooling3D, shares=False))
-average_pooling1d = export("layers.average_pooling1d")(function_of(AveragePooling1D, shares=False))
-average_pooling2d = export("layers.average_pooling2d")(function_of(AveragePooling2D, shares=False))
-average_pooling3d = export("layers.average_pooling3d")(function_of(AveragePooling3D, shares=False))
+max_pooling1d = export("layers.max_pooling1d")(function_of(MaxPooling1D, has_reuse=False))
+max_pooling2d = export("layers.max_pooling2d")(function_of(MaxPooling2D, has_reuse=False))
+max_pooling3d = export("layers.max_pooling3d")(function_of(MaxPooling3D, has_reuse=False))
+average_pooling1d = export("layers.average_pooling1d")(function_of(AveragePooling1D, has_reuse=False))
+average_pooling2d = export("layers.average_pooling2d")(function_of(AveragePooling2D, has_reuse=False))
+average_pooling3d = export("layers.average_pooling3d")(function_of(AveragePooling3D, has_reuse=False))

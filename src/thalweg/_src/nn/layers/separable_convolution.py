@@ -1,4 +1,4 @@
-"""Separable convolutions: each channel by itself, then the channels of each place together."""
+"""Separable convolution layers: a depthwise convolution followed by a pointwise one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.ops.reshape import expand_dims, squeeze
 
 
 class _SeparableConv(_Conv):
-    """What separable convolutions share."""
+    """The base class of separable convolution layers."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class _SeparableConv(_Conv):
         self.pointwise_constraint = pointwise_constraint
 
     def build(self, input_shape: Any) -> None:
-        """Makes both kernels and the bias."""
+        """Creates both kernels and the bias."""
         channels = self._input_channels(input_shape)
         self.depthwise_kernel = self.add_weight(
             "depthwise_kernel",
@@ -92,12 +92,12 @@ class _SeparableConv(_Conv):
 
 @export("layers.SeparableConv1D")
 class SeparableConv1D(_SeparableConv):
-    """Convolves each channel of sequences, then mixes the channels."""
+    """A depthwise separable convolution layer over sequences."""
 
     _rank = 1
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Convolves sequences as images of height one."""
+        """Applies the convolutions to sequences, as images of height one."""
         form, padding = self.data_format, self.padding
         if padding == "causal":
             before = [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0]
@@ -119,12 +119,12 @@ class SeparableConv1D(_SeparableConv):
 
 @export("layers.SeparableConv2D")
 class SeparableConv2D(_SeparableConv):
-    """Convolves each channel of images, then mixes the channels."""
+    """A depthwise separable convolution layer over images."""
 
     _rank = 2
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Convolves."""
+        """Applies the convolutions, the bias and the activation."""
         outputs = separable2d(
             inputs,
             self.depthwise_kernel,

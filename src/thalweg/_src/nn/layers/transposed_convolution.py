@@ -1,4 +1,4 @@
-"""Transposed convolutions: from the places of a kernel back to the inputs it covers."""
+"""Transposed convolution layers: Conv2DTranspose, Conv3DTranspose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.shapes import TensorShape, as_shape
 
 
 class _Transposed:
-    """What transposed convolutions share; comes before the convolution among the base classes."""
+    """A mixin of transposed convolution layers; it precedes the convolution in the list of bases."""
 
     _function: ClassVar[Any]
 
@@ -62,7 +62,7 @@ class _Transposed:
         )
 
     def build(self: Any, input_shape: Any) -> None:
-        """Makes the kernel, whose last axis is that of the inputs, and the bias."""
+        """Creates the kernel, whose last axis is the input channels, and the bias."""
         self.kernel = self.add_weight(
             "kernel",
             shape=[*self.kernel_size, self.filters, self._input_channels(input_shape)],
@@ -74,7 +74,7 @@ class _Transposed:
         self.built = True
 
     def call(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
-        """Convolves backward."""
+        """Applies the transposed convolution, the bias and the activation."""
         inputs, form = convert_to_tensor(inputs), self.data_format
         known = inputs.dims
         dynamic = shape_of(inputs)
@@ -96,20 +96,20 @@ class _Transposed:
         return around(spatial, self.data_format, sizes[0], self.filters)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """Returns the shape of what the kernel covers."""
+        """Returns the output shape."""
         return TensorShape(self._output_sizes(as_shape(input_shape)))
 
 
 @export("layers.Conv2DTranspose")
 class Conv2DTranspose(_Transposed, Conv2D):
-    """Transposes a convolution of images."""
+    """A transposed convolution layer over images."""
 
     _function = staticmethod(transpose2d)
 
 
 @export("layers.Conv3DTranspose")
 class Conv3DTranspose(_Transposed, Conv3D):
-    """Transposes a convolution of volumes."""
+    """A transposed convolution layer over volumes."""
 
     _function = staticmethod(transpose3d)
 

@@ -1,4 +1,4 @@
-"""Windows of convolutions and pools: their arguments, and the sizes that come out."""
+"""Window arguments of convolution and pooling layers, and their output sizes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LAYOUTS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 def sizes_of(value: Any, rank: int, name: str) -> tuple[int, ...]:
-    """Returns one number for each spatial axis; a single number stands for all."""
+    """Returns one integer for each spatial axis; one integer is repeated."""
     if isinstance(value, int):
         return (value,) * rank
     try:
@@ -22,7 +22,7 @@ def sizes_of(value: Any, rank: int, name: str) -> tuple[int, ...]:
 
 
 def padding_of(value: Any, causal: bool = False) -> str:
-    """Returns the kind of padding in small letters."""
+    """Returns the padding in lower case."""
     kind = str(value).lower()
     kinds = ("valid", "same", "causal") if causal else ("valid", "same")
     if kind not in kinds:
@@ -31,7 +31,7 @@ def padding_of(value: Any, causal: bool = False) -> str:
 
 
 def data_format_of(value: Any) -> str:
-    """Returns which axis holds the channels: "channels_last" or "channels_first"."""
+    """Returns the data format in lower case: "channels_last" or "channels_first"."""
     kind = "channels_last" if value is None else str(value).lower()
     if kind not in ("channels_first", "channels_last"):
         raise ValueError(f"data_format: expected channels_first or channels_last, received {value}")
@@ -39,12 +39,12 @@ def data_format_of(value: Any) -> str:
 
 
 def layout(data_format: str, rank: int) -> str:
-    """Returns the letters that operations know a data format by."""
+    """Returns the data format of operations, such as "NHWC"."""
     return _LAYOUTS[rank][data_format == "channels_first"]
 
 
 def around(spatial: Sequence[Any], data_format: str, batch: Any = 1, channels: Any = 1) -> list[Any]:
-    """Puts batch and channels around the spatial sizes."""
+    """Adds batch and channels to the spatial sizes."""
     return [batch, channels, *spatial] if data_format == "channels_first" else [batch, *spatial, channels]
 
 
@@ -54,7 +54,7 @@ def split_sizes(sizes: Sequence[Any], data_format: str) -> tuple[list[Any], Any]
 
 
 def window_output(size: int | None, extent: int, padding: str, stride: int, rate: int = 1) -> int | None:
-    """Returns how many places a window takes along an axis."""
+    """Returns the output size of a window along an axis."""
     if size is None:
         return None
     extent = (extent - 1) * rate + 1
@@ -63,7 +63,7 @@ def window_output(size: int | None, extent: int, padding: str, stride: int, rate
 
 
 def transposed_output(size: Any, extent: int, padding: str, stride: int) -> Any:
-    """Returns the size that a transposed convolution gives, of a number or of a tensor."""
+    """Returns the output size of a transposed convolution, of an integer or of a tensor."""
     if size is None:
         return None
     return size * stride if padding == "same" else size * stride + max(extent - stride, 0)

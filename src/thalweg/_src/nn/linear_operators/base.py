@@ -1,8 +1,9 @@
-"""LinearOperator: a matrix, or a batch of them, that may know shorter ways than its elements."""
+"""LinearOperator: the base class of structured matrices, or batches of them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,10 +28,17 @@ from thalweg._src.shapes import Dimension, Shape, TensorShape, is_fully_defined
 
 @export("linalg.LinearOperator")
 class LinearOperator:
-    """A matrix by what it does: a subclass gives `_shape`, `_shape_tensor` and `_to_dense`, and what it does faster.
+    """The base class of linear operators.
 
-    Hints (`is_square` and the like) are True, False, or None if nobody says; they are believed.
+    A subclass defines `_shape`, `_shape_tensor` and `_to_dense`, and other methods where it has faster ones. Hints such
+    as `is_square` are True, False, or None for unknown; they are not checked.
     """
+
+    # Subclasses, which the modules that define them install.
+    _adjoint_of: ClassVar[Callable[..., LinearOperator]]
+    _inversion_of: ClassVar[Callable[..., LinearOperator]]
+    _composition_of: ClassVar[Callable[..., LinearOperator]]
+    _lower_triangular_of: ClassVar[Callable[..., LinearOperator]]
 
     def __init__(
         self,
@@ -112,53 +120,54 @@ class LinearOperator:
         return truediv(reduce_max(values, axis=-1), reduce_min(values, axis=-1))
 
     def _adjoint(self) -> LinearOperator:
-        from thalweg._src.nn.linear_operators.combined import LinearOperatorAdjoint
-
-        return LinearOperatorAdjoint(self)
+        return self._adjoint_of(self)
 
     def _inverse(self) -> LinearOperator:
-        from thalweg._src.nn.linear_operators.combined import LinearOperatorInversion
-
-        return LinearOperatorInversion(self)
+        return self._inversion_of(self)
 
     def _cholesky(self) -> LinearOperator:
-        from thalweg._src.nn.linear_operators.plain import LinearOperatorLowerTriangular
-
-        return LinearOperatorLowerTriangular(cholesky(self.to_dense()), is_non_singular=True)
+        return self._lower_triangular_of(cholesky(self.to_dense()), is_non_singular=True)
 
     # -- facts -------------------------------------------------------------------------------------------------------
 
     @property
     def parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
         return dict(self._parameters or {})
 
     @property
     def dtype(self) -> Any:
+        """The element type."""
         return self._dtype
 
     @property
     def name(self) -> str:
+        """The name of the operator."""
         return self._name
 
     @property
     def graph_parents(self) -> list[Any]:
+        """The tensors that define the operator."""
         return self._graph_parents
 
     @property
     def is_non_singular(self) -> bool | None:
+        """The hint whether the operator is non-singular."""
         return self._is_non_singular
 
     @property
     def is_self_adjoint(self) -> bool | None:
+        """The hint whether the operator is self-adjoint."""
         return self._is_self_adjoint
 
     @property
     def is_positive_definite(self) -> bool | None:
+        """The hint whether the operator is positive definite."""
         return self._is_positive_definite
 
     @property
     def is_square(self) -> bool | None:
-        """Returns whether the operator is square, by its hint or its shape."""
+        """Whether the operator is square, by its hint or its shape."""
         dims = self._shape()
         if self._is_square is None and dims is not None and None not in dims[-2:]:
             return dims[-2] == dims[-1]
@@ -166,25 +175,30 @@ class LinearOperator:
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape."""
         return TensorShape(self._shape())
 
     @property
     def batch_shape(self) -> TensorShape:
+        """The static batch shape."""
         dims = self._shape()
         return TensorShape(None if dims is None else dims[:-2])
 
     @property
     def tensor_rank(self) -> int | None:
+        """The static rank of the dense tensor."""
         dims = self._shape()
         return None if dims is None else len(dims)
 
     @property
     def domain_dimension(self) -> Dimension:
+        """The static number of columns."""
         dims = self._shape()
         return Dimension(None if dims is None else dims[-1])
 
     @property
     def range_dimension(self) -> Dimension:
+        """The static number of rows."""
         dims = self._shape()
         return Dimension(None if dims is None else dims[-2])
 
@@ -195,34 +209,36 @@ class LinearOperator:
             return constant(list(dims or ()), dtypes.int32) if is_fully_defined(dims) else self._shape_tensor()
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """Returns the batch shape as a tensor."""
         with self._scope(name):
             return self.shape_tensor()[:-2]
 
     def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
+        """Returns the rank of the dense tensor."""
         with self._scope(name):
             return size(self.shape_tensor())
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
+        """Returns the number of columns as a tensor."""
         with self._scope(name):
             return self.shape_tensor()[-1]
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
+        """Returns the number of rows as a tensor."""
         with self._scope(name):
             return self.shape_tensor()[-2]
 
     # -- what it does ------------------------------------------------------------------------------------------------
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
-        """Returns the elements."""
+        """Returns the operator as a dense matrix."""
         with self._scope(name):
             return self._to_dense()
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
-        """Returns the product with a matrix, or with another operator as an operator."""
+        """Returns the product with a matrix; with another operator, the composed operator."""
         if isinstance(x, LinearOperator):
-            from thalweg._src.nn.linear_operators.combined import LinearOperatorComposition
-
-            return LinearOperatorComposition([self.H if adjoint else self, x.H if adjoint_arg else x])
+            return self._composition_of([self.H if adjoint else self, x.H if adjoint_arg else x])
         with self._scope(name, x):
             right = self._operand(x, "x", self.range_dimension if adjoint else self.domain_dimension, adjoint_arg)
             return self._matmul(right, adjoint, adjoint_arg)
@@ -238,7 +254,7 @@ class LinearOperator:
             return squeeze(result, [-1])
 
     def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
-        """Solves equations for the columns of a matrix; for an operator it gives an operator."""
+        """Solves linear systems for the columns of a matrix; for an operator, returns an operator."""
         if self.is_non_singular is False:
             raise NotImplementedError("solve: the operator is declared singular (is_non_singular=False).")
         if self.is_square is False:
@@ -251,13 +267,14 @@ class LinearOperator:
             return self._solve(right, adjoint, adjoint_arg)
 
     def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
-        """Solves equations for vectors."""
+        """Solves linear systems for vectors."""
         with self._scope(name, rhs):
             columns = expand_dims(convert_to_tensor(rhs, dtype=self.dtype, name="rhs"), -1)
             result: Tensor = self.solve(columns, adjoint=adjoint)
             return squeeze(result, [-1])
 
     def determinant(self, name: str = "det") -> Tensor:
+        """Returns the determinant."""
         self._require_square("determinant")
         with self._scope(name):
             return self._determinant()
@@ -269,15 +286,17 @@ class LinearOperator:
             return self._log_abs_determinant()
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
+        """Returns the diagonal."""
         with self._scope(name):
             return self._diag_part()
 
     def trace(self, name: str = "trace") -> Tensor:
+        """Returns the trace."""
         with self._scope(name):
             return self._trace()
 
     def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
-        """Returns the sum of the elements and a tensor."""
+        """Returns the sum of the dense operator and a tensor."""
         with self._scope(name, x):
             return self._add_to_tensor(convert_to_tensor(x, dtype=self.dtype, name="x"))
 
@@ -289,7 +308,7 @@ class LinearOperator:
             return self._eigvals()
 
     def cond(self, name: str = "cond") -> Tensor:
-        """Returns the ratio of the greatest and the least singular value."""
+        """Returns the condition number: the ratio of the largest and the smallest singular value."""
         with self._scope(name):
             return self._cond()
 
@@ -321,7 +340,7 @@ class LinearOperator:
     # -- assertions --------------------------------------------------------------------------------------------------
 
     def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
-        """Returns an operation that fails if the operator is singular, as far as rounding lets one tell."""
+        """Returns an operation that fails if the operator is numerically singular."""
         with self._scope(name):
             limit = np.array(1.0 / np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps)
             return check.assert_less(
@@ -372,7 +391,7 @@ class LinearOperator:
 
 
 def same_batches(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns matrices with the leading dimensions that both broadcast to."""
+    """Returns matrices broadcast to common batch dimensions."""
     if a.dims is not None and b.dims is not None and a.dims[:-2] == b.dims[:-2] and None not in a.dims[:-2]:
         return a, b
     batch = broadcast_dynamic_shape(shape_of(a)[:-2], shape_of(b)[:-2])
@@ -381,7 +400,7 @@ def same_batches(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def common_batch(*tensors: Tensor) -> Tensor:
-    """Returns the leading dimensions that shapes of matrices, given as tensors, broadcast to."""
+    """Returns the common batch dimensions of shapes of matrices, given as tensors."""
     result = tensors[0]
     for other in tensors[1:]:
         result = broadcast_dynamic_shape(result, other)

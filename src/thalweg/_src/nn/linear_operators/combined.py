@@ -1,4 +1,4 @@
-"""Operators made of other operators: products, adjoints, inverses, blocks."""
+"""Linear operators composed of others: product, adjoint, inverse, block diagonal, Kronecker product."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HINTS = ("is_non_singular", "is_self_adjoint", "is_positive_definite")
 
 
 def _inherited(operators: Sequence[LinearOperator], key: str, given: bool | None) -> bool | None:
-    """Returns a hint for the whole: what is said of it, or what is true of all its parts."""
+    """Returns a hint for the whole: the given one, or True if it is True for all parts."""
     if given is not None:
         return given
     return True if all(getattr(op, key) for op in operators) else None
@@ -45,11 +45,11 @@ def _common(operators: Sequence[LinearOperator]) -> Shape:
     return result
 
 
-class _Parts(LinearOperator):
-    """What operators made of several share."""
+class _ComposedOperator(LinearOperator):
+    """The base class of operators composed of several."""
 
     def _keep(self, operators: Any, hints: Sequence[bool | None], join: str, name: str | None) -> None:
-        """Keeps the parts; hints are those of LinearOperator, in its order."""
+        """Stores the parts; hints are those of LinearOperator, in the same order."""
         self._operators = _operators(operators)
         parents = [tensor for op in self._operators for tensor in op.graph_parents]
         whole = name or join.join(op.name for op in self._operators)
@@ -59,6 +59,7 @@ class _Parts(LinearOperator):
 
     @property
     def operators(self) -> list[LinearOperator]:
+        """The operators that this one is composed of."""
         return self._operators
 
     def _batch_tensor(self) -> Tensor:
@@ -66,7 +67,7 @@ class _Parts(LinearOperator):
 
 
 @export("linalg.LinearOperatorComposition")
-class LinearOperatorComposition(_Parts):
+class LinearOperatorComposition(_ComposedOperator):
     """The product of operators."""
 
     def __init__(
@@ -124,8 +125,8 @@ class LinearOperatorComposition(_Parts):
         return functools.reduce(add, [op.log_abs_determinant() for op in self._operators])
 
 
-class _Of(LinearOperator):
-    """What operators made of one share."""
+class _DerivedOperator(LinearOperator):
+    """The base class of operators derived from one."""
 
     def __init__(
         self,
@@ -151,6 +152,7 @@ class _Of(LinearOperator):
 
     @property
     def operator(self) -> LinearOperator:
+        """The operator that this one is derived from."""
         return self._operator
 
     def _shape(self) -> Shape:
@@ -163,7 +165,7 @@ class _Of(LinearOperator):
 
 
 @export("linalg.LinearOperatorAdjoint")
-class LinearOperatorAdjoint(_Of):
+class LinearOperatorAdjoint(_DerivedOperator):
     """The adjoint of an operator."""
 
     _SUFFIX = "_adjoint"
@@ -193,7 +195,7 @@ class LinearOperatorAdjoint(_Of):
 
 
 @export("linalg.LinearOperatorInversion")
-class LinearOperatorInversion(_Of):
+class LinearOperatorInversion(_DerivedOperator):
     """The inverse of an operator."""
 
     _SUFFIX = "_inv"
@@ -220,8 +222,8 @@ class LinearOperatorInversion(_Of):
 
 
 @export("linalg.LinearOperatorBlockDiag")
-class LinearOperatorBlockDiag(_Parts):
-    """Operators along a diagonal, zeros beside them."""
+class LinearOperatorBlockDiag(_ComposedOperator):
+    """A block-diagonal matrix of operators."""
 
     def __init__(
         self,
@@ -252,7 +254,7 @@ class LinearOperatorBlockDiag(_Parts):
         return split(x, sizes, axis=-2, num=len(self._operators))
 
     def _joined(self, parts: Sequence[Tensor]) -> Tensor:
-        """Returns the parts one below the other, with the leading dimensions of all."""
+        """Returns the parts concatenated along the rows, with common batch dimensions."""
         batch = common_batch(*(shape_of(part)[:-2] for part in parts))
         return concat([broadcast_to(part, concat([batch, shape_of(part)[-2:]], 0)) for part in parts], -2)
 
@@ -287,7 +289,7 @@ class LinearOperatorBlockDiag(_Parts):
 
 
 @export("linalg.LinearOperatorKronecker")
-class LinearOperatorKronecker(_Parts):
+class LinearOperatorKronecker(_ComposedOperator):
     """The Kronecker product of operators."""
 
     def __init__(
@@ -341,7 +343,7 @@ class LinearOperatorKronecker(_Parts):
         return functools.reduce(multiply, [op.trace() for op in self._operators])
 
     def _powers(self) -> list[Tensor]:
-        """Returns how often each operator's determinant is a factor."""
+        """Returns the exponent of the determinant of each operator."""
         sizes = [op.domain_dimension_tensor() for op in self._operators]
         whole = functools.reduce(multiply, sizes)
         return [whole // size for size in sizes]
@@ -359,3 +361,8 @@ class LinearOperatorKronecker(_Parts):
 
     def _adjoint(self) -> LinearOperator:
         return LinearOperatorKronecker([op.adjoint() for op in self._operators])
+
+
+LinearOperator._adjoint_of = LinearOperatorAdjoint
+LinearOperator._inversion_of = LinearOperatorInversion
+LinearOperator._composition_of = LinearOperatorComposition

@@ -1,4 +1,4 @@
-"""Operators made of one tensor: a matrix, a triangle, a diagonal, a number, or nothing."""
+"""Basic linear operators: full matrix, lower triangular, diagonal, identity, scaled identity, zeros."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _transposed(x: Tensor, adjoint_arg: bool) -> Tensor:
 
 @export("linalg.LinearOperatorFullMatrix")
 class LinearOperatorFullMatrix(LinearOperator):
-    """A matrix given by its elements."""
+    """A dense matrix."""
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     @property
     def matrix(self) -> Tensor:
+        """The matrix."""
         return self._matrix
 
     def _shape(self) -> Shape:
@@ -71,7 +72,7 @@ class LinearOperatorFullMatrix(LinearOperator):
 
 @export("linalg.LinearOperatorLowerTriangular")
 class LinearOperatorLowerTriangular(LinearOperator):
-    """The lower triangle of a matrix."""
+    """A lower triangular matrix."""
 
     def __init__(
         self,
@@ -90,6 +91,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     @property
     def tril(self) -> Tensor:
+        """The lower triangular matrix."""
         return self._tril
 
     def _shape(self) -> Shape:
@@ -139,6 +141,7 @@ class LinearOperatorDiag(LinearOperator):
 
     @property
     def diag(self) -> Tensor:
+        """The diagonal."""
         return self._diag
 
     def _shape(self) -> Shape:
@@ -187,7 +190,7 @@ class LinearOperatorDiag(LinearOperator):
 
 
 class _Sized(LinearOperator):
-    """What operators share that are given by their sizes."""
+    """The base class of operators that are defined by their sizes."""
 
     def _keep_sizes(self, rows: Any, columns: Any, batch_shape: Any) -> None:
         self._rows = _size(rows, "num_rows")
@@ -204,7 +207,7 @@ class _Sized(LinearOperator):
         return concat([self._batch, [self._rows, self._columns]], 0)
 
     def _with_batch(self, x: Tensor) -> Tensor:
-        """Returns a matrix repeated for the operator's batch."""
+        """Returns a matrix broadcast to the batch shape of the operator."""
         batch = as_static_shape(self._batch)
         return x if batch == () else add(x, zeros(concat([self._batch, [1, 1]], 0), x.dtype))
 
@@ -219,7 +222,7 @@ def _size(value: Any, name: str) -> Tensor:
 
 @export("linalg.LinearOperatorIdentity")
 class LinearOperatorIdentity(_Sized):
-    """The identity."""
+    """The identity matrix."""
 
     def __init__(
         self,
@@ -273,7 +276,7 @@ class LinearOperatorIdentity(_Sized):
 
 @export("linalg.LinearOperatorScaledIdentity")
 class LinearOperatorScaledIdentity(_Sized):
-    """The identity times a number for each matrix."""
+    """A multiple of the identity matrix."""
 
     def __init__(
         self,
@@ -303,6 +306,7 @@ class LinearOperatorScaledIdentity(_Sized):
 
     @property
     def multiplier(self) -> Tensor:
+        """The factor of the identity."""
         return self._multiplier
 
     def _factor(self, adjoint: bool = False) -> Tensor:
@@ -353,7 +357,7 @@ class LinearOperatorScaledIdentity(_Sized):
 
 @export("linalg.LinearOperatorZeros")
 class LinearOperatorZeros(_Sized):
-    """Nothing but zeros."""
+    """The zero matrix."""
 
     def __init__(
         self,
@@ -397,3 +401,6 @@ class LinearOperatorZeros(_Sized):
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         return self._with_batch(x)
+
+
+LinearOperator._lower_triangular_of = LinearOperatorLowerTriangular

@@ -1,4 +1,4 @@
-"""Operators with a structure: a change of low rank, reflections, permutations, constant or few diagonals."""
+"""Structured linear operators: low-rank update, Householder, permutation, Toeplitz, tridiagonal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _turned(x: Tensor, adjoint_arg: bool) -> Tensor:
 
 @export("linalg.LinearOperatorLowRankUpdate")
 class LinearOperatorLowRankUpdate(LinearOperator):
-    """Another operator L plus U @ D @ adjoint(V), with few columns in U and V, solved after Woodbury."""
+    """The low-rank update L + U @ D @ adjoint(V) of an operator L, solved by the Woodbury identity."""
 
     def __init__(
         self,
@@ -67,26 +67,32 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     @property
     def base_operator(self) -> LinearOperator:
+        """The operator L."""
         return self._base
 
     @property
     def u(self) -> Tensor:
+        """The matrix U."""
         return self._u
 
     @property
     def v(self) -> Tensor:
+        """The matrix V."""
         return self._v
 
     @property
     def diag_operator(self) -> LinearOperator:
+        """The operator D."""
         return self._diag
 
     @property
     def diag_update(self) -> Tensor | None:
+        """The diagonal of D, or None for the identity."""
         return self._diag.diag if isinstance(self._diag, LinearOperatorDiag) else None
 
     @property
     def is_diag_update_positive(self) -> bool | None:
+        """The hint whether D is positive."""
         return self._is_diag_update_positive
 
     def _shape(self) -> Shape:
@@ -136,7 +142,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
 @export("linalg.LinearOperatorHouseholder")
 class LinearOperatorHouseholder(LinearOperator):
-    """The reflection at the plane that stands on a vector."""
+    """The reflection about the hyperplane orthogonal to a vector."""
 
     def __init__(
         self,
@@ -154,6 +160,7 @@ class LinearOperatorHouseholder(LinearOperator):
 
     @property
     def reflection_axis(self) -> Tensor:
+        """The vector orthogonal to the hyperplane."""
         return self._axis
 
     def _shape(self) -> Shape:
@@ -198,7 +205,7 @@ class LinearOperatorHouseholder(LinearOperator):
 
 @export("linalg.LinearOperatorPermutation")
 class LinearOperatorPermutation(LinearOperator):
-    """The matrix that has a one in each row i, in column perm[i]."""
+    """A permutation matrix, with a one in each row i in column perm[i]."""
 
     def __init__(
         self,
@@ -219,6 +226,7 @@ class LinearOperatorPermutation(LinearOperator):
 
     @property
     def perm(self) -> Tensor:
+        """The permutation."""
         return self._perm
 
     def _shape(self) -> Shape:
@@ -244,7 +252,7 @@ class LinearOperatorPermutation(LinearOperator):
 
 @export("linalg.LinearOperatorToeplitz")
 class LinearOperatorToeplitz(LinearOperator):
-    """A matrix with constant diagonals, given by its first column and row."""
+    """A Toeplitz matrix, defined by its first column and row."""
 
     def __init__(
         self,
@@ -264,10 +272,12 @@ class LinearOperatorToeplitz(LinearOperator):
 
     @property
     def col(self) -> Tensor:
+        """The first column."""
         return self._col
 
     @property
     def row(self) -> Tensor:
+        """The first row."""
         return self._row
 
     def _shape(self) -> Shape:
@@ -282,7 +292,7 @@ class LinearOperatorToeplitz(LinearOperator):
         count = shape_of(self._row)[-1]
         batch = common_batch(shape_of(self._col)[:-1], shape_of(self._row)[:-1])
         column, row = (add(x, zeros(concat([batch, [1]], 0), x.dtype)) for x in (self._col, self._row))
-        # All diagonals from the lowest to the highest, then those that each row of the matrix shows.
+        # All diagonals from the lowest to the highest, then those that each row of the matrix contains.
         diagonals = concat([column[..., ::-1], row[..., 1:]], -1)
         positions = range_of(count)
         return gather(diagonals, positions[None, :] - positions[:, None] + count - 1, axis=-1)
@@ -290,7 +300,7 @@ class LinearOperatorToeplitz(LinearOperator):
 
 @export("linalg.LinearOperatorTridiag")
 class LinearOperatorTridiag(LinearOperator):
-    """A matrix with three diagonals."""
+    """A tridiagonal matrix."""
 
     def __init__(
         self,
@@ -310,10 +320,12 @@ class LinearOperatorTridiag(LinearOperator):
 
     @property
     def diagonals(self) -> Any:
+        """The diagonals."""
         return self._given
 
     @property
     def diagonals_format(self) -> str:
+        """The format of the diagonals."""
         return self._format
 
     def _shape(self) -> Shape:

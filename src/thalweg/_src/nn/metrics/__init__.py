@@ -1,1 +1,1 @@
-"""Metrics: numbers about predictions, summed up over many batches in local variables."""
+"""Metrics accumulated over batches in local variables."""

@@ -1,4 +1,4 @@
-"""Right and wrong predictions counted: of truths, and of each class."""
+"""Metrics of the confusion matrix: true and false positives and negatives, precision, recall, mean IoU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.state import Result, collected, fitted, metric_variable
+from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
 from thalweg._src.nn.weights import require_compatible
 from thalweg._src.ops.bincount import confusion_matrix
 from thalweg._src.ops.check import assert_rank_in
@@ -26,13 +26,13 @@ from thalweg._src.variables.variable_scope import variable_scope
 
 
 def _truths(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
-    return fitted(cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights)
+    return matched_ranks(cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights)
 
 
 def _counted(
     kind: str, label: bool, prediction: bool, labels: Any, predictions: Any, weights: Any, name: str | None, *to: Any
 ) -> Result:
-    """Counts, or sums the weights of, the places that have one label and one prediction."""
+    """Counts, or sums the weights of, the elements with a given label and prediction."""
     with variable_scope(name, kind, [predictions, labels, weights]):
         predictions, labels, weights = _truths(predictions, labels, weights)
         count = metric_variable([], dtypes.float32, name="count")
@@ -55,7 +55,7 @@ def true_positives(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns how often label and prediction were both true."""
+    """Returns the number of true positives."""
     to = (metrics_collections, updates_collections)
     return _counted("true_positives", True, True, labels, predictions, weights, name, *to)
 
@@ -69,7 +69,7 @@ def true_negatives(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns how often label and prediction were both false."""
+    """Returns the number of true negatives."""
     to = (metrics_collections, updates_collections)
     return _counted("true_negatives", False, False, labels, predictions, weights, name, *to)
 
@@ -83,7 +83,7 @@ def false_positives(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns how often the label was false and the prediction true."""
+    """Returns the number of false positives."""
     to = (metrics_collections, updates_collections)
     return _counted("false_positives", False, True, labels, predictions, weights, name, *to)
 
@@ -97,12 +97,12 @@ def false_negatives(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns how often the label was true and the prediction false."""
+    """Returns the number of false negatives."""
     to = (metrics_collections, updates_collections)
     return _counted("false_negatives", True, False, labels, predictions, weights, name, *to)
 
 
-def _share(part: Any, rest: Any, name: str) -> Tensor:
+def _ratio(part: Any, rest: Any, name: str) -> Tensor:
     """Returns part / (part + rest), 0 if both are 0."""
     whole = add(part, rest)
     return where(greater(whole, 0.0), divide(part, whole), zeros_like(whole), name=name)
@@ -117,12 +117,12 @@ def precision(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of true predictions whose label is true."""
+    """Returns the precision: the fraction of positive predictions whose label is positive."""
     with variable_scope(name, "precision", [predictions, labels, weights]):
         predictions, labels, weights = _truths(predictions, labels, weights)
         right, update_right = true_positives(labels, predictions, weights)
         wrong, update_wrong = false_positives(labels, predictions, weights)
-        value, update = _share(right, wrong, "value"), _share(update_right, update_wrong, "update_op")
+        value, update = _ratio(right, wrong, "value"), _ratio(update_right, update_wrong, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 
 
@@ -135,12 +135,12 @@ def recall(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of true labels whose prediction is true."""
+    """Returns the recall: the fraction of positive labels whose prediction is positive."""
     with variable_scope(name, "recall", [predictions, labels, weights]):
         predictions, labels, weights = _truths(predictions, labels, weights)
         found, update_found = true_positives(labels, predictions, weights)
         missed, update_missed = false_negatives(labels, predictions, weights)
-        value, update = _share(found, missed, "value"), _share(update_found, update_missed, "update_op")
+        value, update = _ratio(found, missed, "value"), _ratio(update_found, update_missed, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 
 
@@ -161,7 +161,7 @@ def mean_per_class_accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the mean of the classes' accuracies; the update returns the accuracy of each class."""
+    """Returns the mean per-class accuracy; the update returns the accuracy of each class."""
     with variable_scope(name, "mean_accuracy", [predictions, labels, weights]):
         labels, predictions = _flat(cast(labels, dtypes.int64)), _flat(convert_to_tensor(predictions))
         require_compatible(predictions, labels)
@@ -187,7 +187,7 @@ def mean_iou(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the mean, over the classes seen, of intersection / union of labels and predictions.
+    """Returns the mean intersection-over-union of labels and predictions, over the classes that occur.
 
     The update returns the confusion matrix of all batches.
     """

@@ -1,4 +1,4 @@
-"""Means over all batches: of values, of whether predictions are right, of errors."""
+"""Metrics that are means: of values, accuracy and errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.state import Result, collected, fitted, metric_variable
-from thalweg._src.nn.weights import broadcast_weights, require_compatible, squeezed_alike, with_rank_of
+from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
+from thalweg._src.nn.weights import broadcast_weights, require_compatible, squeeze_to_common_rank, with_rank_of
 from thalweg._src.ops.comparison import equal, less
 from thalweg._src.ops.math import (
     abs as absolute,
@@ -37,7 +37,7 @@ def mean(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the weighted mean of all elements of all batches."""
+    """Returns the weighted mean of all elements over all batches."""
     with variable_scope(name, "mean", [values, weights]):
         values = cast(values, dtypes.float32)
         total, count = (metric_variable([], dtypes.float32, name=key) for key in ("total", "count"))
@@ -57,7 +57,7 @@ def mean_tensor(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the weighted mean over all batches, for each element apart."""
+    """Returns the element-wise weighted mean over all batches."""
     with variable_scope(name, "mean", [values, weights]):
         values = cast(values, dtypes.float32)
         keys = ("total_tensor", "count_tensor")
@@ -94,8 +94,8 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns how many predictions equal their labels, of all."""
-    predictions, labels, weights = fitted(predictions, labels, weights)
+    """Returns the accuracy: the fraction of predictions that equal their labels."""
+    predictions, labels, weights = matched_ranks(predictions, labels, weights)
     right = cast(equal(cast(predictions, labels.dtype), labels), dtypes.float32)
     return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
 
@@ -110,7 +110,7 @@ def mean_absolute_error(
     name: str | None = None,
 ) -> Result:
     """Returns the weighted mean of |predictions - labels|."""
-    predictions, labels, weights = fitted(predictions, labels, weights)
+    predictions, labels, weights = matched_ranks(predictions, labels, weights)
     errors = absolute(subtract(predictions, labels))
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error")
 
@@ -125,8 +125,8 @@ def mean_cosine_distance(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns 1 - the weighted mean of the products of vectors along a dimension, each of length 1."""
-    predictions, labels, weights = fitted(predictions, labels, weights)
+    """Returns the weighted mean cosine distance of unit vectors along a dimension."""
+    predictions, labels, weights = matched_ranks(predictions, labels, weights)
     products = reduce_sum(multiply(predictions, labels), axis=[dim], keepdims=True)
     value, update = mean(products, weights, None, None, name or "mean_cosine_distance")
     return collected(subtract(1.0, value), subtract(1.0, update), metrics_collections, updates_collections)
@@ -143,8 +143,8 @@ def mean_relative_error(
     name: str | None = None,
 ) -> Result:
     """Returns the weighted mean of |labels - predictions| / normalizer, 0 where the normalizer is 0."""
-    predictions, labels, weights = fitted(predictions, labels, weights)
-    predictions, normalizer = squeezed_alike(predictions, normalizer)
+    predictions, labels, weights = matched_ranks(predictions, labels, weights)
+    predictions, normalizer = squeeze_to_common_rank(predictions, normalizer)
     require_compatible(predictions, normalizer)
     errors = divide(absolute(subtract(labels, predictions)), normalizer)
     errors = where(equal(normalizer, 0.0), zeros_like(labels), errors)
@@ -161,7 +161,7 @@ def mean_squared_error(
     name: str | None = None,
 ) -> Result:
     """Returns the weighted mean of (labels - predictions) squared."""
-    predictions, labels, weights = fitted(predictions, labels, weights)
+    predictions, labels, weights = matched_ranks(predictions, labels, weights)
     squares = squared_difference(labels, predictions)
     return mean(squares, weights, metrics_collections, updates_collections, name or "mean_squared_error")
 
@@ -193,6 +193,6 @@ def percentage_below(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of values below a threshold."""
+    """Returns the fraction of values below a threshold."""
     below = cast(less(values, threshold), dtypes.float32)
     return mean(below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold")

@@ -1,4 +1,4 @@
-"""The k highest predictions as sets of classes: precision, recall and average precision."""
+"""Metrics of the k highest predictions: precision, recall and average precision at k."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _at_k(title: str, k: Any, class_id: int | None = None) -> str:
 
 
 def _as_sets(labels: Any, predictions: Tensor) -> Any:
-    """Returns labels with the rank of the predictions: one label alone is a set of one."""
+    """Returns labels with the rank of the predictions; a single label becomes a set of one."""
     with name_scope(None, "expand_labels", [labels, predictions]):
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):
@@ -63,7 +63,7 @@ def _sparse_sets(labels: SparseTensor, predictions: Tensor) -> SparseTensor:
 
 
 def _of_class(ids: Any, class_id: int | None) -> Any:
-    """Returns sets with all but one class left out; all of them if no class is given."""
+    """Returns sets restricted to one class; unchanged if no class is given."""
     if class_id is None:
         return ids
     if isinstance(ids, SparseTensor):
@@ -88,7 +88,7 @@ def _only_labelled(labels: Any, predictions: Any) -> SparseTensor:
 
 
 def _sizes(compare: Callable[..., SparseTensor], labels: Any, predictions: Any, weights: Any) -> Tensor:
-    """Returns the weighted size of what comparing labels and predictions gives, for each pair of sets."""
+    """Returns the weighted size of a set operation on labels and predictions, for each pair of sets."""
     sizes = cast(set_size(compare(labels, predictions)), dtypes.float64)
     if weights is None:
         return sizes  # type: ignore[no-any-return]
@@ -99,8 +99,8 @@ def _sizes(compare: Callable[..., SparseTensor], labels: Any, predictions: Any, 
 # -- precision and recall ---------------------------------------------------------------------------------------------
 
 
-def _totalled(title: str, compare: Callable[..., SparseTensor], *given: Any) -> tuple[Any, Tensor]:
-    """Sums the sizes of a comparison over all batches; returns the variable and its update."""
+def _accumulated(title: str, compare: Callable[..., SparseTensor], *given: Any) -> tuple[Any, Tensor]:
+    """Sums the sizes of a set operation over all batches; returns the variable and its update."""
     k, class_id, labels, predictions, weights = given
     with name_scope(None, _at_k(title, k, class_id), [predictions, labels, weights]) as scope:
         sizes = _sizes(compare, _of_class(labels, class_id), _of_class(predictions, class_id), weights)
@@ -108,17 +108,17 @@ def _totalled(title: str, compare: Callable[..., SparseTensor], *given: Any) -> 
         return total, assign_add(total, reduce_sum(sizes), name="update")
 
 
-def _share_at_top_k(
+def _ratio_at_top_k(
     title: str, rest_title: str, rest: Callable[..., SparseTensor], given: tuple[Any, ...], name: str | None, *to: Any
 ) -> Result:
-    """Returns how much of all is in both labels and predictions; the rest is in one of them alone."""
+    """Returns the size of the intersection of labels and predictions, divided by that of one of them."""
     labels, predictions_idx, k, class_id, weights = given
     with name_scope(name, _at_k(title, k, class_id), [predictions_idx, labels, weights]) as scope:
         predictions = cast(convert_to_tensor(predictions_idx), dtypes.int64)
         labels = cast(_as_sets(labels, predictions), dtypes.int64)
         sets = (k, class_id, labels, predictions, weights)
-        part, update_part = _totalled("true_positive", _both, *sets)
-        others, update_others = _totalled(rest_title, rest, *sets)
+        part, update_part = _accumulated("true_positive", _both, *sets)
+        others, update_others = _accumulated(rest_title, rest, *sets)
         value = divide(part, add(part, others), name=scope)
         update = divide(update_part, add(update_part, update_others), name="update")
         return collected(value, update, *to)
@@ -135,9 +135,9 @@ def precision_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of predicted classes that are labels; the predictions are given as classes."""
+    """Returns the fraction of predicted classes that are labels; the predictions are class indices."""
     given, to = (labels, predictions_idx, k, class_id, weights), (metrics_collections, updates_collections)
-    return _share_at_top_k("precision", "false_positive", _only_predicted, given, name, *to)
+    return _ratio_at_top_k("precision", "false_positive", _only_predicted, given, name, *to)
 
 
 @export("metrics.recall_at_top_k")
@@ -151,9 +151,9 @@ def recall_at_top_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of labels that are predicted; the predictions are given as classes."""
+    """Returns the fraction of labels that are predicted; the predictions are class indices."""
     given, to = (labels, predictions_idx, k, class_id, weights), (metrics_collections, updates_collections)
-    return _share_at_top_k("recall", "false_negative", _only_labelled, given, name, *to)
+    return _ratio_at_top_k("recall", "false_negative", _only_labelled, given, name, *to)
 
 
 @export("metrics.precision_at_k")
@@ -167,7 +167,7 @@ def precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of the k highest predictions that are labels."""
+    """Returns the fraction of the k highest predictions that are labels."""
     with name_scope(name, _at_k("precision", k, class_id), [predictions, labels, weights]) as scope:
         places = top_k(predictions, k)[1]
         to = (metrics_collections, updates_collections)
@@ -185,7 +185,7 @@ def recall_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of labels that are among the k highest predictions."""
+    """Returns the fraction of labels that are among the k highest predictions."""
     with name_scope(name, _at_k("recall", k, class_id), [predictions, labels, weights]) as scope:
         places = top_k(predictions, k)[1]
         to = (metrics_collections, updates_collections)
@@ -205,13 +205,13 @@ def average_precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the mean, over all rows, of the precision at each of the first k places that holds a label."""
+    """Returns the average precision at k, averaged over all rows."""
     if k < 1:
         raise ValueError(f"Invalid k={k}. `k` should be >= 1.")
     with name_scope(name, _at_k("average_precision", k), [predictions, labels, weights]) as scope:
         predictions = convert_to_tensor(predictions)
         places = cast(top_k(predictions, k)[1], dtypes.int64)
-        sets = _as_sets(_existing(labels, predictions), places)
+        sets = _as_sets(_valid_labels(labels, predictions), places)
         average = _average_precision(sets, places, k)
         factors = None
         if weights is not None:
@@ -229,8 +229,8 @@ def average_precision_at_k(
         return collected(value, update, metrics_collections, updates_collections)
 
 
-def _existing(labels: Any, predictions: Tensor) -> Any:
-    """Returns the labels, -1 for those that are no class."""
+def _valid_labels(labels: Any, predictions: Tensor) -> Any:
+    """Returns the labels, -1 for those that are not a class."""
     labels = convert_to_tensor_or_sparse_tensor(labels)
     classes: Any = shape(predictions)
     values = cast(labels.values if isinstance(labels, SparseTensor) else labels, dtypes.int64)
@@ -248,7 +248,7 @@ def _average_precision(labels: Any, places: Tensor, k: int) -> Tensor:
 
 
 def _repeated(labels: Any, k: int) -> Any:
-    """Returns the sets of labels k times, in a new dimension before the last."""
+    """Repeats the sets of labels k times in a new dimension before the last."""
     if not isinstance(labels, SparseTensor):
         ones = fill(pack([subtract(rank(labels), 1)]), 1)
         return tile(expand_dims(labels, -2), concat([ones, [k], [1]], 0))
@@ -261,7 +261,7 @@ def _repeated(labels: Any, k: int) -> Any:
 
 
 def _relevant(labels: Any, k: int) -> Tensor:
-    """Returns how many labels the first k places can hold."""
+    """Returns the number of labels, at most k."""
     if isinstance(labels, SparseTensor):
         return minimum(set_size(labels), k)
     return minimum(reduce_sum(cast(greater_equal(labels, 0), dtypes.int64), axis=-1), k)
@@ -278,7 +278,7 @@ def sparse_precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Is the older name of `precision_at_k`."""
+    """Deprecated name of `precision_at_k`."""
     to = (metrics_collections, updates_collections)
     return precision_at_k(labels, predictions, k, class_id, weights, *to, name=name)
 
@@ -293,5 +293,5 @@ def sparse_average_precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Is the older name of `average_precision_at_k`."""
+    """Deprecated name of `average_precision_at_k`."""
     return average_precision_at_k(labels, predictions, k, weights, metrics_collections, updates_collections, name)

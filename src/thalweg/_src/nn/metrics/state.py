@@ -1,4 +1,4 @@
-"""What all metrics share: variables of their own, the two results, and the collections these go to."""
+"""State of metrics: local variables, value and update, and their collections."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.weights import require_compatible, squeezed_alike, with_rank_of
+from thalweg._src.nn.weights import require_compatible, squeeze_to_common_rank, with_rank_of
 from thalweg._src.ops.reshape import zeros
-from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.variables.variables import Variable
 
-Result = tuple[Any, Any]  # the value, and the operation that takes a batch in and returns the value with it
+Result = tuple[Any, Any]  # the value, and the operation that adds a batch and returns the new value
 
 
 def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None) -> Any:
-    """Makes a variable that starts at zero, is not saved and not trained."""
+    """Creates a local variable initialized to zero, which is neither saved nor trained."""
     return Variable(
         lambda: zeros(shape, dtype),
         trainable=False,
@@ -28,7 +29,7 @@ def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: s
 
 
 def collected(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> Result:
-    """Returns value and update, added to the collections that were asked for."""
+    """Returns value and update, after adding them to the given collections."""
     if metrics_collections:
         add_to_collections(metrics_collections, value)
     if updates_collections:
@@ -36,8 +37,8 @@ def collected(value: Any, update: Any, metrics_collections: Any, updates_collect
     return value, update
 
 
-def fitted(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Returns predictions, labels and weights of one rank: a last dimension of size 1 is dropped or added."""
-    labels, predictions = squeezed_alike(labels, convert_to_tensor(predictions))
+def matched_ranks(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Returns predictions, labels and weights of one rank; a last dimension of size 1 is removed or added."""
+    labels, predictions = squeeze_to_common_rank(labels, convert_to_tensor(predictions))
     require_compatible(predictions, labels)
     return predictions, labels, None if weights is None else with_rank_of(weights, predictions)

@@ -1,4 +1,4 @@
-"""Probabilities judged at many thresholds: counts, precision, recall, and points and areas of their curves."""
+"""Metrics at thresholds: counts, precision, recall, sensitivity, specificity and AUC."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.state import Result, collected, fitted, metric_variable
+from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
 from thalweg._src.nn.weights import broadcast_weights
 from thalweg._src.ops.check import assert_greater_equal, assert_less_equal
 from thalweg._src.ops.comparison import equal, greater, logical_and, logical_not
@@ -35,7 +35,7 @@ from thalweg._src.variables.assign import assign_add
 from thalweg._src.variables.variable_scope import variable_scope
 
 _EPSILON = 1e-7
-# Which label and which prediction each count is of.
+# The label and the prediction of each count.
 _KINDS = {
     "true_positives": (True, True),
     "false_negatives": (True, False),
@@ -43,13 +43,13 @@ _KINDS = {
     "false_positives": (False, True),
 }
 _ALL = tuple(_KINDS)
-Counts = list[Any]  # in the order of the kinds asked for
+Counts = list[Any]  # in the order of the requested kinds
 
 
 def _counts(
     labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any, kinds: Iterable[str]
 ) -> tuple[Counts, Counts]:
-    """Counts labels and predictions of given kinds at each threshold; returns the variables and their updates."""
+    """Counts true and false positives and negatives at each threshold; returns the variables and their updates."""
     limits = [float(threshold) for threshold in thresholds]
     predictions = convert_to_tensor(predictions)
     bounds = [
@@ -57,7 +57,9 @@ def _counts(
         assert_less_equal(predictions, cast(1.0, predictions.dtype), message="predictions lie outside [0, 1]"),
     ]
     with control_dependencies(bounds):
-        predictions, labels, weights = fitted(cast(predictions, dtypes.float32), cast(labels, dtypes.bool), weights)
+        predictions, labels, weights = matched_ranks(
+            cast(predictions, dtypes.float32), cast(labels, dtypes.bool), weights
+        )
     if weights is not None:
         weights = reshape(broadcast_weights(cast(weights, dtypes.float32), predictions), [1, -1])
     truths = reshape(labels, [1, -1])
@@ -76,23 +78,23 @@ def _counts(
 
 
 def _spread(number: int, last: float = 1.0 + _EPSILON) -> list[float]:
-    """Returns thresholds that divide [0, 1] equally, the first and the last just beyond it."""
+    """Returns evenly spaced thresholds of [0, 1], the first and the last just outside."""
     return [-_EPSILON, *((i + 1) / (number - 1) for i in range(number - 2)), last]
 
 
-def _judged(
+def _at_thresholds(
     title: str,
     kinds: tuple[str, ...],
-    judge: Callable[..., Any],
+    measure: Callable[..., Any],
     names: tuple[str, str],
     given: tuple[Any, Any, Any, Any, Any, Any],
     thresholds: Iterable[float],
 ) -> Result:
-    """Returns a function of counts at thresholds, as value and as update."""
+    """Returns value and update of a function of the counts at thresholds."""
     labels, predictions, weights, metrics_collections, updates_collections, name = given
     with variable_scope(name, title, [predictions, labels, weights]):
         values, updates = _counts(labels, predictions, thresholds, weights, kinds)
-        value, update = judge(*values, name=names[0]), judge(*updates, name=names[1])
+        value, update = measure(*values, name=names[0]), measure(*updates, name=names[1])
         return collected(value, update, metrics_collections, updates_collections)
 
 
@@ -113,9 +115,9 @@ def true_positives_at_thresholds(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns for each threshold how many predictions above it have a true label."""
+    """Returns the number of true positives at each threshold."""
     given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _judged("true_positives", ("true_positives",), _itself, _NAMES, given, thresholds)
+    return _at_thresholds("true_positives", ("true_positives",), _itself, _NAMES, given, thresholds)
 
 
 @export("metrics.true_negatives_at_thresholds")
@@ -128,9 +130,9 @@ def true_negatives_at_thresholds(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns for each threshold how many predictions not above it have a false label."""
+    """Returns the number of true negatives at each threshold."""
     given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _judged("true_negatives", ("true_negatives",), _itself, _NAMES, given, thresholds)
+    return _at_thresholds("true_negatives", ("true_negatives",), _itself, _NAMES, given, thresholds)
 
 
 @export("metrics.false_positives_at_thresholds")
@@ -143,9 +145,9 @@ def false_positives_at_thresholds(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns for each threshold how many predictions above it have a false label."""
+    """Returns the number of false positives at each threshold."""
     given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _judged("false_positives", ("false_positives",), _itself, _NAMES, given, thresholds)
+    return _at_thresholds("false_positives", ("false_positives",), _itself, _NAMES, given, thresholds)
 
 
 @export("metrics.false_negatives_at_thresholds")
@@ -158,9 +160,9 @@ def false_negatives_at_thresholds(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns for each threshold how many predictions not above it have a true label."""
+    """Returns the number of false negatives at each threshold."""
     given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _judged("false_negatives", ("false_negatives",), _itself, _NAMES, given, thresholds)
+    return _at_thresholds("false_negatives", ("false_negatives",), _itself, _NAMES, given, thresholds)
 
 
 # -- shares -----------------------------------------------------------------------------------------------------------
@@ -182,11 +184,11 @@ def precision_at_thresholds(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns for each threshold the share of predictions above it whose label is true."""
+    """Returns the precision at each threshold."""
     given = (labels, predictions, weights, metrics_collections, updates_collections, name)
     names = ("precision_value", "precision_update_op")
     kinds = ("true_positives", "false_positives")
-    return _judged("precision_at_thresholds", kinds, _share, names, given, thresholds)
+    return _at_thresholds("precision_at_thresholds", kinds, _share, names, given, thresholds)
 
 
 @export("metrics.recall_at_thresholds")
@@ -199,11 +201,11 @@ def recall_at_thresholds(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns for each threshold the share of true labels whose prediction is above it."""
+    """Returns the recall at each threshold."""
     given = (labels, predictions, weights, metrics_collections, updates_collections, name)
     names = ("recall_value", "recall_update_op")
     kinds = ("true_positives", "false_negatives")
-    return _judged("recall_at_thresholds", kinds, _share, names, given, thresholds)
+    return _at_thresholds("recall_at_thresholds", kinds, _share, names, given, thresholds)
 
 
 # -- points of a curve ------------------------------------------------------------------------------------------------
@@ -225,16 +227,16 @@ def sensitivity_at_specificity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of true labels that are found at the threshold whose specificity is the nearest."""
+    """Returns the sensitivity at the threshold whose specificity is nearest to the given one."""
     _require_share("specificity", specificity)
 
-    def judge(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
+    def measure(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
         shares = divide(tn, add(add(tn, fp), _EPSILON))
         place = cast(argmin(absolute(subtract(shares, specificity)), 0), dtypes.int32)
         return divide(tp[place], add(add(tp[place], fn[place]), _EPSILON), name=name)
 
     given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _judged("sensitivity_at_specificity", _ALL, judge, _NAMES, given, _spread(num_thresholds))
+    return _at_thresholds("sensitivity_at_specificity", _ALL, measure, _NAMES, given, _spread(num_thresholds))
 
 
 @export("metrics.specificity_at_sensitivity")
@@ -248,10 +250,10 @@ def specificity_at_sensitivity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Returns the share of false labels that are rejected at the last threshold whose sensitivity is the nearest."""
+    """Returns the specificity at the last threshold whose sensitivity is nearest to the given one."""
     _require_share("sensitivity", sensitivity)
 
-    def judge(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
+    def measure(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
         distances = absolute(subtract(divide(tp, add(add(tp, fn), _EPSILON)), sensitivity))
         nearest = cast(equal(distances, reduce_min(distances)), dtypes.int64)
         place = cast(argmax(cumsum(nearest), 0), dtypes.int32)
@@ -259,7 +261,7 @@ def specificity_at_sensitivity(
 
     given = (labels, predictions, weights, metrics_collections, updates_collections, name)
     thresholds = _spread(num_thresholds, 1.0 - _EPSILON)
-    return _judged("specificity_at_sensitivity", _ALL, judge, _NAMES, given, thresholds)
+    return _at_thresholds("specificity_at_sensitivity", _ALL, measure, _NAMES, given, thresholds)
 
 
 # -- area under a curve -----------------------------------------------------------------------------------------------
@@ -270,7 +272,7 @@ _HEIGHTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "minoring": lambda a, b: minimum(a, b),
     "majoring": lambda a, b: maximum(a, b),
 }
-_LEAST = 1e-6
+_EPSILON = 1e-6
 
 
 @export("metrics.auc")
@@ -286,7 +288,7 @@ def auc(
     summation_method: str = "trapezoidal",
     thresholds: Iterable[float] | None = None,
 ) -> Result:
-    """Returns the area under the curve of true and false positives, or of precision and recall."""
+    """Returns the area under the ROC or the precision-recall curve."""
     if curve not in ("ROC", "PR"):
         raise ValueError(f"curve: expected 'ROC' or 'PR', received {curve!r}.")
     if summation_method not in _HEIGHTS:
@@ -298,25 +300,25 @@ def auc(
     else:
         limits = [-_EPSILON, *sorted(thresholds), 1.0 + _EPSILON]
 
-    def judge(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
+    def measure(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
         if curve == "PR" and summation_method == "careful_interpolation":
             return _interpolated_area(tp, fp, fn)
-        recall = divide(add(tp, _LEAST), add(add(tp, fn), _LEAST))
+        recall = divide(add(tp, _EPSILON), add(add(tp, fn), _EPSILON))
         if curve == "ROC":
-            x, y = divide(fp, add(add(fp, tn), _LEAST)), recall
+            x, y = divide(fp, add(add(fp, tn), _EPSILON)), recall
         else:
-            x, y = recall, divide(add(tp, _LEAST), add(add(tp, fp), _LEAST))
+            x, y = recall, divide(add(tp, _EPSILON), add(add(tp, fp), _EPSILON))
         widths = subtract(x[:-1], x[1:])
         return reduce_sum(multiply(widths, _HEIGHTS[summation_method](y[:-1], y[1:])), name=name)
 
     given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _judged("auc", _ALL, judge, _NAMES, given, limits)
+    return _at_thresholds("auc", _ALL, measure, _NAMES, given, limits)
 
 
 def _interpolated_area(tp: Any, fp: Any, fn: Any) -> Tensor:
-    """Returns the area under precision and recall, between thresholds by the exact integral of precision.
+    """Returns the area under the precision-recall curve, with exact interpolation between thresholds.
 
-    The number of true positives is linear in that of all positives there (Davis and Goadrich, 2006).
+    Between thresholds the number of true positives is linear in that of all positives (Davis and Goadrich, 2006).
     """
     found = subtract(tp[:-1], tp[1:])
     positive = add(tp, fp)

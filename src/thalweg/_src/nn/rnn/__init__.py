@@ -1,1 +1,1 @@
-"""Recurrent cells and the loops that run them over sequences."""
+"""Recurrent neural networks: cells, and the loops that run them over sequences."""

@@ -1,4 +1,4 @@
-"""Recurrent cells: one step of a sequence, from inputs and state to output and new state."""
+"""RNN cells: one step of a sequence, from inputs and state to output and new state."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from thalweg._src.variables.variables import trainable_variables
 
 @export("nn.rnn_cell.RNNCell", "contrib.rnn.RNNCell")
 class RNNCell(Layer):
-    """What all cells share; a subclass says `state_size` and `output_size` and defines `call(inputs, state)`."""
+    """The base class of cells; a subclass defines `state_size`, `output_size` and `call(inputs, state)`."""
 
     def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Runs one step, under the scope in force at the first call."""
+        """Runs one step in the variable scope of the first call; returns the output and the new state."""
         if scope is not None:
-            with variable_scope(scope, custom_getter=self._note_variable) as opened:
+            with variable_scope(scope, custom_getter=self._track_variable) as opened:
                 return super().__call__(inputs, state, *args, scope=opened, **kwargs)
         scope = getattr(self, "_first_scope", None)
         if scope is None:
-            scope = self._first_scope = variable_scope(get_variable_scope(), custom_getter=self._note_variable)
+            scope = self._first_scope = variable_scope(get_variable_scope(), custom_getter=self._track_variable)
         with scope:
             return super().__call__(inputs, state, *args, **kwargs)
 
-    def _note_variable(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
-        """Counts what `call` makes by `get_variable` among the cell's variables."""
+    def _track_variable(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
+        """Adds variables that `call` creates by `get_variable` to the variables of the cell."""
         variable = getter(*args, **kwargs)
         for part in variable if hasattr(variable, "_get_variable_list") else [variable]:
             trained = any(part is other for other in trainable_variables())
@@ -59,19 +59,19 @@ class RNNCell(Layer):
 
     @property
     def state_size(self) -> Any:
-        """The size of the state: a number, a shape, or a structure of them."""
+        """The size of the state: an integer, a shape, or a structure of them."""
         raise NotImplementedError("Abstract method")
 
     @property
     def output_size(self) -> Any:
-        """The size of the output: a number, a shape, or a structure of them."""
+        """The size of the output: an integer, a shape, or a structure of them."""
         raise NotImplementedError("Abstract method")
 
     def build(self, input_shape: Any) -> None:
-        """Leaves it to `call` to make variables."""
+        """Creates no variables: `call` does."""
 
     def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
-        """Returns the state before the first step: zeros for as many examples as there are inputs."""
+        """Returns the state before the first step: zeros for the batch size of the inputs."""
         if inputs is not None:
             inputs = convert_to_tensor(inputs, name="inputs")
             known = inputs.dims[0] if inputs.dims else None
@@ -90,7 +90,7 @@ class RNNCell(Layer):
         return self.zero_state(batch_size, dtype)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Returns zeros of the state's structure."""
+        """Returns a state of zeros."""
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             return zeros_like_sizes(self.state_size, batch_size, dtype)
 
@@ -110,16 +110,16 @@ def require_cell(argument: str, cell: Any) -> None:
 
 
 def _has(cell: Any, name: str) -> bool:
-    """Returns whether an attribute is there, without computing a property that may not be ready."""
+    """Returns whether an attribute exists, without evaluating a property."""
     return hasattr(type(cell), name) or name in getattr(cell, "__dict__", {})
 
 
 @export("contrib.rnn.LayerRNNCell")
 class LayerRNNCell(RNNCell):
-    """A cell that makes its variables in `build`, under a scope of its own."""
+    """A cell that creates its variables in `build`, in its own variable scope."""
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Runs one step; the variables are made the first time."""
+        """Runs one step; the first call creates the variables."""
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
     def _input_depth(self, input_shape: Any) -> int:
@@ -134,13 +134,13 @@ class LayerRNNCell(RNNCell):
 
 
 def affine(parts: Sequence[Any], kernel: Any, bias: Any) -> Tensor:
-    """Returns the parts side by side, times the kernel, plus the bias."""
+    """Returns the concatenated parts times the kernel plus the bias."""
     return bias_add(matmul(concat(list(parts), 1) if len(parts) > 1 else parts[0], kernel), bias)
 
 
 @export("nn.rnn_cell.BasicRNNCell", "contrib.rnn.BasicRNNCell")
 class BasicRNNCell(LayerRNNCell):
-    """Returns activation(inputs * W + state * U + b), as output and as state."""
+    """The basic RNN cell: output and state are activation(inputs * W + state * U + b)."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class BasicRNNCell(LayerRNNCell):
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes kernel and bias."""
+        """Creates kernel and bias."""
         self._kernel = self.add_variable("kernel", [self._input_depth(input_shape) + self._num_units, self._num_units])
         self._bias = self.add_variable("bias", [self._num_units], initializer=Zeros())
         self.built = True
@@ -209,7 +209,7 @@ class GRUCell(LayerRNNCell):
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes the kernels and biases of the gates and of the candidate; gates begin open."""
+        """Creates the kernels and biases of gates and candidate; the bias of the gates is initialized to 1."""
         units, rows = self._num_units, self._input_depth(input_shape) + self._num_units
         weights, own = self._kernel_initializer, self._bias_initializer
         names = self._names
@@ -230,12 +230,13 @@ class GRUCell(LayerRNNCell):
 
 @export("nn.rnn_cell.LSTMStateTuple", "contrib.rnn.LSTMStateTuple")
 class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ("c", "h"))):
-    """The state of an LSTM: its memory and its last output."""
+    """The state of an LSTM: cell state `c` and output `h`."""
 
     __slots__ = ()
 
     @property
     def dtype(self) -> Any:
+        """The element type of both parts."""
         if self.c.dtype != self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
         return self.c.dtype
@@ -243,7 +244,7 @@ class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ("c", "h"))):
 
 @export("nn.rnn_cell.BasicLSTMCell", "contrib.rnn.BasicLSTMCell")
 class BasicLSTMCell(LayerRNNCell):
-    """A long short-term memory without peepholes, clipping or projection."""
+    """An LSTM cell without peepholes, clipping or projection."""
 
     def __init__(
         self,
@@ -273,7 +274,7 @@ class BasicLSTMCell(LayerRNNCell):
         return self._num_units
 
     def build(self, input_shape: Any) -> None:
-        """Makes kernel and bias of all gates: input, candidate, forget, output."""
+        """Creates kernel and bias of all gates, in the order input, candidate, forget, output."""
         units = self._num_units
         self._kernel = self.add_variable("kernel", [self._input_depth(input_shape) + units, 4 * units])
         self._bias = self.add_variable("bias", [4 * units], initializer=Zeros())
@@ -290,7 +291,7 @@ class BasicLSTMCell(LayerRNNCell):
 
 @export("nn.rnn_cell.LSTMCell", "contrib.rnn.LSTMCell")
 class LSTMCell(LayerRNNCell):
-    """A long short-term memory with optional peepholes, clipping and projection, after Sak et al."""
+    """An LSTM cell with optional peepholes, clipping and projection, after Sak et al."""
 
     def __init__(
         self,
@@ -334,7 +335,7 @@ class LSTMCell(LayerRNNCell):
         return self._num_units if self._num_proj is None else self._num_proj
 
     def build(self, input_shape: Any) -> None:
-        """Makes kernel and bias, and what peepholes and projection need."""
+        """Creates kernel and bias, and the variables of peepholes and projection."""
         units, depth = self._num_units, self._input_depth(input_shape)
         self._kernel = self._weights("kernel", [depth + self.output_size, 4 * units], self._num_unit_shards)
         self._bias = self.add_variable("bias", [4 * units], initializer=Zeros())
@@ -372,7 +373,7 @@ class LSTMCell(LayerRNNCell):
 
 @export("nn.rnn_cell.MultiRNNCell", "contrib.rnn.MultiRNNCell")
 class MultiRNNCell(RNNCell):
-    """Cells on top of each other: each takes the output of the one before."""
+    """A stack of cells: each takes the output of the previous one."""
 
     def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
         super().__init__()
@@ -401,12 +402,14 @@ class MultiRNNCell(RNNCell):
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """The trainable variables of all cells."""
         return (
             _unique(w for cell in self._cells for w in getattr(cell, "trainable_weights", ())) if self.trainable else []
         )
 
     @property
     def non_trainable_weights(self) -> list[Any]:
+        """The variables of all cells that are not trained."""
         fixed = _unique(w for cell in self._cells for w in getattr(cell, "non_trainable_weights", ()))
         if self.trainable:
             return fixed

@@ -1,4 +1,4 @@
-"""Loops over sequences whose number of steps is known when the graph runs."""
+"""dynamic_rnn, bidirectional_dynamic_rnn and raw_rnn: loops over sequences of dynamic length."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from thalweg._src.nn.rnn.steps import (
     batch_size_of,
     checked_lengths,
     initial_state_of,
-    kept_where,
+    masked_step,
     rnn_scope,
+    select_finished,
     state_dtype,
-    step_within,
 )
 from thalweg._src.ops.comparison import logical_not, logical_or
 from thalweg._src.ops.constants import constant
@@ -47,8 +47,8 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """Runs a cell over the steps of inputs; returns the outputs of all steps and the last state.
 
-    Inputs are [batch, time, ...], or [time, batch, ...] if time_major. Where sequence_length says that a sequence is
-    over, outputs are zero and the state stays.
+    Inputs are [batch, time, ...], or [time, batch, ...] if time_major. After the end of a sequence, as
+    sequence_length says, outputs are zero and the state is unchanged.
     """
     require_cell("cell", cell)
     with rnn_scope(scope):
@@ -99,7 +99,7 @@ class _Sequences:
         if lengths is not None:
             zeros = [zeros_of(batch, size, kind) for size in sizes]
             zero_output = nest.pack_sequence_as(cell.output_size, zeros)
-            # One step runs in any case, so that the shape of the outputs is known.
+            # One step is built in any case, so that the shape of the outputs is known.
             bound = minimum(self._steps, maximum(1, reduce_max(lengths)))
         time = constant(0, dtypes.int32, name="time")
         with name_scope("dynamic_rnn") as scope:
@@ -119,7 +119,7 @@ class _Sequences:
             if lengths is None:
                 output, state = cell(current, state)
             else:
-                output, state = step_within(lengths, time, zero_output, state, lambda: cell(current, state))
+                output, state = masked_step(lengths, time, zero_output, state, lambda: cell(current, state))
             return time + 1, tuple(a.write(time, o) for a, o in zip(arrays, nest.flatten(output))), state
 
         _, arrays, state = while_loop(lambda time, *_: time < bound, step, (time, targets, state), **options)
@@ -160,7 +160,7 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """Runs one cell from the first step to the last and another back; returns outputs and last states of both."""
+    """Runs one cell forward and another backward; returns the outputs and last states of both."""
     require_cell("cell_fw", cell_fw)
     require_cell("cell_bw", cell_bw)
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
@@ -193,7 +193,7 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Runs a cell on what loop_fn(time, cell_output, cell_state, loop_state) gives, until it says that all is finished.
+    """Runs a cell on the inputs that loop_fn(time, cell_output, cell_state, loop_state) returns, until all is finished.
 
     loop_fn returns (elements_finished, next_input, next_cell_state, emit_output, next_loop_state). Returns the emitted
     outputs in a TensorArray, the last state and the last loop state.
@@ -210,7 +210,7 @@ def raw_rnn(
         nest.assert_same_structure(state, cell.state_size)
         state = nest.map_structure(_as_tensor, state)
         tensors = [tensor for tensor in nest.flatten(next_input) if isinstance(tensor, Tensor)]
-        emitted, zero_emit = _emissions(cell, emit_structure, state, batch_size_of(tensors, axis=0))
+        emitted, zero_emit = _output_arrays(cell, emit_structure, state, batch_size_of(tensors, axis=0))
 
         def step(time: Any, finished: Any, current: Any, emitted: Any, state: Any, loop_state: Any) -> tuple[Any, ...]:
             output, cell_state = cell(current, state)
@@ -220,9 +220,9 @@ def raw_rnn(
             nest.assert_same_structure(state, next_state)
             nest.assert_same_structure(current, following)
             nest.assert_same_structure(emitted, emit)
-            emit = kept_where(finished, zero_emit, emit)
+            emit = select_finished(finished, zero_emit, emit)
             emitted = nest.map_structure(lambda array, value: array.write(time, value), emitted, emit)
-            next_state = kept_where(finished, state, next_state)
+            next_state = select_finished(finished, state, next_state)
             next_loop = loop_state if next_loop is None else next_loop
             return time + 1, logical_or(finished, over), following, emitted, next_state, next_loop
 
@@ -241,8 +241,8 @@ def _as_tensor(value: Any) -> Any:
     return value if isinstance(value, TensorArray) else convert_to_tensor(value)
 
 
-def _emissions(cell: Any, structure: Any, state: Any, batch_size: Any) -> tuple[Any, Any]:
-    """Returns arrays for what each step emits, and what finished examples emit: zeros."""
+def _output_arrays(cell: Any, structure: Any, state: Any, batch_size: Any) -> tuple[Any, Any]:
+    """Returns TensorArrays for the emitted outputs, and the zeros that finished examples emit."""
     if structure is None:
         structure = cell.output_size
         sizes = nest.flatten(structure)

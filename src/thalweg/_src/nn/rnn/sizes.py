@@ -1,4 +1,4 @@
-"""Sizes of states and outputs: what a cell says about one example, made to tensors of a whole batch."""
+"""Sizes of states and outputs of cells, and tensors of these sizes for a batch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.reshape import constant_value, reshape, transpose, zeros
+from thalweg._src.ops.reshape import constant_value, rank, reshape, transpose, zeros
+from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.shapes import Shape, as_shape, concatenate
 
 
 def static_size(value: Any) -> int | None:
-    """Returns a number of examples or steps if it is known, given as a number or as a tensor."""
+    """Returns the static value of a number of examples or steps, given as an integer or a tensor; None if unknown."""
     if isinstance(value, Tensor):
         known = constant_value(value)
         return None if known is None else int(known)
@@ -53,12 +54,9 @@ def zeros_like_sizes(sizes: Any, batch_size: Any, dtype: Any) -> Any:
 
 @export("contrib.rnn.transpose_batch_time")
 def swap_batch_and_time(x: Any) -> Tensor:
-    """Exchanges the first two axes; what has fewer stays as it is."""
+    """Transposes the first two axes; tensors of lower rank are unchanged."""
     tensor = convert_to_tensor(x)
     shape = tensor.dims
     if shape is None:
-        from thalweg._src.ops.reshape import rank
-        from thalweg._src.ops.sequences import range as range_of
-
         return transpose(tensor, concat([[1, 0], range_of(2, rank(tensor))], 0))
     return tensor if len(shape) < 2 else transpose(tensor, [1, 0, *range(2, len(shape))])

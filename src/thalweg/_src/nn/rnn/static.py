@@ -1,4 +1,4 @@
-"""Loops over sequences that are lists of tensors, one for each step, unrolled in the graph."""
+"""static_rnn and its variants: loops over lists of tensors, unrolled in the graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.nn.rnn.cells import require_cell
 from thalweg._src.nn.rnn.sizes import zeros_of
-from thalweg._src.nn.rnn.steps import batch_size_of, initial_state_of, rnn_scope, state_dtype, step_within
+from thalweg._src.nn.rnn.steps import batch_size_of, initial_state_of, masked_step, rnn_scope, state_dtype
 from thalweg._src.ops.concat import concat, stack, unstack
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.pad_tile import reverse_sequence
@@ -28,7 +28,7 @@ def static_rnn(
 ) -> tuple[list[Any], Any]:
     """Runs a cell over a list of inputs; returns the list of outputs and the last state.
 
-    Where sequence_length says that a sequence is over, outputs are zero and the state stays.
+    After the end of a sequence, as sequence_length says, outputs are zero and the state is unchanged.
     """
     require_cell("cell", cell)
     _require_steps(inputs)
@@ -54,7 +54,7 @@ def static_rnn(
                 output, state = cell(current, state)
             else:
                 call = _call(cell, current, state)
-                output, state = step_within(lengths, _like(time, lengths), zero_output, state, call)
+                output, state = masked_step(lengths, _like(time, lengths), zero_output, state, call)
             outputs.append(output)
     return outputs, state
 
@@ -75,7 +75,7 @@ def _require_steps(inputs: Any) -> None:
 
 
 def _batch_size(inputs: list[Any]) -> Any:
-    """Returns the number of examples, having checked that all inputs agree and tell their sizes."""
+    """Returns the batch size, after a check that all inputs agree and have static sizes."""
     tensors = nest.flatten(inputs)
     if tensors[0].dims is not None and len(tensors[0].dims) == 1:
         return batch_size_of(tensors[:1], axis=0)  # indices of an embedding
@@ -97,7 +97,7 @@ def _batch_size(inputs: list[Any]) -> Any:
 def static_state_saving_rnn(
     cell: Any, inputs: Any, state_saver: Any, state_name: Any, sequence_length: Any = None, scope: Any = None
 ) -> tuple[list[Any], Any]:
-    """Runs a cell over a list of inputs from a state that `state_saver` keeps, and saves the state afterwards."""
+    """Runs a cell over a list of inputs from the state of `state_saver`, and saves the state afterwards."""
     nested = nest.is_nested(cell.state_size)
     if nested != nest.is_nested(state_name):
         raise ValueError(f"state_name: expected the structure of {cell.state_size!r}, received {state_name!r}")
@@ -113,7 +113,7 @@ def static_state_saving_rnn(
 
 
 def _reversed(inputs: list[Any], lengths: Any) -> list[Any]:
-    """Returns the steps from the last to the first, each example by its own length."""
+    """Reverses the steps, each example up to its length."""
     if lengths is None:
         return list(reversed(inputs))
     flat = [nest.flatten(step) for step in inputs]
@@ -135,7 +135,7 @@ def static_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any, Any]:
-    """Runs one cell forward and another back; returns their outputs side by side, and both last states."""
+    """Runs one cell forward and another backward; returns the concatenated outputs and both last states."""
     require_cell("cell_fw", cell_fw)
     require_cell("cell_bw", cell_bw)
     _require_steps(inputs)

@@ -1,4 +1,4 @@
-"""What all loops over sequences share: sizes of inputs, the scope of the cell, and steps past the end of a sequence."""
+"""Utilities of RNN loops: sizes of inputs, variable scopes, and steps past the end of a sequence."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from thalweg._src.variables.variable_scope import VariableScope, variable_scope
 
 @contextlib.contextmanager
 def rnn_scope(scope: Any, default: str = "rnn") -> Iterator[VariableScope]:
-    """Opens the variable scope of a loop; weights made in it are read once, before the loop.
+    """Opens the variable scope of a loop; weights created in it are read once, before the loop.
 
-    Inside a user's own loop they are read in each iteration, since that may be the one that trains them.
+    Inside a `while_loop` of the program they are read in each iteration, which may train them.
     """
     with variable_scope(scope or default) as opened:
         context: Any = get_default_graph()._get_control_flow_context()
@@ -43,7 +43,7 @@ def _same_device(operation: Any) -> Any:
 
 
 def batch_size_of(tensors: Sequence[Tensor], axis: int = 1) -> Any:
-    """Returns the number of examples: a number if one of the tensors tells it."""
+    """Returns the batch size: an integer if it is known statically, otherwise a tensor."""
     for tensor in tensors:
         shape = tensor.dims
         if shape is not None and len(shape) > axis and shape[axis] is not None:
@@ -52,7 +52,7 @@ def batch_size_of(tensors: Sequence[Tensor], axis: int = 1) -> Any:
 
 
 def initial_state_of(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Any:
-    """Returns the state given, as tensors, or the cell's own of the dtype."""
+    """Returns the given state as tensors, or the zero state of the cell."""
     if initial_state is not None:
         return nest.map_structure(lambda s: s if isinstance(s, TensorArray) else convert_to_tensor(s), initial_state)
     if not dtype:
@@ -63,7 +63,7 @@ def initial_state_of(cell: Any, initial_state: Any, batch_size: Any, dtype: Any)
 
 
 def state_dtype(dtype: Any, state: Any) -> Any:
-    """Returns the dtype of outputs: that which was given, or that of the state."""
+    """Returns the dtype of the outputs: the given one, or that of the state."""
     if dtype is not None:
         return dtypes.as_dtype(dtype)
     kinds = {leaf.dtype.base_dtype for leaf in nest.flatten(state)}
@@ -75,7 +75,7 @@ def state_dtype(dtype: Any, state: Any) -> Any:
 
 
 def checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor:
-    """Returns the lengths as an int32 vector; the step fails unless there is one for each example."""
+    """Returns the lengths as an int32 vector; the step fails if there is not one for each example."""
     lengths: Tensor = cast(convert_to_tensor(sequence_length), dtypes.int32)
     if lengths.dims is not None and len(lengths.dims) != 1:
         raise ValueError(f"sequence_length: expected a vector, one for each example, received shape {lengths.shape}")
@@ -89,7 +89,7 @@ def checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor:
         return identity(lengths, name="CheckSeqLen")
 
 
-def kept_where(finished: Tensor, before: Any, after: Any) -> Any:
+def select_finished(finished: Tensor, before: Any, after: Any) -> Any:
     """Returns `before` for the examples that are finished and `after` for the others, in a structure of tensors."""
 
     def choose(old: Any, new: Any) -> Any:
@@ -101,10 +101,10 @@ def kept_where(finished: Tensor, before: Any, after: Any) -> Any:
     return nest.pack_sequence_as(before, flat)
 
 
-def step_within(lengths: Tensor, time: Any, zero_output: Any, state: Any, call: Callable[[], Any]) -> tuple[Any, Any]:
-    """Runs one step; examples whose sequence is over give zeros and keep their state."""
+def masked_step(lengths: Tensor, time: Any, zero_output: Any, state: Any, call: Callable[[], Any]) -> tuple[Any, Any]:
+    """Runs one step; examples whose sequence has ended output zeros and keep their state."""
     output, following = call()
     nest.assert_same_structure(zero_output, output)
     nest.assert_same_structure(state, following)
     finished = greater_equal(time, lengths)
-    return kept_where(finished, zero_output, output), kept_where(finished, state, following)
+    return select_finished(finished, zero_output, output), select_finished(finished, state, following)

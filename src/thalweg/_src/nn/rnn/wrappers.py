@@ -1,4 +1,4 @@
-"""Cells around a cell: dropout, residual connections, a device."""
+"""RNN cell wrappers: dropout, residual connections, device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from thalweg._src.shapes import as_shape
 
 
 class CellWrapper(RNNCell):
-    """A cell that passes everything on to another one; its variables are that cell's, under that cell's names."""
+    """The base class of wrappers, which delegate to another cell; its variables keep their names."""
 
     def __init__(self, cell: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -36,6 +36,7 @@ class CellWrapper(RNNCell):
 
     @property
     def wrapped_cell(self) -> Any:
+        """The wrapped cell."""
         return self.cell
 
     @property
@@ -48,14 +49,16 @@ class CellWrapper(RNNCell):
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """The trainable variables of the wrapped cell."""
         return list(self.cell.trainable_weights)
 
     @property
     def non_trainable_weights(self) -> list[Any]:
+        """The variables of the wrapped cell that are not trained."""
         return list(self.cell.non_trainable_weights)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Returns the zero state of the cell inside."""
+        """Returns a state of zeros of the wrapped cell."""
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             return self.cell.zero_state(batch_size, dtype)
 
@@ -69,8 +72,8 @@ class CellWrapper(RNNCell):
         return self.cell(inputs, state, *args, **kwargs)
 
 
-def _drops_in(substate: Any) -> Any:
-    """Tells which parts of a state dropout changes by default: not the memory of an LSTM."""
+def _default_dropout_filter(substate: Any) -> Any:
+    """Returns which parts of a state get dropout by default: all but the cell state of an LSTM."""
     if isinstance(substate, LSTMStateTuple):
         return LSTMStateTuple(False, True)
     return not isinstance(substate, TensorArray)
@@ -78,7 +81,7 @@ def _drops_in(substate: Any) -> Any:
 
 @export("nn.rnn_cell.DropoutWrapper", "contrib.rnn.DropoutWrapper")
 class DropoutWrapper(CellWrapper):
-    """Drops parts of inputs, outputs and states; with variational_recurrent the same parts in every step."""
+    """Applies dropout to inputs, outputs and states; with variational_recurrent, one mask for all steps."""
 
     def __init__(
         self,
@@ -96,7 +99,7 @@ class DropoutWrapper(CellWrapper):
         super().__init__(cell, dtype=dtype, **kwargs)
         if dropout_state_filter_visitor is not None and not callable(dropout_state_filter_visitor):
             raise TypeError("dropout_state_filter_visitor must be callable")
-        self._filter = dropout_state_filter_visitor or _drops_in
+        self._filter = dropout_state_filter_visitor or _default_dropout_filter
         with name_scope("DropoutWrapperInit"):
             self._input_keep_prob = _probability("input_keep_prob", input_keep_prob)
             self._state_keep_prob = _probability("state_keep_prob", state_keep_prob)
@@ -118,19 +121,21 @@ class DropoutWrapper(CellWrapper):
     def _noises(self, where: str, sizes: Any, dtype: Any) -> list[Tensor]:
         """Returns the noise of all steps, shared by all examples of a batch."""
         return [
-            random_uniform([1, *(as_shape(size) or ())], dtype=dtypes.as_dtype(dtype), seed=self._salted(where, number))
+            random_uniform(
+                [1, *(as_shape(size) or ())], dtype=dtypes.as_dtype(dtype), seed=self._seed_of(where, number)
+            )
             for number, size in enumerate(nest.flatten(sizes))
         ]
 
-    def _salted(self, where: str, number: int) -> int | None:
-        """Returns a seed of its own for each value that is dropped from."""
+    def _seed_of(self, where: str, number: int) -> int | None:
+        """Returns a distinct seed for each value with dropout."""
         if self._seed is None:
             return None
         digest = hashlib.md5(f"{self._seed}{where}_{number}".encode(), usedforsecurity=False).hexdigest()
         return int(digest[:8], 16) & 0x7FFFFFFF
 
     def _drop(self, where: str, keep_prob: Any, values: Any, chosen: Any = None) -> Any:
-        """Returns a structure of values with dropout, in those leaves that are chosen."""
+        """Applies dropout to the selected leaves of a structure."""
         counter = itertools.count()
 
         def drop(value: Any, wanted: Any) -> Any:
@@ -138,7 +143,7 @@ class DropoutWrapper(CellWrapper):
             if wanted is False:
                 return value
             if not self._variational_recurrent:
-                return dropout(value, rate=1.0 - keep_prob, seed=self._salted(where, number))
+                return dropout(value, rate=1.0 - keep_prob, seed=self._seed_of(where, number))
             kept = floor(keep_prob + self._noise[where][number])
             result = divide(value, keep_prob) * kept
             result.set_shape(value.dims)
@@ -154,7 +159,7 @@ class DropoutWrapper(CellWrapper):
         return walk(values, chosen)
 
     def _chosen(self, state: Any) -> Any:
-        """Asks the filter which parts of a state are dropped from: all, none, or a structure of answers."""
+        """Returns which parts of a state get dropout: all, none, or a structure of booleans."""
         answer = self._filter(state)
         if not isinstance(answer, bool):
             return answer
@@ -189,7 +194,7 @@ def _drops(keep_prob: Any) -> bool:
 
 @export("nn.rnn_cell.ResidualWrapper", "contrib.rnn.ResidualWrapper")
 class ResidualWrapper(CellWrapper):
-    """Adds the inputs to the outputs, or combines both by a function."""
+    """Adds the inputs of a cell to its outputs, or combines both by a function."""
 
     def __init__(self, cell: Any, residual_fn: Any = None, **kwargs: Any) -> None:
         super().__init__(cell, **kwargs)
@@ -216,7 +221,7 @@ class DeviceWrapper(CellWrapper):
         self._device = device
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Returns the zero state of the cell, on the device."""
+        """Returns a state of zeros, on the device."""
         with device_scope(self._device):
             return super().zero_state(batch_size, dtype)
 

@@ -1,1 +1,1 @@
-"""Signals: framing, windows, spectra, the mel scale."""
+"""Signal processing: frames, windows, spectra, mel scale."""

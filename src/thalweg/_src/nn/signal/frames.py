@@ -1,4 +1,4 @@
-"""Signals in frames: cut, added up again, and transformed to frequencies frame by frame."""
+"""Framing of signals, overlap-add, STFT and MDCT."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Window = Callable[..., Tensor]
 
 
 def _number(value: Any, name: str) -> Any:
-    """Returns an integer: itself if the graph tells it, else a scalar tensor."""
+    """Returns an integer if its value is known statically, otherwise a scalar tensor."""
     tensor = convert_to_tensor(value, name=name)
     tensor.shape.assert_has_rank(0)
     if not tensor.dtype.is_integer:
@@ -43,7 +43,7 @@ def _at_least(least: int, value: Any) -> Any:
 
 
 def _size(tensor: Tensor, axis: int) -> Any:
-    """Returns a dimension: a number if it is known, else a tensor."""
+    """Returns a size: an integer if it is known statically, otherwise a tensor."""
     size = None if tensor.dims is None else tensor.dims[axis]
     return shape(tensor)[axis] if size is None else size
 
@@ -58,7 +58,7 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Cuts an axis into frames, one every frame_step; an incomplete one at the end is left out, or filled."""
+    """Splits an axis into frames, one every `frame_step`; an incomplete last frame is dropped or padded."""
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         signal = convert_to_tensor(signal, name="signal")
         length, step = _number(frame_length, "frame_length"), _number(frame_step, "frame_step")
@@ -91,7 +91,7 @@ def _padded(signal: Tensor, axis: int, missing: Any, value: Tensor) -> Tensor:
 
 @export("signal.overlap_and_add")
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
-    """Adds up frames, the last two dimensions, that begin one frame_step after another."""
+    """Overlap-adds frames [..., frames, frame_length] that start every `frame_step`."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         signal = convert_to_tensor(signal, name="signal")
         _require_rank(signal, 2)
@@ -109,10 +109,10 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
 
 
 def _overlapped(signal: Tensor, outer: Tensor, frames: Any, length: Any, step: Any) -> Tensor:
-    """Adds the pieces of frames, one frame_step long, that fall together.
+    """Adds the overlapping segments of frames, each of length frame_step.
 
-    Piece p of frame f belongs at f + p. With as many empty frames behind the others as a frame has pieces, rows of
-    pieces that are one shorter each time put piece p of frame f where piece 0 of frame f + p is.
+    Segment p of frame f belongs at f + p. After padding with as many empty frames as a frame has segments, a reshape
+    to rows that are one shorter aligns segment p of frame f with segment 0 of frame f + p.
     """
     pieces = -(-length // step)
     rows = frames + pieces
@@ -131,7 +131,7 @@ def _require_rank(tensor: Tensor, rank: int) -> None:
 
 
 def _fft_length(fft_length: Any, frame_length: Any) -> Any:
-    """Returns the length of a transform: that of a frame, or else the next power of two."""
+    """Returns the length of a transform: the given one, or the smallest power of two that encloses a frame."""
     if fft_length is not None:
         return _number(fft_length, "fft_length")
     if isinstance(frame_length, int):
@@ -150,7 +150,7 @@ def stft(
     pad_end: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the transforms of a signal's frames: [..., frames, fft_length // 2 + 1]."""
+    """Returns the short-time Fourier transform, [..., frames, fft_length // 2 + 1]."""
     with name_scope(name, "stft", [signals, frame_length, frame_step]):
         signals = convert_to_tensor(signals, name="signals")
         _require_rank(signals, 1)
@@ -170,7 +170,7 @@ def inverse_stft(
     window_fn: Window | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
-    """Adds up the signals of transformed frames; `inverse_stft_window_fn` makes it the inverse of stft."""
+    """Returns the inverse short-time Fourier transform; `inverse_stft_window_fn` makes it exact."""
     with name_scope(name, "inverse_stft", [stfts]):
         stfts = convert_to_tensor(stfts, name="stfts")
         _require_rank(stfts, 2)
@@ -186,7 +186,7 @@ def inverse_stft(
 def inverse_stft_window_fn(
     frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[[Any, Any], Tensor]:
-    """Returns a window for inverse_stft that undoes the forward one: over the sum of its squares where it overlaps."""
+    """Returns a window function for inverse_stft: the forward window, divided by the overlapped sum of its squares."""
 
     def window(frame_length: Any, dtype: DType) -> Tensor:
         with name_scope(name, "inverse_stft_window_fn", [frame_length]):
@@ -210,7 +210,7 @@ def mdct(
     norm: str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the modified cosine transforms of frames that overlap by half: [..., frames, frame_length // 2]."""
+    """Returns the modified discrete cosine transform of half-overlapping frames, [..., frames, frame_length // 2]."""
     with name_scope(name, "mdct", [signals, frame_length]):
         signals = convert_to_tensor(signals, name="signals")
         _require_rank(signals, 1)
@@ -228,7 +228,7 @@ def mdct(
 def inverse_mdct(
     mdcts: Any, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Adds up the signals of modified cosine transforms."""
+    """Returns the inverse modified discrete cosine transform."""
     with name_scope(name, "inverse_mdct", [mdcts]):
         mdcts = convert_to_tensor(mdcts, name="mdcts")
         _require_rank(mdcts, 2)

@@ -1,4 +1,4 @@
-"""The mel scale of hearing: from frequencies to mel bands, and to cepstral coefficients."""
+"""Mel scale: the mel filter bank and cepstral coefficients."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def linear_to_mel_weight_matrix(
     dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the matrix that turns spectrogram bins into mel bands: a triangle for each, on the mel scale."""
+    """Returns the matrix from spectrogram bins to mel bands, with triangular filters on the mel scale."""
     kind = dtypes.as_dtype(dtype)
     if isinstance(sample_rate, Tensor):
         known = constant_value(sample_rate)
@@ -72,7 +72,7 @@ def _require_bands(count: int, sample_rate: Any, low: Any, high: Any, dtype: dty
 
 @export("signal.mfccs_from_log_mel_spectrograms")
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
-    """Returns the cepstral coefficients of log mel bands: their cosine transform, as the HTK toolkit scales it."""
+    """Returns the mel-frequency cepstral coefficients of log mel spectrograms, scaled as in HTK."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         bands = convert_to_tensor(log_mel_spectrograms)
         count = last_size(bands)

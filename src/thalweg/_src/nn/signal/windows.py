@@ -1,4 +1,4 @@
-"""Windows: weights that let a frame of a signal rise from its ends."""
+"""Window functions of signal processing: Hann, Hamming, Kaiser, Kaiser-Bessel derived, Vorbis."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from thalweg._src.ops.where import where_v2
 
 
 def _length(window_length: Any, dtype: Any) -> tuple[Tensor, DType]:
-    """Returns the length as a scalar and the type, which must be a floating one."""
+    """Returns the length as a scalar, and the dtype, which must be floating."""
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
         raise ValueError(f"dtype is {kind.name}, expected a floating type")
@@ -35,7 +35,7 @@ def _length(window_length: Any, dtype: Any) -> tuple[Tensor, DType]:
 def hann_window(
     window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Returns a raised cosine that begins with 0; a periodic one leaves out the 0 at its end."""
+    """Returns the Hann window; a periodic one omits the 0 at the end."""
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
 
 
@@ -43,7 +43,7 @@ def hann_window(
 def hamming_window(
     window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Returns a raised cosine that begins with 0.08."""
+    """Returns the Hamming window."""
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
 
 
@@ -65,7 +65,7 @@ def _raised_cosine(
 
 @export("signal.kaiser_window")
 def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """Returns the window of Kaiser and Bessel, narrower for a greater beta."""
+    """Returns the Kaiser window, narrower for larger `beta`."""
     with name_scope(name, "kaiser_window", [window_length, beta]):
         length, kind = _length(window_length, dtype)
         known = constant_value(length)
@@ -82,7 +82,7 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.floa
 def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """Returns a window for overlapping halves, whose squares add up to 1, made of sums of Kaiser's."""
+    """Returns the Kaiser-Bessel derived window, whose half-overlapping squares add up to 1."""
     with name_scope(name, "kaiser_bessel_derived_window", [window_length, beta]):
         length, kind = _length(window_length, dtype)
         sums = cumsum(kaiser_window(length // 2 + 1, beta, kind))
@@ -92,7 +92,7 @@ def kaiser_bessel_derived_window(
 
 @export("signal.vorbis_window")
 def vorbis_window(window_length: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """Returns the window of the Vorbis format: the sine of a squared sine."""
+    """Returns the Vorbis power complementary window."""
     with name_scope(name, "vorbis_window", [window_length]):
         length, kind = _length(window_length, dtype)
         place = math.cast(sequences_ops.range(length), kind) + 0.5

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.nets: Well-known networks for images."""
+"""tf.contrib.slim.nets: Image classification networks."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

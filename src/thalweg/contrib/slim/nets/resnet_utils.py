@@ -1,4 +1,4 @@
-"""tf.contrib.slim.nets.resnet_utils: What residual networks share."""
+"""tf.contrib.slim.nets.resnet_utils: Utilities of residual networks."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.nets.resnet_v1: Residual networks."""
+"""tf.contrib.slim.nets.resnet_v1: Residual networks, version 1."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim.nets.resnet_v2: Residual networks that normalize before convolutions."""
+"""tf.contrib.slim.nets.resnet_v2: Residual networks, version 2, with preactivation."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

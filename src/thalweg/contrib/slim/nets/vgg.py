@@ -1,4 +1,4 @@
-"""tf.contrib.slim.nets.vgg: The networks of Simonyan and Zisserman."""
+"""tf.contrib.slim.nets.vgg: VGG networks."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

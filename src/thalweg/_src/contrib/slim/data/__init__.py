@@ -1,1 +1,1 @@
-"""The input side of slim: datasets that name their files and their decoder, and providers that read them by queues."""
+"""tf.contrib.slim data: dataset descriptions, decoders, and providers that read by queues."""

@@ -1,4 +1,4 @@
-"""Decoders of slim: from a record to the items of a dataset, each by a handler of its own."""
+"""TFExampleDecoder and its item handlers: from serialized Examples to the items of a dataset."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ Tensors = Mapping[str, Any]
 
 @export("contrib.slim.tfexample_decoder.TFExampleDecoder")
 class TFExampleDecoder:
-    """Makes the items of a dataset from a serialized Example."""
+    """Decodes the items of a dataset from a serialized Example."""
 
     def __init__(self, keys_to_features: Mapping[str, Any], items_to_handlers: Mapping[str, ItemHandler]) -> None:
         self._keys_to_features = keys_to_features
         self._items_to_handlers = items_to_handlers
 
     def list_items(self) -> list[str]:
+        """Returns the names of the items."""
         return list(self._items_to_handlers)
 
     def decode(self, serialized_example: Any, items: Sequence[str] | None = None) -> list[Any]:
-        """Returns the items, all of them unless some are named."""
+        """Returns the named items, by default all."""
         example = parse_single_example(serialized_example, self._keys_to_features)
         for key, feature in sorted(self._keys_to_features.items()):
             if isinstance(feature, FixedLenFeature):
@@ -48,13 +49,14 @@ class TFExampleDecoder:
 
 @export("contrib.slim.tfexample_decoder.ItemHandler")
 class ItemHandler(ABC):
-    """What makes an item from the features under some keys."""
+    """The base class of handlers that turn features into an item."""
 
     def __init__(self, keys: Any) -> None:
         self._keys = list(keys) if isinstance(keys, list | tuple) else [keys]
 
     @property
     def keys(self) -> list[str]:
+        """The keys of the features."""
         return self._keys
 
     @abstractmethod
@@ -64,7 +66,7 @@ class ItemHandler(ABC):
 
 @export("contrib.slim.tfexample_decoder.ItemHandlerCallback")
 class ItemHandlerCallback(ItemHandler):
-    """An item that a function makes from a dictionary of features."""
+    """An item computed by a function from a dictionary of features."""
 
     def __init__(self, keys: Any, func: Callable[[Tensors], Any]) -> None:
         super().__init__(keys)
@@ -76,7 +78,7 @@ class ItemHandlerCallback(ItemHandler):
 
 @export("contrib.slim.tfexample_decoder.BoundingBox")
 class BoundingBox(ItemHandler):
-    """Boxes from four features, a side each: [number of boxes, 4]."""
+    """Bounding boxes [number of boxes, 4] from four features, one per side."""
 
     def __init__(self, keys: Sequence[str] | None = None, prefix: str = "") -> None:
         sides = list(keys or ("ymin", "xmin", "ymax", "xmax"))
@@ -95,7 +97,7 @@ def _values(tensor: Any) -> Any:
 
 @export("contrib.slim.tfexample_decoder.Tensor")
 class Tensor(ItemHandler):
-    """A feature as a dense tensor, reshaped if a shape or the features that tell it are named."""
+    """A feature as a dense tensor, reshaped to a given shape or one from other features."""
 
     def __init__(
         self,
@@ -190,7 +192,7 @@ class SparseTensor(ItemHandler):
 
 @export("contrib.slim.tfexample_decoder.Image")
 class Image(ItemHandler):
-    """An image, in the format that another feature tells: one of files, or raw numbers."""
+    """An image, decoded in the format that another feature names: an image file, or raw values."""
 
     def __init__(
         self,

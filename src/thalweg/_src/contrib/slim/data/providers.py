@@ -1,4 +1,4 @@
-"""Datasets of slim and what provides their items: readers that fill one queue, and a queue that prefetches."""
+"""Datasets and data providers of slim: parallel readers and prefetch queues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffle
 
 @export("contrib.slim.dataset.Dataset")
 class Dataset:
-    """What is known of a dataset: its files, the class that reads them, what decodes a record, how many there are."""
+    """The description of a dataset: files, reader, decoder and number of samples."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Dataset:
 
 @export("contrib.slim.parallel_reader.get_data_files")
 def get_data_files(data_sources: Any) -> list[str]:
-    """Returns the files that names and patterns stand for."""
+    """Returns the files that match names and patterns."""
     if isinstance(data_sources, list | tuple):
         return [path for source in data_sources for path in get_data_files(source)]
     found = gfile.glob(data_sources) if "*" in data_sources or "?" in data_sources else [data_sources]
@@ -53,7 +53,7 @@ def get_data_files(data_sources: Any) -> list[str]:
 
 @export("contrib.slim.parallel_reader.ParallelReader")
 class ParallelReader:
-    """Several readers that fill one queue with what they read."""
+    """Several readers that enqueue their records in one common queue."""
 
     def __init__(
         self, reader_class: Any, common_queue: Any, num_readers: int = 4, reader_kwargs: Mapping[str, Any] | None = None
@@ -65,20 +65,22 @@ class ParallelReader:
 
     @property
     def num_readers(self) -> int:
+        """The number of readers."""
         return len(self._readers)
 
     @property
     def common_queue(self) -> Any:
+        """The queue of all readers."""
         return self._common_queue
 
     def read(self, queue: Any, name: str | None = None) -> Any:
-        """Returns key and value of a record of one of the files in a queue."""
+        """Returns the key and value of the next record of the files in a queue."""
         enqueues = [self._common_queue.enqueue(reader.read(queue)) for reader in self._readers]
         add_queue_runner(QueueRunner(self._common_queue, enqueues))
         return self._common_queue.dequeue(name=name)
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
-        """Returns keys and values of at most so many records."""
+        """Returns the keys and values of at most `num_records` records."""
         enqueues = [self._common_queue.enqueue_many(r.read_up_to(queue, num_records)) for r in self._readers]
         add_queue_runner(QueueRunner(self._common_queue, enqueues))
         return self._common_queue.dequeue_up_to(num_records, name=name)
@@ -98,7 +100,7 @@ def parallel_read(
     seed: int | None = None,
     scope: str | None = None,
 ) -> Any:
-    """Returns key and value of a record of the files, which several readers read at a time."""
+    """Returns the key and value of a record, read by several readers in parallel."""
     files = get_data_files(data_sources)
     with name_scope(scope, "parallel_read"):
         names = string_input_producer(files, num_epochs=num_epochs, shuffle=shuffle, seed=seed, name="filenames")
@@ -115,7 +117,7 @@ def parallel_read(
 def single_pass_read(
     data_sources: Any, reader_class: Any, reader_kwargs: Mapping[str, Any] | None = None, scope: str | None = None
 ) -> Any:
-    """Returns key and value of a record of the files, each once and in order."""
+    """Returns the key and value of a record, reading the files once and in order."""
     files = get_data_files(data_sources)
     with name_scope(scope, "single_pass_read"):
         names = string_input_producer(files, num_epochs=1, shuffle=False, capacity=1, name="filenames")
@@ -127,7 +129,7 @@ def single_pass_read(
 
 @export("contrib.slim.data_provider.DataProvider")
 class DataProvider:
-    """What gives the tensors of items by their names."""
+    """The base class of data providers: returns tensors by item name."""
 
     def __init__(self, items_to_tensors: Mapping[str, Any], num_samples: int | None) -> None:
         self._items_to_tensors = items_to_tensors
@@ -141,15 +143,17 @@ class DataProvider:
         return [self._items_to_tensors[item] for item in items]
 
     def list_items(self) -> list[str]:
+        """Returns the names of the items."""
         return list(self._items_to_tensors)
 
     def num_samples(self) -> int | None:
+        """Returns the number of samples."""
         return self._num_samples
 
 
 @export("contrib.slim.dataset_data_provider.DatasetDataProvider")
 class DatasetDataProvider(DataProvider):
-    """A provider that reads the records of a dataset by queues."""
+    """A data provider that reads a dataset by queues."""
 
     def __init__(
         self,
@@ -193,7 +197,7 @@ def prefetch_queue(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns a queue that threads keep full of what tensors give; they may be a list or a dictionary."""
+    """Returns a queue that threads fill with the values of tensors, given as a list or dictionary."""
     names = sorted(tensors) if isinstance(tensors, dict) else None
     listed = list(tensors) if names is None else [tensors[key] for key in names]
     with name_scope(name, "prefetch_queue", listed):
@@ -213,7 +217,7 @@ def prefetch_queue(
 @export("contrib.slim.queues.QueueRunners")
 @contextlib.contextmanager
 def QueueRunners(session: Any) -> Iterator[None]:
-    """Runs the threads of a graph's queues as long as the block does."""
+    """Context manager that runs the queue runners of a graph."""
     coordinator = Coordinator()
     threads = start_queue_runners(sess=session, coord=coordinator, daemon=True)
     try:

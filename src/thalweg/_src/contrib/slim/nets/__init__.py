@@ -1,1 +1,1 @@
-"""Well-known networks for images, in the style of tf.contrib.slim.nets."""
+"""tf.contrib.slim.nets: image classification networks."""

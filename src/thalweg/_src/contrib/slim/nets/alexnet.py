@@ -1,4 +1,4 @@
-"""AlexNet in the form of Krizhevsky's "One weird trick"."""
+"""AlexNet, as in Krizhevsky's "One weird trick for parallelizing convolutional neural networks"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thalweg._src.variables.variable_scope import variable_scope
 
 @export("contrib.slim.nets.alexnet.alexnet_v2_arg_scope")
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """Returns the arguments that the network is meant to be built with."""
+    """Returns the default arguments of the network's layers."""
     with (
         arg_scope(
             [conv2d, fully_connected],

@@ -1,4 +1,4 @@
-"""What residual networks share: blocks, strides or holes, and arguments."""
+"""Utilities of residual networks: blocks, strides or dilation, and default arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thalweg._src.variables.variable_scope import variable_scope
 
 @export("contrib.slim.nets.resnet_utils.Block")
 class Block(NamedTuple):
-    """A name, a function that makes a unit, and the arguments of each unit."""
+    """A block: its scope, the function that builds a unit, and the arguments of each unit."""
 
     scope: str
     unit_fn: Callable[..., Any]
@@ -30,13 +30,13 @@ class Block(NamedTuple):
 
 @export("contrib.slim.nets.resnet_utils.subsample")
 def subsample(inputs: Any, factor: int, scope: Any = None) -> Any:
-    """Takes every factor-th pixel."""
+    """Subsamples images to every factor-th pixel."""
     return inputs if factor == 1 else max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
 
 
 @export("contrib.slim.nets.resnet_utils.conv2d_same")
 def conv2d_same(inputs: Any, num_outputs: int, kernel_size: int, stride: int, rate: int = 1, scope: Any = None) -> Any:
-    """Convolves with padding that does not depend on the size of the inputs."""
+    """Applies a strided convolution with padding independent of the input size."""
     if stride == 1:
         return conv2d(inputs, num_outputs, kernel_size, stride=1, rate=rate, padding="SAME", scope=scope)
     total = kernel_size + (kernel_size - 1) * (rate - 1) - 1
@@ -50,7 +50,7 @@ def conv2d_same(inputs: Any, num_outputs: int, kernel_size: int, stride: int, ra
 def stack_blocks_dense(
     net: Any, blocks: Sequence[Block], output_stride: int | None = None, outputs_collections: Any = None
 ) -> Any:
-    """Makes the units of all blocks; holes take the place of strides once output_stride is reached."""
+    """Builds the units of all blocks; once output_stride is reached, dilation replaces strides."""
     current_stride, rate = 1, 1
     for block in blocks:
         with variable_scope(block.scope, "block", [net]) as opened:
@@ -82,7 +82,7 @@ def resnet_arg_scope(
     batch_norm_epsilon: float = 1e-5,
     batch_norm_scale: bool = True,
 ) -> Any:
-    """Returns the arguments that the networks are meant to be built with."""
+    """Returns the default arguments of the networks' layers."""
     normalizer_params = {
         "decay": batch_norm_decay,
         "epsilon": batch_norm_epsilon,

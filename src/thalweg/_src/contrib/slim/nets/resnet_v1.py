@@ -1,4 +1,4 @@
-"""Residual networks of He et al., whose units normalize after each convolution."""
+"""ResNet v1 of He et al., with normalization after each convolution."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bottleneck(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Any:
-    """Adds to the inputs what three convolutions make of them."""
+    """A bottleneck residual unit of three convolutions."""
     with variable_scope(scope, "bottleneck_v1", [inputs]) as opened:
         if last_dimension(inputs.shape, min_rank=4) == depth:
             shortcut = subsample(inputs, stride, "shortcut")
@@ -58,7 +58,7 @@ def resnet_v1(
     reuse: Any = None,
     scope: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
-    """Returns logits, or features if num_classes is None, and the outputs of all layers by name."""
+    """Returns the logits, or features if num_classes is None, and the outputs of all layers by name."""
     with variable_scope(scope, "resnet_v1", [inputs], reuse=reuse) as opened:
         ends = f"{opened.name}_end_points"
         with (
@@ -86,7 +86,7 @@ def resnet_v1(
 
 @export("contrib.slim.nets.resnet_v1.resnet_v1_block")
 def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """Returns a block of bottleneck units, of which the last has the stride."""
+    """Returns a block of bottleneck units, the last one with the stride."""
     unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
     return Block(scope, bottleneck, [{**unit, "stride": 1}] * (num_units - 1) + [{**unit, "stride": stride}])
 

@@ -1,4 +1,4 @@
-"""Residual networks of He et al. in their second form, whose units normalize before each convolution."""
+"""ResNet v2 of He et al., with normalization before each convolution."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bottleneck(
     outputs_collections: Any = None,
     scope: Any = None,
 ) -> Any:
-    """Adds to the inputs what three convolutions make of them, normalized before."""
+    """A bottleneck residual unit of three convolutions, with preactivation."""
     with variable_scope(scope, "bottleneck_v2", [inputs]) as opened:
         before = batch_norm(inputs, activation_fn=nn.relu, scope="preact")
         if last_dimension(inputs.shape, min_rank=4) == depth:
@@ -74,7 +74,7 @@ def resnet_v2(
                     if output_stride % 4 != 0:
                         raise ValueError(f"output_stride: expected 4, 8, 12, ..., received {output_stride}")
                     output_stride //= 4
-                # The first unit normalizes and activates what comes in.
+                # The first unit normalizes and activates its inputs.
                 with arg_scope([conv2d], activation_fn=None, normalizer_fn=None):
                     net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
                 net = max_pool2d(net, [3, 3], stride=2, scope="pool1")
@@ -92,7 +92,7 @@ def resnet_v2(
 
 @export("contrib.slim.nets.resnet_v2.resnet_v2_block")
 def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """Returns a block of bottleneck units, of which the last has the stride."""
+    """Returns a block of bottleneck units, the last one with the stride."""
     unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
     return Block(scope, bottleneck, [{**unit, "stride": 1}] * (num_units - 1) + [{**unit, "stride": stride}])
 

@@ -1,4 +1,4 @@
-"""The networks of Simonyan and Zisserman, with 11, 16 and 19 layers."""
+"""VGG networks of Simonyan and Zisserman, with 11, 16 and 19 layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FILTERS = (64, 128, 256, 512, 512)
 
 @export("contrib.slim.nets.vgg.vgg_arg_scope")
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """Returns the arguments that the networks are meant to be built with."""
+    """Returns the default arguments of the networks' layers."""
     with (
         arg_scope(
             [conv2d, fully_connected],

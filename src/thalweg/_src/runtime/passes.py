@@ -1,0 +1,187 @@
+"""Passes: everything that rewrites the graph of a step, in one ordered table, from pruning to code generation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.compile.bind import bind_node
+from thalweg._src.compile.loop_counters import count_in_numbers
+from thalweg._src.compile.weight_layout import assign_weight_layouts
+from thalweg._src.config import ConfigProto
+from thalweg._src.graph.ir.lint import lint
+from thalweg._src.graph.ir.step_graph import Node, StepGraph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.kernels.registry import Known, device_types, invoke
+from thalweg._src.kernels.types import from_numpy, to_numpy
+from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.optimize import OPTIMIZATIONS, Optimization
+from thalweg._src.optimize.order_hints import apply_order_hints
+from thalweg._src.optimize.pooling import pool_before_bias
+from thalweg._src.optimize.prune import prune
+from thalweg._src.partition.client import receive_feeds, send_fetches
+from thalweg._src.partition.host_memory import assign_memory
+from thalweg._src.partition.partition import partition
+from thalweg._src.place.cost import CostModel
+from thalweg._src.place.place import place
+from thalweg._src.place.placement import Placement
+from thalweg._src.resources.devices import Device
+from thalweg._src.schedule.memory_plan import memory_limits, plan_memory
+from thalweg._src.schedule.send_first import send_first
+
+_LINT = "THALWEG_LINT"  # environment variable: "1" checks the graph after every pass of every session
+
+
+@dataclass(slots=True)
+class Compilation:
+    """A step between the user's graph and code generation: one graph, then one per device.
+
+    is_partial: feeds arrive, and fetches leave, while the step runs
+    counters: nodes of loops that compute on Python numbers
+    """
+
+    feeds: Sequence[Tensor]
+    fetches: Sequence[Tensor]
+    targets: Sequence[Operation]
+    config: ConfigProto
+    devices: Sequence[Device]
+    is_partial: bool = False
+    step: StepGraph = field(default_factory=lambda: StepGraph([], [], []))
+    placement: Placement = field(default_factory=Placement)
+    partitions: dict[str, StepGraph] = field(default_factory=dict)
+    counters: set[Node] = field(default_factory=set)
+
+    def graphs(self) -> dict[str, StepGraph]:
+        """Returns the graphs as they are now, by device; before partitioning, the one graph under no device."""
+        return self.partitions or {"": self.step}
+
+    def device(self, name: str) -> Device:
+        return next(device for device in self.devices if device.name == name)
+
+    def costs(self) -> CostModel | None:
+        file = self.config.experimental.cost_model
+        return CostModel.load(file) if file else None
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One rewrite of a step's graphs.
+
+    level: the least `opt_level` at which it runs; what a step cannot do without has none
+    """
+
+    name: str
+    run: Callable[[Compilation], None]
+    level: int | None = None
+
+    def applies(self, c: Compilation) -> bool:
+        return self.level is None or c.config.graph_options.optimizer_options.opt_level >= self.level
+
+
+def _prune(c: Compilation) -> None:
+    c.step = prune(c.feeds, c.fetches, c.targets)
+
+
+def _functionalize(c: Compilation) -> None:
+    c.step = functionalize(c.step)
+
+
+def _transfer_to_client(c: Compilation) -> None:
+    if c.is_partial:
+        receive_feeds(c.step, [tensor.name for tensor in c.feeds])
+        send_fetches(c.step, [tensor.name for tensor in c.fetches], [operation.name for operation in c.targets])
+
+
+def _optimize(optimization: Optimization) -> Pass:
+    def run(c: Compilation) -> None:
+        if not c.step.is_unstructured:
+            optimization.apply(c.step, c.config.graph_options, lambda node: evaluate(node, c.devices[0]))
+
+    return Pass(optimization.name, run, level=0)
+
+
+def _place(c: Compilation) -> None:
+    # Unstructured control flow runs on the token engine and cannot be cut, so it stays on the host.
+    names = [device.name for device in c.devices if device.type == "CPU" or not c.step.is_unstructured]
+    homes: dict[str, str] = c.devices[0].state("_homes", dict)
+    placer, soft = c.config.experimental.placer, c.config.allow_soft_placement
+    c.placement = place(c.step, names, device_types, soft, placer, c.costs(), homes)
+
+
+def _partition(c: Compilation) -> None:
+    c.partitions = partition(c.step, c.placement.devices, c.config.graph_options.enable_bfloat16_sendrecv)
+
+
+def _on_accelerators(function: Callable[[StepGraph, Device], None]) -> Callable[[Compilation], None]:
+    def run(c: Compilation) -> None:
+        for name, part in c.partitions.items():
+            device = c.device(name)
+            if device.type != "CPU":
+                function(part, device)
+
+    return run
+
+
+def _send_first(c: Compilation) -> None:
+    for part in c.partitions.values() if len(c.partitions) > 1 else ():
+        send_first(part)
+
+
+def _plan_memory(c: Compilation) -> None:
+    limits = memory_limits(c.config, [device.name for device in c.devices])
+    c.placement.memory = plan_memory(c.partitions, c.costs(), limits)
+
+
+def _count_in_numbers(c: Compilation) -> None:
+    for name, part in c.partitions.items():
+        if not part.is_unstructured:
+            c.counters |= count_in_numbers(part, on_host=c.device(name).type == "CPU")
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("prune", _prune),
+    Pass("functionalize", _functionalize),
+    Pass("client transfers", _transfer_to_client),
+    Pass("order hints", lambda c: apply_order_hints(c.step)),
+    *map(_optimize, OPTIMIZATIONS),
+    Pass("place", _place),
+    Pass("partition", _partition),
+    Pass("sends first", _send_first),
+    Pass("pooling before bias", _on_accelerators(lambda part, device: pool_before_bias(part)), level=0),
+    Pass("host memory", _on_accelerators(lambda part, device: assign_memory(part))),
+    Pass("memory plan", _plan_memory),
+    Pass("loop counters", _count_in_numbers),
+    Pass("weight layout", _on_accelerators(assign_weight_layouts)),
+)
+
+
+def run_passes(c: Compilation, observe: Callable[[Pass], Any] | None = None) -> None:
+    """Runs all passes; `observe` is called after each, and a lint is run if the session or the environment asks."""
+    checked = c.config.experimental.lint_passes or os.environ.get(_LINT) == "1"
+    for each in PASSES:
+        if each.applies(c):
+            each.run(c)
+            if checked and each.name != "prune":  # the user's control flow has cycles until it is functionalized
+                for graph in c.graphs().values():
+                    lint(graph, each.name)
+        if observe is not None:
+            observe(each)
+
+
+def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:
+    """Runs a pure node whose inputs are all constants on the host, for constant folding; None if it cannot."""
+    if "CPU" not in device_types(node):
+        return None
+    values = [from_numpy(node.constant(i), node.input_dtype(i)) for i in range(len(node.inputs))]  # type: ignore[arg-type]
+    try:
+        kernel = bind_node(node, host)
+        result = kernel.value if isinstance(kernel, Known) else invoke(kernel, values)
+        results = [result] if len(node.dtypes) == 1 else list(result)
+        return [np.asarray(to_numpy(r.contiguous())) if hasattr(r, "contiguous") else r for r in results]
+    except Exception:
+        return None  # the step itself will report it, if it ever runs the node

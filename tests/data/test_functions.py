@@ -1,0 +1,218 @@
+"""Functions of pipelines: what they take from outside, what state they have, how they fail."""
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from tests.data.running import elements, take
+
+Dataset = tf.data.Dataset
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as session:
+        yield session
+
+
+def start(session, dataset):
+    """Returns the element of an iterator that is initialized."""
+    session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+    iterator = dataset.make_initializable_iterator()
+    session.run(iterator.initializer)
+    return iterator.get_next()
+
+
+def test_outer_tensors_are_evaluated_by_the_initializer(session):
+    factor = tf.placeholder(tf.int64, [])
+    doubled = factor * 2
+    iterator = Dataset.range(3).map(lambda x: x * doubled + factor).make_initializable_iterator()
+    session.run(iterator.initializer, {factor: 5})
+    assert take(session, iterator.get_next()) == [5, 15, 25]
+
+
+def test_functions_in_functions_reach_outermost_tensors(session):
+    outer = tf.placeholder_with_default(np.int64(100), [])
+    dataset = Dataset.range(2).flat_map(
+        lambda x: Dataset.range(2).flat_map(lambda y: Dataset.range(x + y + outer, 103))
+    )
+    assert take(session, start(session, dataset)) == [100, 101, 102, 101, 102, 101, 102, 102]
+
+
+def test_constants_outside_are_known_inside(session):
+    shape = tf.constant([2, 3])
+    assert Dataset.range(2).map(lambda x: tf.zeros(shape)).output_shapes.as_list() == [2, 3]
+
+
+def test_variable_is_read_by_each_call(session):
+    variable = tf.Variable(np.int64(7))
+    element = start(session, Dataset.range(3).map(lambda x: x + variable + 10 * variable.read_value()))
+    assert session.run(element) == 77
+    session.run(variable.assign(100))
+    assert session.run(element) == 1101
+
+
+def test_value_of_a_variable_is_that_which_the_initializer_saw(session):
+    variable = tf.Variable(np.int64(7))
+    value = tf.identity(variable)
+    element = start(session, Dataset.range(3).map(lambda x: x + value))
+    assert session.run(element) == 7
+    session.run(variable.assign(100))
+    assert session.run(element) == 8
+
+
+def test_uninitialized_variable(session):
+    variable = tf.Variable(np.int64(7))
+    iterator = Dataset.range(3).map(lambda x: x + variable).make_initializable_iterator()
+    session.run(iterator.initializer)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized"):
+        session.run(iterator.get_next())
+
+
+def test_functions_may_write_variables(session):
+    count = tf.Variable(np.int64(0))
+
+    def counted(x):
+        with tf.control_dependencies([count.assign_add(1)]):
+            return tf.identity(x)
+
+    element = start(session, Dataset.range(3).map(counted))
+    assert take(session, element) == [0, 1, 2]
+    assert session.run(count) == 3
+
+
+def test_tables(session):
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64)), -1
+    )
+    element = start(session, Dataset.from_tensor_slices(["b", "x", "a"]).map(table.lookup))
+    assert take(session, element) == [2, -1, 1]
+
+
+def test_python_functions(session):
+    seen = []
+
+    def look(x):
+        seen.append(int(x))
+        return x * 2
+
+    dataset = Dataset.range(3).map(lambda x: tf.py_func(look, [x], tf.int64))
+    assert dataset.output_shapes.ndims is None
+    assert take(session, start(session, dataset)) == [0, 2, 4]
+    assert seen == [0, 1, 2]
+
+
+def test_what_nobody_asks_for_runs_if_it_has_effects(session):
+    seen = []
+
+    def look(x):
+        tf.py_func(lambda value: seen.append(int(value)), [x], [])
+        return x
+
+    assert take(session, start(session, Dataset.range(3).map(look))) == [0, 1, 2]
+    assert seen == [0, 1, 2]
+
+
+def test_control_flow(session):
+    def halve(x):
+        return tf.while_loop(lambda n, i: n > 1, lambda n, i: (n // 2, i + 1), [x, np.int64(0)])[1]
+
+    dataset = Dataset.range(1, 9).map(lambda x: tf.cond(x > 4, lambda: halve(x), lambda: -x))
+    assert take(session, start(session, dataset)) == [-1, -2, -3, -4, 2, 2, 2, 3]
+
+
+def test_gradients_in_a_function(session):
+    dataset = Dataset.from_tensor_slices([1.0, 2.0, 3.0]).map(lambda x: tf.gradients(x**3, x)[0])
+    assert take(session, start(session, dataset)) == [3, 12, 27]
+
+
+def test_random_numbers_of_a_function():
+    def build(seed):
+        return lambda: Dataset.range(4).map(lambda x: tf.random_uniform([], seed=seed)).repeat(2)
+
+    first = elements(build(1))
+    assert first == elements(build(1)) != elements(build(2))
+    assert len(set(first[:4])) == 4
+    assert first[:4] == first[4:]  # a pass starts afresh
+    assert len(set(elements(build(None)))) == 8
+
+
+def test_two_functions_have_random_numbers_of_their_own():
+    def build():
+        one = Dataset.range(4).map(lambda x: tf.random_uniform([], seed=1))
+        other = Dataset.range(4).map(lambda x: tf.random_uniform([], seed=1))
+        return Dataset.zip((one, other))
+
+    assert all(a == b for a, b in elements(build))
+
+
+def test_graph_seed_is_the_functions_too():
+    def build():
+        tf.set_random_seed(5)
+        return Dataset.range(3).map(lambda x: tf.random_uniform([]))
+
+    assert elements(build) == elements(build)
+
+
+def test_error_names_the_user_s_line(session):
+    element = start(session, Dataset.range(3).map(lambda x: tf.reshape(x, [x])))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"Reshape.*\n(.*\n)*.*test_functions.py") as caught:
+        session.run(element)
+    assert "IteratorGetNext" in str(caught.value)
+    assert session.run(element) == [1]  # the next element comes all the same
+
+
+def test_error_of_a_python_function(session):
+    def fail(x):
+        raise KeyError("missing thing")
+
+    element = start(session, Dataset.range(3).map(lambda x: tf.py_func(fail, [x], tf.int64)))
+    with pytest.raises(tf.errors.UnknownError, match="missing thing"):
+        session.run(element)
+
+
+def test_parallel_errors_come_in_their_place(session):
+    check = lambda x: tf.check_numerics(1.0 / tf.cast(x % 3, tf.float32), "bad")  # noqa: E731
+    element = start(session, Dataset.range(7).map(check, num_parallel_calls=3))
+    found = []
+    for _ in range(7):
+        try:
+            found.append(float(session.run(element)))
+        except tf.errors.InvalidArgumentError:
+            found.append("error")
+    assert found == ["error", 1, 0.5, "error", 1, 0.5, "error"]
+
+
+def test_tensor_of_an_unrelated_graph():
+    with tf.Graph().as_default():
+        stranger = tf.placeholder(tf.int64, [])
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="not around the function"):
+        Dataset.range(3).map(lambda x: x + stranger)
+
+
+def test_names_and_scopes_of_the_graph_stay(session):
+    with tf.name_scope("scope"):
+        dataset = Dataset.range(3).map(lambda x: tf.add(x, 1, name="inner"))
+        after = tf.constant(1, name="after")
+    assert after.name == "scope/after:0"
+    assert dataset._variant.name.startswith("scope/")
+    assert not [op for op in tf.get_default_graph().get_operations() if "inner" in op.name]
+
+
+def test_dataset_in_a_while_loop_of_its_own_graph(session):
+    total = Dataset.range(5).reduce(np.int64(0), lambda s, x: s + x)
+    assert session.run(total) == 10
+    assert session.run(total) == 10
+
+
+def test_scan_widens_the_state(session):
+    grow = tf.data.experimental.scan([0], lambda s, x: (tf.concat([s, s], 0), tf.size(s)))
+    dataset = Dataset.range(4).apply(grow)
+    assert take(session, start(session, dataset)) == [1, 2, 4, 8]
+
+
+def test_queue_in_a_function_waits_without_a_step(session):
+    queue = tf.FIFOQueue(10, tf.int64, shapes=[[]])
+    element = start(session, Dataset.range(2).map(lambda x: x + queue.dequeue()))
+    session.run(queue.enqueue_many([np.array([10, 20], np.int64)]))
+    assert take(session, element) == [10, 21]

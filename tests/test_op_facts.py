@@ -1,0 +1,72 @@
+"""Facts about ops are declared on the ops: no other file keeps a list of op names."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import thalweg as tf
+from thalweg._src.graph.op_def import OPS, Facts
+
+ROOT = Path(__file__).parent.parent / "src" / "thalweg" / "_src"
+# The files that define ops, and those where op names are data.
+DEFINING = ("ops", "kernels", "autodiff/rules", "parameter_docs", "gen_ops.py")
+DATA = {"training/device_setter.py": "the op types that TensorFlow puts on parameter servers, which users may replace"}
+MOST = 3  # names that a rewrite may mention to say what it rewrites
+
+
+def lists_of_op_names(tree: ast.AST) -> list[int]:
+    """Returns the lines of sets, lists and tuples of many op names; a dictionary gives each op a meaning of its own."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Set | ast.List | ast.Tuple):
+            names = [item.value for item in node.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+            if sum(name in OPS for name in names) > MOST:
+                found.append(node.lineno)
+    return found
+
+
+def test_no_other_file_lists_op_names() -> None:
+    wrong = []
+    for path in sorted(ROOT.rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        if not name.startswith(DEFINING) and name not in DATA:
+            wrong += [f"{name}:{line}" for line in lists_of_op_names(ast.parse(path.read_text()))]
+    assert not wrong, f"declare a fact on the op (graph/op_def.py, Facts) instead of a list of names: {wrong}"
+
+
+def test_a_list_is_found() -> None:
+    assert lists_of_op_names(ast.parse('A = {"Add", "Sub", "Mul", "Exp"}')) == [1]
+    assert not lists_of_op_names(ast.parse('A = {"Add", "Sub"}; B = ("one", "two", "three", "four")'))
+
+
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_facts_agree_with_each_other(name: str) -> None:
+    definition = OPS.lookup(name)
+    facts = definition.facts
+    inputs = [arg.name for arg in definition.inputs]
+    assert not facts.view or facts.view in inputs, "a view is of one of the inputs"
+    assert not facts.forwards or inputs, "what is forwarded is an input"
+    assert not (facts.reads or facts.writes) or inputs, "a resource is an input"
+    assert not (facts.random or facts.writes) or facts.stateful
+    assert not (facts.fails == "never" and facts.stateful), "what has state is not moved out of loops"
+    if facts.traceable and facts.stateful:
+        assert facts.reads or facts.writes, "of state, a compiled cluster holds variables alone"
+
+
+def test_a_wrong_fact_is_refused() -> None:
+    with pytest.raises(ValueError, match='fails: expected "never"'):
+        Facts(fails="sometimes")
+    with pytest.raises(ValueError, match="forwards: expected"):
+        Facts(forwards="twice")
+
+
+def test_facts_are_given_with_the_op(request: pytest.FixtureRequest) -> None:
+    name = f"Facts{abs(hash(request.node.nodeid))}"
+    made = tf.op(name, "x: float32 -> y: float32", traceable=True, fails="never")
+    try:
+        assert made.facts == Facts(traceable=True, fails="never") and made.facts.is_capturable
+    finally:
+        del OPS._entries[name]
