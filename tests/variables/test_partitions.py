@@ -89,7 +89,7 @@ def test_sharing() -> None:
     with pytest.raises(ValueError, match="requested as a whole"):
         tf.get_variable("w", [6, 2])
     tf.get_variable("whole", [6])
-    with pytest.raises(ValueError, match="asked for in parts"):
+    with pytest.raises(ValueError, match="requested in partitions"):
         tf.get_variable("whole", [6], partitioner=two)
 
 

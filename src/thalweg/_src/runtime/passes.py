@@ -108,9 +108,9 @@ def _optimize(optimization: Optimization) -> Pass:
 def _place(c: Compilation) -> None:
     # Unstructured control flow runs on the token engine and cannot be cut, so it stays on the host.
     names = [device.name for device in c.devices if device.type == "CPU" or not c.step.is_unstructured]
-    homes: dict[str, str] = c.devices[0].state("_homes", dict)
+    state_devices: dict[str, str] = c.devices[0].state("_state_devices", dict)
     placer, soft = c.config.experimental.placer, c.config.allow_soft_placement
-    c.placement = place(c.step, names, device_types, soft, placer, c.costs(), homes)
+    c.placement = place(c.step, names, device_types, soft, placer, c.costs(), state_devices)
 
 
 def _partition(c: Compilation) -> None:
