@@ -208,7 +208,7 @@ def after_reading(a, index):
             lambda: after_reading(array(clear_after_read=False).write(0, 1.0), 0).write(0, 2.0).read(0),
             "element 0 was read",
         ),
-        (lambda: after_reading(array().write(0, 1.0), 0).read(0), "element 0 was cleared after it was read.*clear_after"),
+        (lambda: after_reading(array().write(0, 1.0), 0).read(0), "element 0 was cleared.*clear_after"),
         (lambda: array().write(3, 1.0).read(0), "cannot write element 3 of an array of 3 that has no dynamic_size"),
         (lambda: array(dynamic_size=True).write(-1, 1.0).read(0), "cannot write element -1"),
         (lambda: array(element_shape=[]).read(3), "cannot read element 3 of an array of 3"),

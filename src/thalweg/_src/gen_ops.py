@@ -635,7 +635,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """Computes 1 - erf(x), element-wise, accurate for large x.
+    """Computes 1 - erf(x) (accurate for large x), element-wise.
 
     Args:
         x: The input tensor.
@@ -675,7 +675,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
-    """Computes exp(x) - 1, element-wise, accurate near 0.
+    """Computes exp(x) - 1 (accurate near 0), element-wise.
 
     Args:
         x: The input tensor.
@@ -922,7 +922,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
-    """Inverts every bit of x, element-wise.
+    """Computes the bitwise NOT of x, element-wise.
 
     Args:
         x: The input tensor.
@@ -982,7 +982,7 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 
 
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Shifts the bits of x left by y positions, element-wise.
+    """Computes x shifted left by y bits, element-wise.
 
     Args:
         x: The input tensor.
@@ -1061,7 +1061,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
-    """Computes log(1 + x), element-wise, accurate near 0.
+    """Computes log(1 + x) (accurate near 0), element-wise.
 
     Args:
         x: The input tensor.
@@ -1316,7 +1316,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Shifts the bits of x right by y positions, element-wise.
+    """Computes x shifted right by y bits, element-wise.
 
     Args:
         x: The input tensor.
@@ -1327,7 +1327,7 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """Rounds x to the nearest integer, element-wise, halves to even.
+    """Computes x rounded to the nearest integer, halves to even, element-wise.
 
     Args:
         x: The input tensor.
@@ -1444,7 +1444,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
-    """Computes the sign of x, element-wise: -1, 0 or 1; x / |x| for complex numbers.
+    """Computes the sign of x (-1, 0 or 1; x / |x| for complex numbers), element-wise.
 
     Args:
         x: The input tensor.
@@ -1715,7 +1715,7 @@ def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Computes x / y, element-wise, and 0 where x is 0.
+    """Computes x / y, and 0 where x is 0, element-wise.
 
     Args:
         x: The input tensor.
@@ -1726,7 +1726,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Computes x * log(1 + y), element-wise, and 0 where x is 0.
+    """Computes x * log(1 + y), and 0 where x is 0, element-wise.
 
     Args:
         x: The input tensor.
@@ -1737,7 +1737,7 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Computes x * log(y), element-wise, and 0 where x is 0.
+    """Computes x * log(y), and 0 where x is 0, element-wise.
 
     Args:
         x: The input tensor.

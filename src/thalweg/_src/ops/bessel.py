@@ -24,35 +24,21 @@ def _function(name: str, doc: str) -> OpDef:
     return unary(name, dtypes.FLOATING, doc)
 
 
-bessel_i0_op = _function(
-    "BesselI0", "Computes the modified Bessel function of the first kind of order 0, element-wise."
-)
-bessel_i1_op = _function(
-    "BesselI1", "Computes the modified Bessel function of the first kind of order 1, element-wise."
-)
-bessel_j0_op = _function("BesselJ0", "Computes the Bessel function of the first kind of order 0, element-wise.")
-bessel_j1_op = _function("BesselJ1", "Computes the Bessel function of the first kind of order 1, element-wise.")
-bessel_y0_op = _function("BesselY0", "Computes the Bessel function of the second kind of order 0, element-wise.")
-bessel_y1_op = _function("BesselY1", "Computes the Bessel function of the second kind of order 1, element-wise.")
-bessel_k0_op = _function(
-    "BesselK0", "Computes the modified Bessel function of the second kind of order 0, element-wise."
-)
-bessel_k1_op = _function(
-    "BesselK1", "Computes the modified Bessel function of the second kind of order 1, element-wise."
-)
-bessel_k0e_op = _function(
-    "BesselK0e", "Computes the exponentially scaled Bessel function k0(x) * exp(x), element-wise."
-)
-bessel_k1e_op = _function(
-    "BesselK1e", "Computes the exponentially scaled Bessel function k1(x) * exp(x), element-wise."
-)
-dawsn_op = _function("Dawsn", "Computes Dawson's integral exp(-x^2) * integral of exp(t^2) from 0 to x, element-wise.")
-expint_op = _function(
-    "Expint", "Computes the exponential integral of exp(t) / t from minus infinity to x > 0, element-wise."
-)
-fresnel_cos_op = _function("FresnelCos", "Computes the Fresnel integral of cos(pi t^2 / 2) from 0 to x, element-wise.")
-fresnel_sin_op = _function("FresnelSin", "Computes the Fresnel integral of sin(pi t^2 / 2) from 0 to x, element-wise.")
-spence_op = _function("Spence", "Computes Spence's integral of log(t) / (1 - t) from 1 to x, element-wise.")
+bessel_i0_op = _function("BesselI0", "the modified Bessel function of the first kind of order 0")
+bessel_i1_op = _function("BesselI1", "the modified Bessel function of the first kind of order 1")
+bessel_j0_op = _function("BesselJ0", "the Bessel function of the first kind of order 0")
+bessel_j1_op = _function("BesselJ1", "the Bessel function of the first kind of order 1")
+bessel_y0_op = _function("BesselY0", "the Bessel function of the second kind of order 0")
+bessel_y1_op = _function("BesselY1", "the Bessel function of the second kind of order 1")
+bessel_k0_op = _function("BesselK0", "the modified Bessel function of the second kind of order 0")
+bessel_k1_op = _function("BesselK1", "the modified Bessel function of the second kind of order 1")
+bessel_k0e_op = _function("BesselK0e", "the exponentially scaled Bessel function k0(x) * exp(x)")
+bessel_k1e_op = _function("BesselK1e", "the exponentially scaled Bessel function k1(x) * exp(x)")
+dawsn_op = _function("Dawsn", "Dawson's integral exp(-x^2) * integral of exp(t^2) from 0 to x")
+expint_op = _function("Expint", "the exponential integral of exp(t) / t from minus infinity to x > 0")
+fresnel_cos_op = _function("FresnelCos", "the Fresnel integral of cos(pi t^2 / 2) from 0 to x")
+fresnel_sin_op = _function("FresnelSin", "the Fresnel integral of sin(pi t^2 / 2) from 0 to x")
+spence_op = _function("Spence", "Spence's integral of log(t) / (1 - t) from 1 to x")
 
 
 def _named(definition: OpDef, default: str) -> Callable[..., Tensor]:

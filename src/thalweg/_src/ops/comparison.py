@@ -27,12 +27,7 @@ def _predicate(name: str, doc: str) -> OpDef:
 
 def _logical(name: str, doc: str) -> OpDef:
     return op(
-        name,
-        "x: bool, y: bool -> z: bool",
-        infer=broadcast_inputs,
-        commutative=True,
-        differentiable=False,
-        doc=doc,
+        name, "x: bool, y: bool -> z: bool", infer=broadcast_inputs, commutative=True, differentiable=False, doc=doc
     )
 
 
@@ -107,45 +102,21 @@ logical_not = export("logical_not", "math.logical_not")(
 )
 
 bitwise_and = export("bitwise.bitwise_and")(
-    binary(
-        "BitwiseAnd",
-        dtypes.INTEGERS,
-        "Computes the bitwise AND of x and y, element-wise.",
-        commutative=True,
-        differentiable=False,
-    )
+    binary("BitwiseAnd", dtypes.INTEGERS, "the bitwise AND of x and y", commutative=True, differentiable=False)
 )
 bitwise_or = export("bitwise.bitwise_or")(
-    binary(
-        "BitwiseOr",
-        dtypes.INTEGERS,
-        "Computes the bitwise OR of x and y, element-wise.",
-        commutative=True,
-        differentiable=False,
-    )
+    binary("BitwiseOr", dtypes.INTEGERS, "the bitwise OR of x and y", commutative=True, differentiable=False)
 )
 bitwise_xor = export("bitwise.bitwise_xor")(
-    binary(
-        "BitwiseXor",
-        dtypes.INTEGERS,
-        "Computes the bitwise XOR of x and y, element-wise.",
-        commutative=True,
-        differentiable=False,
-    )
+    binary("BitwiseXor", dtypes.INTEGERS, "the bitwise XOR of x and y", commutative=True, differentiable=False)
 )
 left_shift = export("bitwise.left_shift")(
-    binary(
-        "LeftShift", dtypes.INTEGERS, "Shifts the bits of x left by y positions, element-wise.", differentiable=False
-    )
+    binary("LeftShift", dtypes.INTEGERS, "x shifted left by y bits", differentiable=False)
 )
 right_shift = export("bitwise.right_shift")(
-    binary(
-        "RightShift", dtypes.INTEGERS, "Shifts the bits of x right by y positions, element-wise.", differentiable=False
-    )
+    binary("RightShift", dtypes.INTEGERS, "x shifted right by y bits", differentiable=False)
 )
-invert = export("bitwise.invert")(
-    unary("Invert", dtypes.INTEGERS, "Inverts every bit of x, element-wise.", differentiable=False)
-)
+invert = export("bitwise.invert")(unary("Invert", dtypes.INTEGERS, "the bitwise NOT of x", differentiable=False))
 
 
 @export("equal", "math.equal")

@@ -31,19 +31,24 @@ _NUMBERS = dtypes.NUMERIC | dtypes.QUANTIZED
 _SMALL = 1024  # elements: static evaluation is for shapes and indices
 
 
-def unary(name: str, types: frozenset[DType], doc: str, evaluate: Evaluate | None = None, **facts: Any) -> OpDef:
-    """Declares an op from x to y of the same type and shape."""
-    return op(name, "x: T -> y: T", T=types, infer=unchanged, evaluate=evaluate, doc=doc, **facts)
+def _computes(what: str) -> str:
+    return f"Computes {what}, element-wise."
 
 
-def binary(name: str, types: frozenset[DType], doc: str, evaluate: Evaluate | None = None, **facts: Any) -> OpDef:
+def unary(name: str, types: frozenset[DType], what: str, evaluate: Evaluate | None = None, **facts: Any) -> OpDef:
+    """Declares an op from x to y of the same type and shape, documented as "Computes {what}, element-wise."."""
+    return op(name, "x: T -> y: T", T=types, infer=unchanged, evaluate=evaluate, doc=_computes(what), **facts)
+
+
+def binary(name: str, types: frozenset[DType], what: str, evaluate: Evaluate | None = None, **facts: Any) -> OpDef:
     """Declares an op from x and y of one type, which broadcast, to z."""
-    return op(name, "x: T, y: T -> z: T", T=types, infer=broadcast_inputs, evaluate=evaluate, doc=doc, **facts)
+    infer, doc = broadcast_inputs, _computes(what)
+    return op(name, "x: T, y: T -> z: T", T=types, infer=infer, evaluate=evaluate, doc=doc, **facts)
 
 
-def _gradient_of(name: str, doc: str) -> OpDef:
+def _gradient_of(name: str, what: str) -> OpDef:
     """Declares the op for dy times a derivative in terms of y, the function's value."""
-    return op(name, "y: T, dy: T -> z: T", T=ANALYTIC, infer=merged_inputs, doc=doc)
+    return op(name, "y: T, dy: T -> z: T", T=ANALYTIC, infer=merged_inputs, doc=_computes(what))
 
 
 def _each(function: Callable[..., int], arity: int = 2) -> Evaluate:
@@ -95,51 +100,39 @@ def _clipped(c: Inference) -> Sequence[Shape]:
 
 
 _ADDED = dtypes.NUMERIC - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
-add_op = binary("Add", _ADDED, "Computes x + y, element-wise; strings are concatenated.", _each(lambda x, y: x + y))
-add_v2_op = binary(
-    "AddV2", dtypes.NUMERIC, "Computes x + y, element-wise.", _each(lambda x, y: x + y), commutative=True
-)
-subtract = export("subtract", "math.subtract")(
-    binary("Sub", dtypes.NUMERIC, "Computes x - y, element-wise.", _each(lambda x, y: x - y))
-)
+add_op = binary("Add", _ADDED, "x + y (strings are concatenated)", _each(lambda x, y: x + y))
+add_v2_op = binary("AddV2", dtypes.NUMERIC, "x + y", _each(lambda x, y: x + y), commutative=True)
+subtract = export("subtract", "math.subtract")(binary("Sub", dtypes.NUMERIC, "x - y", _each(lambda x, y: x - y)))
 multiply = export("multiply", "math.multiply")(
-    binary("Mul", dtypes.NUMERIC, "Computes x * y, element-wise.", _each(lambda x, y: x * y), commutative=True)
+    binary("Mul", dtypes.NUMERIC, "x * y", _each(lambda x, y: x * y), commutative=True)
 )
-multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "Computes x * y, element-wise, and 0 where y is 0, whatever x is.")
-div_op = binary(
-    "Div", dtypes.NUMERIC, "Computes x / y, element-wise; integers are truncated toward zero.", _each(_quotient)
-)
-realdiv = export("realdiv")(binary("RealDiv", dtypes.NUMERIC, "Computes x / y, element-wise."))
-floordiv_op = binary(
-    "FloorDiv", dtypes.NUMERIC, "Computes x / y rounded down, element-wise.", _each(lambda x, y: x // y)
-)
+multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "x * y, and 0 where y is 0, whatever x is")
+div_op = binary("Div", dtypes.NUMERIC, "x / y (truncated toward zero for integers)", _each(_quotient))
+realdiv = export("realdiv")(binary("RealDiv", dtypes.NUMERIC, "x / y"))
+floordiv_op = binary("FloorDiv", dtypes.NUMERIC, "x / y rounded down", _each(lambda x, y: x // y))
 truncatediv = export("truncatediv")(
-    binary("TruncateDiv", dtypes.NUMERIC, "Computes x / y truncated toward zero, element-wise.", _each(_quotient))
+    binary("TruncateDiv", dtypes.NUMERIC, "x / y truncated toward zero", _each(_quotient))
 )
-mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "Computes the remainder of truncated division, element-wise.")
+mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "the remainder of truncated division")
 floormod = export("floormod", "mod", "math.floormod", "math.mod")(
-    binary(
-        "FloorMod", dtypes.REAL, "Computes the remainder of floored division, element-wise.", _each(lambda x, y: x % y)
-    )
+    binary("FloorMod", dtypes.REAL, "the remainder of floored division", _each(lambda x, y: x % y))
 )
 truncatemod = export("truncatemod")(
-    binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "Computes the remainder of truncated division, element-wise.")
+    binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "the remainder of truncated division")
 )
-div_no_nan_op = binary("DivNoNan", ANALYTIC, "Computes x / y, element-wise, and 0 where y is 0.")
-xdivy = export("math.xdivy")(binary("Xdivy", ANALYTIC, "Computes x / y, element-wise, and 0 where x is 0."))
-xlogy = export("math.xlogy")(binary("Xlogy", ANALYTIC, "Computes x * log(y), element-wise, and 0 where x is 0."))
-xlog1py = export("math.xlog1py")(
-    binary("Xlog1py", ANALYTIC, "Computes x * log(1 + y), element-wise, and 0 where x is 0.")
-)
-pow = export("pow", "math.pow")(binary("Pow", SIGNED, "Computes x to the power y, element-wise."))
+div_no_nan_op = binary("DivNoNan", ANALYTIC, "x / y, and 0 where y is 0")
+xdivy = export("math.xdivy")(binary("Xdivy", ANALYTIC, "x / y, and 0 where x is 0"))
+xlogy = export("math.xlogy")(binary("Xlogy", ANALYTIC, "x * log(y), and 0 where x is 0"))
+xlog1py = export("math.xlog1py")(binary("Xlog1py", ANALYTIC, "x * log(1 + y), and 0 where x is 0"))
+pow = export("pow", "math.pow")(binary("Pow", SIGNED, "x to the power y"))
 maximum = export("maximum", "math.maximum")(
-    binary("Maximum", dtypes.REAL, "Computes the maximum of x and y, element-wise.", _each(builtins.max))
+    binary("Maximum", dtypes.REAL, "the maximum of x and y", _each(builtins.max))
 )
 minimum = export("minimum", "math.minimum")(
-    binary("Minimum", dtypes.REAL, "Computes the minimum of x and y, element-wise.", _each(builtins.min))
+    binary("Minimum", dtypes.REAL, "the minimum of x and y", _each(builtins.min))
 )
 squared_difference = export("squared_difference", "math.squared_difference")(
-    binary("SquaredDifference", ANALYTIC | dtypes.INDEX, "Computes (x - y) ** 2, element-wise.", commutative=True)
+    binary("SquaredDifference", ANALYTIC | dtypes.INDEX, "(x - y) ** 2", commutative=True)
 )
 atan2 = export("atan2", "math.atan2")(
     op(
@@ -160,75 +153,50 @@ nextafter = export("math.nextafter")(
     )
 )
 
-abs_op = unary(
-    "Abs",
-    dtypes.FLOATING | dtypes.SIGNED_INTEGERS,
-    "Computes the absolute value of x, element-wise.",
-    _each(builtins.abs, 1),
-)
-negative = export("negative", "math.negative")(
-    unary("Neg", SIGNED, "Computes -x, element-wise.", _each(lambda x: -x, 1))
-)
-sign = export("sign", "math.sign")(
-    unary("Sign", SIGNED, "Computes the sign of x, element-wise: -1, 0 or 1; x / |x| for complex numbers.")
-)
-reciprocal = export("reciprocal", "math.reciprocal")(unary("Reciprocal", SIGNED, "Computes 1 / x, element-wise."))
-inv = unary("Inv", SIGNED, "Computes 1 / x, element-wise.")
-square = export("square", "math.square")(
-    unary("Square", dtypes.NUMERIC, "Computes x * x, element-wise.", _each(lambda x: x * x, 1))
-)
-sqrt = export("sqrt", "math.sqrt")(unary("Sqrt", ANALYTIC, "Computes the square root of x, element-wise."))
-rsqrt = export("rsqrt", "math.rsqrt")(unary("Rsqrt", ANALYTIC, "Computes 1 / sqrt(x), element-wise."))
-exp = export("exp", "math.exp")(unary("Exp", ANALYTIC, "Computes e to the power x, element-wise."))
-expm1 = export("expm1", "math.expm1")(unary("Expm1", ANALYTIC, "Computes exp(x) - 1, element-wise, accurate near 0."))
-log = export("log", "math.log")(unary("Log", ANALYTIC, "Computes the natural logarithm of x, element-wise."))
-log1p = export("log1p", "math.log1p")(unary("Log1p", ANALYTIC, "Computes log(1 + x), element-wise, accurate near 0."))
-sin = export("sin", "math.sin")(unary("Sin", ANALYTIC, "Computes the sine of x, element-wise."))
-cos = export("cos", "math.cos")(unary("Cos", ANALYTIC, "Computes the cosine of x, element-wise."))
-tan = export("tan", "math.tan")(unary("Tan", ANALYTIC, "Computes the tangent of x, element-wise."))
-asin = export("asin", "math.asin")(unary("Asin", ANALYTIC, "Computes the inverse sine of x, element-wise."))
-acos = export("acos", "math.acos")(unary("Acos", ANALYTIC, "Computes the inverse cosine of x, element-wise."))
-atan = export("atan", "math.atan")(unary("Atan", ANALYTIC, "Computes the inverse tangent of x, element-wise."))
-sinh = export("sinh", "math.sinh")(unary("Sinh", ANALYTIC, "Computes the hyperbolic sine of x, element-wise."))
-cosh = export("cosh", "math.cosh")(unary("Cosh", ANALYTIC, "Computes the hyperbolic cosine of x, element-wise."))
-tanh = export("tanh", "math.tanh", "nn.tanh")(
-    unary("Tanh", ANALYTIC, "Computes the hyperbolic tangent of x, element-wise.")
-)
-asinh = export("asinh", "math.asinh")(
-    unary("Asinh", ANALYTIC, "Computes the inverse hyperbolic sine of x, element-wise.")
-)
-acosh = export("acosh", "math.acosh")(
-    unary("Acosh", ANALYTIC, "Computes the inverse hyperbolic cosine of x, element-wise.")
-)
-atanh = export("atanh", "math.atanh")(
-    unary("Atanh", ANALYTIC, "Computes the inverse hyperbolic tangent of x, element-wise.")
-)
+abs_op = unary("Abs", dtypes.FLOATING | dtypes.SIGNED_INTEGERS, "the absolute value of x", _each(builtins.abs, 1))
+negative = export("negative", "math.negative")(unary("Neg", SIGNED, "-x", _each(lambda x: -x, 1)))
+sign = export("sign", "math.sign")(unary("Sign", SIGNED, "the sign of x (-1, 0 or 1; x / |x| for complex numbers)"))
+reciprocal = export("reciprocal", "math.reciprocal")(unary("Reciprocal", SIGNED, "1 / x"))
+inv = unary("Inv", SIGNED, "1 / x")
+square = export("square", "math.square")(unary("Square", dtypes.NUMERIC, "x * x", _each(lambda x: x * x, 1)))
+sqrt = export("sqrt", "math.sqrt")(unary("Sqrt", ANALYTIC, "the square root of x"))
+rsqrt = export("rsqrt", "math.rsqrt")(unary("Rsqrt", ANALYTIC, "1 / sqrt(x)"))
+exp = export("exp", "math.exp")(unary("Exp", ANALYTIC, "e to the power x"))
+expm1 = export("expm1", "math.expm1")(unary("Expm1", ANALYTIC, "exp(x) - 1 (accurate near 0)"))
+log = export("log", "math.log")(unary("Log", ANALYTIC, "the natural logarithm of x"))
+log1p = export("log1p", "math.log1p")(unary("Log1p", ANALYTIC, "log(1 + x) (accurate near 0)"))
+sin = export("sin", "math.sin")(unary("Sin", ANALYTIC, "the sine of x"))
+cos = export("cos", "math.cos")(unary("Cos", ANALYTIC, "the cosine of x"))
+tan = export("tan", "math.tan")(unary("Tan", ANALYTIC, "the tangent of x"))
+asin = export("asin", "math.asin")(unary("Asin", ANALYTIC, "the inverse sine of x"))
+acos = export("acos", "math.acos")(unary("Acos", ANALYTIC, "the inverse cosine of x"))
+atan = export("atan", "math.atan")(unary("Atan", ANALYTIC, "the inverse tangent of x"))
+sinh = export("sinh", "math.sinh")(unary("Sinh", ANALYTIC, "the hyperbolic sine of x"))
+cosh = export("cosh", "math.cosh")(unary("Cosh", ANALYTIC, "the hyperbolic cosine of x"))
+tanh = export("tanh", "math.tanh", "nn.tanh")(unary("Tanh", ANALYTIC, "the hyperbolic tangent of x"))
+asinh = export("asinh", "math.asinh")(unary("Asinh", ANALYTIC, "the inverse hyperbolic sine of x"))
+acosh = export("acosh", "math.acosh")(unary("Acosh", ANALYTIC, "the inverse hyperbolic cosine of x"))
+atanh = export("atanh", "math.atanh")(unary("Atanh", ANALYTIC, "the inverse hyperbolic tangent of x"))
 sigmoid = export("sigmoid", "math.sigmoid", "nn.sigmoid")(
-    unary("Sigmoid", ANALYTIC, "Computes the logistic function 1 / (1 + exp(-x)), element-wise.")
+    unary("Sigmoid", ANALYTIC, "the logistic function 1 / (1 + exp(-x))")
 )
 ceil = export("ceil", "math.ceil")(
-    unary("Ceil", dtypes.FLOATING, "Computes the smallest integer not less than x, element-wise.", differentiable=False)
+    unary("Ceil", dtypes.FLOATING, "the smallest integer not less than x", differentiable=False)
 )
 floor = export("floor", "math.floor")(
-    unary(
-        "Floor", dtypes.FLOATING, "Computes the largest integer not greater than x, element-wise.", differentiable=False
-    )
+    unary("Floor", dtypes.FLOATING, "the largest integer not greater than x", differentiable=False)
 )
-round_op = unary(
-    "Round", SIGNED, "Rounds x to the nearest integer, element-wise, halves to even.", differentiable=False
-)
+round_op = unary("Round", SIGNED, "x rounded to the nearest integer, halves to even", differentiable=False)
 rint = export("rint", "math.rint")(
-    unary(
-        "Rint", dtypes.FLOATING, "Rounds x to the nearest integer, element-wise, halves to even.", differentiable=False
-    )
+    unary("Rint", dtypes.FLOATING, "x rounded to the nearest integer, halves to even", differentiable=False)
 )
 
-inv_grad = _gradient_of("InvGrad", "Computes the gradient of the reciprocal, -dy * y * y, element-wise.")
-reciprocal_grad = _gradient_of("ReciprocalGrad", "Computes the gradient of the reciprocal, -dy * y * y, element-wise.")
-sqrt_grad = _gradient_of("SqrtGrad", "Computes the gradient of the square root, dy / 2 / y, element-wise.")
-rsqrt_grad = _gradient_of("RsqrtGrad", "Computes the gradient of rsqrt, -dy / 2 * y * y * y, element-wise.")
-tanh_grad = _gradient_of("TanhGrad", "Computes the gradient of tanh, dy * (1 - y * y), element-wise.")
-sigmoid_grad = _gradient_of("SigmoidGrad", "Computes the gradient of sigmoid, dy * y * (1 - y), element-wise.")
+inv_grad = _gradient_of("InvGrad", "the gradient of the reciprocal, -dy * y * y")
+reciprocal_grad = _gradient_of("ReciprocalGrad", "the gradient of the reciprocal, -dy * y * y")
+sqrt_grad = _gradient_of("SqrtGrad", "the gradient of the square root, dy / 2 / y")
+rsqrt_grad = _gradient_of("RsqrtGrad", "the gradient of rsqrt, -dy / 2 * y * y * y")
+tanh_grad = _gradient_of("TanhGrad", "the gradient of tanh, dy * (1 - y * y)")
+sigmoid_grad = _gradient_of("SigmoidGrad", "the gradient of sigmoid, dy * y * (1 - y)")
 
 
 def _part(c: Inference) -> Sequence[Shape]:
@@ -247,44 +215,19 @@ def _require_parts(whole: DType, part: DType) -> None:
 
 _COMPLEX = attr.types(dtypes.COMPLEX, dtypes.complex64)
 _PART = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
-conj_op = op(
-    "Conj", "input: T -> output: T", T=_COMPLEX, infer=unchanged, doc="Computes the complex conjugate, element-wise."
-)
-real_op = op(
-    "Real", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="Returns the real part, element-wise."
-)
-imag_op = op(
-    "Imag",
-    "input: T -> output: Tout",
-    T=_COMPLEX,
-    Tout=_PART,
-    infer=_part,
-    doc="Returns the imaginary part, element-wise.",
-)
-angle_op = op(
-    "Angle",
-    "input: T -> output: Tout",
-    T=_COMPLEX,
-    Tout=_PART,
-    infer=_part,
-    doc="Computes the argument of complex numbers, element-wise.",
-)
-complex_abs_op = op(
-    "ComplexAbs",
-    "x: T -> y: Tout",
-    T=_COMPLEX,
-    Tout=_PART,
-    infer=_part,
-    doc="Computes the absolute value of complex numbers, element-wise.",
-)
-complex_op = op(
-    "Complex",
-    "real: T, imag: T -> out: Tout",
-    T=_PART,
-    Tout=_COMPLEX,
-    infer=_composed,
-    doc="Computes real + i * imag, element-wise.",
-)
+
+
+def _part_of(name: str, signature: str, what: str) -> OpDef:
+    return op(name, signature, T=_COMPLEX, Tout=_PART, infer=_part, doc=_computes(what))
+
+
+_SUM = _computes("real + i * imag")
+conj_op = op("Conj", "input: T -> output: T", T=_COMPLEX, infer=unchanged, doc=_computes("the complex conjugate"))
+real_op = _part_of("Real", "input: T -> output: Tout", "the real part")
+imag_op = _part_of("Imag", "input: T -> output: Tout", "the imaginary part")
+angle_op = _part_of("Angle", "input: T -> output: Tout", "the argument of complex numbers")
+complex_abs_op = _part_of("ComplexAbs", "x: T -> y: Tout", "the absolute value of complex numbers")
+complex_op = op("Complex", "real: T, imag: T -> out: Tout", T=_PART, Tout=_COMPLEX, infer=_composed, doc=_SUM)
 
 cast_op = op(
     "Cast",
@@ -324,7 +267,7 @@ clip_by_value_op = op(
 
 @export("add", "math.add")
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Computes x + y, element-wise; strings are concatenated."""
+    """x + y (strings are concatenated)"""
     first = x if isinstance(x, Tensor) or not isinstance(y, Tensor) else y
     strings = first.dtype is dtypes.string if isinstance(first, Tensor) else _is_string(first)
     return add_op(x, y, name=name) if strings else add_v2_op(x, y, name=name or "Add")
