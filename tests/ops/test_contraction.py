@@ -103,8 +103,8 @@ def test_einsum_takes_the_cheaper_pair_first() -> None:
         ("ij->k", [(2, 3)], "in none of the inputs"),
         ("ij,jk", [(2, 3)], "2"),
         ("ij", [(2, 3, 4)], "rank 3"),
-        ("ij,jk", [(2, 3), (4, 5)], "called j differ: 3 and 4"),
-        ("ij,jk", [(2, 3), (1, 5)], "called j differ: 3 and 1"),
+        ("ij,jk", [(2, 3), (4, 5)], "labeled j differ: 3 and 4"),
+        ("ij,jk", [(2, 3), (1, 5)], "labeled j differ: 3 and 1"),
         ("...i->i", [(2, 3)], "ellipsis"),
     ],
 )
@@ -116,7 +116,7 @@ def test_equations_that_cannot_be(equation: str, shapes: list[tuple[int, ...]], 
 def test_labels_are_checked_in_a_step() -> None:
     """torch would broadcast a dimension of size 1."""
     x, y = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="called j differ: 3 and 1"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="labeled j differ: 3 and 1"):
         run(einsum("ij,jk->ik", x, y), {x: np.ones((2, 3)), y: np.ones((1, 4))})
 
 

@@ -272,7 +272,7 @@ def test_no_layout_is_copied() -> None:
         ((1, 4, 4, 3), (3, 3, 3, 5), {"strides": [2, 1, 1, 1]}, "batch and channel dimensions"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"strides": [1, 1, 1]}, "should be of length 1, 2 or 4"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"dilations": [1, 0, 1, 1]}, "dilations of at least 1"),
-        ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": [[0, 0], [0, -1], [0, 0], [0, 0]]}, "at least 0"),
+        ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": [[0, 0], [0, -1], [0, 0], [0, 0]]}, "non-negative"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": [[1, 0], [0, 1], [0, 0], [0, 0]]}, "cannot be padded"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": "EXPLICIT"}, "a list of pairs"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": "WRONG"}, "WRONG"),

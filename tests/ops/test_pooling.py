@@ -251,7 +251,7 @@ def test_pool_over_depth(dtype: str) -> None:
     [
         ([1, 2, 1, 3], [1, 1, 1, 3], "over depth only"),
         ([1, 1, 1, 3], [1, 1, 1, 1], "the stride in depth is 1"),
-        ([1, 1, 1, 4], [1, 1, 1, 4], "no multiple"),
+        ([1, 1, 1, 4], [1, 1, 1, 4], "not a multiple"),
     ],
 )
 def test_wrong_pools_over_depth(ksize: list[int], strides: list[int], text: str) -> None:

@@ -169,7 +169,7 @@ def test_a_function_lives_as_long_as_its_graph():
     assert alive() is None
     with Graph().as_default(), Session() as session:
         (lost,) = import_graph_def(message, return_elements=["PyFunc:0"])
-        with pytest.raises(errors.InvalidArgumentError, match="is not known"):
+        with pytest.raises(errors.InvalidArgumentError, match="is unknown"):
             session.run(lost)
 
 

@@ -97,7 +97,7 @@ def test_mistakes() -> None:
     with pytest.raises(ValueError, match="expected an input of type float32"):
         spectral.rfft(tf.constant([1, 2, 3]))
     length = tf.placeholder(tf.int32, [1])
-    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=r"fft_length \[4\] takes \[4\]"):
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=r"\[4\] requires \[4\]"):
         session.run(spectral.rfft_op(np.zeros((2, 3), np.float32), length), {length: [4]})
 
 

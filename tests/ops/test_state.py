@@ -53,7 +53,7 @@ def test_static_shapes_come_from_the_handle() -> None:
     assert state.resource_gather_nd(h, [[0, 1], [2, 3]], dtype=dtypes.float32).dims == (2,)
     assert state.variable_shape(h).dims == (2,)
     assert state.read_variable_op(identity(h), dtype=dtypes.float32).dims == (3, 5)
-    with pytest.raises(ValueError, match="holds float32"):
+    with pytest.raises(ValueError, match="has type float32"):
         state.read_variable_op(h, dtype=dtypes.int32)
 
 

@@ -65,7 +65,7 @@ def test_reduce_join_of_nothing_and_with_kept_dimensions() -> None:
     assert run(lambda a: strings.reduce_join(a, 1), np.zeros((2, 0), object)).tolist() == [b"", b""]
     kept = run(lambda a: strings.reduce_join(a, 1, keep_dims=True, separator="+"), LETTERS)
     assert kept.tolist() == [[b"a+b"], [b"c+d"], [b"e+f"]]
-    fails(lambda: strings.reduce_join(LETTERS, [0, 0]), "twice", ValueError)
+    fails(lambda: strings.reduce_join(LETTERS, [0, 0]), "duplicate", ValueError)
     fails(lambda: strings.reduce_join(LETTERS, 2), "out of range", ValueError)
 
 
