@@ -18,7 +18,7 @@ accelerators.enable_tensor_float_32_execution(False)
 # Every graph that a test runs is checked after every pass.
 os.environ["THALWEG_LINT"] = "1"
 # Tests that take long do not become other programs meanwhile.
-executable.OFTEN = math.inf
+executable.COMPILE_AFTER_SECONDS = math.inf
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -349,6 +349,16 @@ from thalweg._src.ops.bincount import (
     histogram_fixed_width as histogram_fixed_width,
     histogram_fixed_width_bins as histogram_fixed_width_bins,
 )
+from thalweg._src.ops.cast import (
+    cast as cast,
+    to_bfloat16 as to_bfloat16,
+    to_complex128 as to_complex128,
+    to_complex64 as to_complex64,
+    to_double as to_double,
+    to_float as to_float,
+    to_int32 as to_int32,
+    to_int64 as to_int64,
+)
 from thalweg._src.ops.check import (
     assert_equal as assert_equal,
     assert_greater as assert_greater,
@@ -473,7 +483,6 @@ from thalweg._src.ops.math import (
     add as add,
     add_n as add_n,
     angle as angle,
-    cast as cast,
     clip_by_value as clip_by_value,
     complex as complex,
     conj as conj,
@@ -487,13 +496,6 @@ from thalweg._src.ops.math import (
     round as round,
     saturate_cast as saturate_cast,
     scalar_mul as scalar_mul,
-    to_bfloat16 as to_bfloat16,
-    to_complex128 as to_complex128,
-    to_complex64 as to_complex64,
-    to_double as to_double,
-    to_float as to_float,
-    to_int32 as to_int32,
-    to_int64 as to_int64,
     truediv as truediv,
 )
 from thalweg._src.ops.matrix import (

@@ -32,11 +32,13 @@ from thalweg._src.dtypes import (
     uint8 as uint8,
     variant as variant,
 )
+from thalweg._src.ops.cast import (
+    cast as cast,
+)
 from thalweg._src.ops.decoding import (
     as_string as as_string,
 )
 from thalweg._src.ops.math import (
-    cast as cast,
     complex as complex,
     saturate_cast as saturate_cast,
 )

@@ -14,8 +14,9 @@ from thalweg._src.graph.sparse_tensor import (
     convert_to_tensor_or_sparse_tensor,
 )
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import constant, placeholder
-from thalweg._src.ops.math import abs, cast, negative, square
+from thalweg._src.ops.math import abs, negative, square
 from thalweg._src.ops.reshape import rank, shape, size
 from thalweg._src.ops.sparse import (
     sparse_eye,

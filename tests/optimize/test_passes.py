@@ -7,7 +7,7 @@ import thalweg as tf
 from thalweg._src.config import GraphOptions
 from thalweg._src.execute.program import Program
 from thalweg._src.optimize.constant_folding import fold
-from thalweg._src.optimize.cse import merge
+from thalweg._src.optimize.cse import eliminate_common_subexpressions
 from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.fusion import fuse
 from thalweg._src.optimize.optimize import optimize
@@ -86,7 +86,7 @@ def test_merge_joins_equal_nodes_but_never_state():
     y = tf.exp(x) + tf.exp(x) * tf.constant(2.0) + tf.constant(2.0) * tf.exp(x)
     noise = tf.random_uniform([], seed=3) + tf.random_uniform([], seed=3)
     step = functionalize(prune([x], [y, noise], []))
-    merge(step)
+    eliminate_common_subexpressions(step)
     assert types(step).count("Exp") == 1
     assert types(step).count("Mul") == 1  # commutative
     assert types(step).count("RandomUniform") == 2

@@ -25,9 +25,10 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.control import tuple as wait_for_all
-from thalweg._src.ops.math import accumulate_n, add_n, cast
+from thalweg._src.ops.math import accumulate_n, add_n
 from thalweg._src.ops.reshape import ones_like, zeros_like
 from thalweg._src.shapes import compatible, merge, show
 

@@ -1,4 +1,4 @@
-"""Library: a compiled cluster as a function of tensors.
+"""AOTInductor libraries: a compiled cluster as a function of tensors, called through ctypes without the GIL.
 
 torch's own runner of such libraries keeps Python's lock while they compute; called like this, other threads can run.
 """

@@ -1,4 +1,4 @@
-"""Bind: choose the kernel of each node and pay once for everything that does not change from step to step."""
+"""Kernel binding: selects the kernel of each node and resolves what does not change from step to step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters: nodes of a program that Inductor compiles into one call.
+"""Fusion clusters: nodes of a program that Inductor compiles into one call.
 
 A cluster takes what torch computes without asking the host, with the reads and updates of variables among it, as far as
 no other node comes between; the program then has one line for all of them, and the values in between are never written
@@ -34,22 +34,22 @@ from thalweg._src.shapes import is_fully_defined
 _FEWEST = 3  # other nodes that are worth a cluster
 _LAYOUTS = 4  # that a cluster is compiled for; a program with more of them changes too often
 _SMALL = 64  # elements of a constant that a library may hold
-_TRIALS = 5  # timed calls of each kind before one of them stays
+_TRIALS = 5  # timed calls of each function before the faster one is kept
 _ALIGNED = 16  # bytes: what kernels of a device expect of an address
 
 
 class Clusters:
     """Puts clusters in the place of their nodes as functions are written: `clusters(nodes, wanted)`.
 
-    patient: compiles in the background, and keeps only what turns out to be faster
-    asked: takes only nodes whose scope asks for it
+    background: compiles in the background, and keeps the compiled function only where it is faster
+    marked_only: takes only nodes that a scope marks for compilation
     """
 
-    def __init__(self, bound: Bound, device: Device, patient: bool = False, asked: bool = False) -> None:
-        self._asked = asked
+    def __init__(self, bound: Bound, device: Device, background: bool = False, marked_only: bool = False) -> None:
+        self._marked_only = marked_only
         self.bound = bound
         self.device = device
-        self.patient = patient
+        self.background = background
         self.made: list[Cluster] = []
         self.version = 0  # counts the clusters that have changed the way they run
         self._arranged: dict[tuple[Node, ...], list[Node]] = {}
@@ -97,7 +97,7 @@ class Clusters:
 
     def _can_be_fused(self, node: Node) -> bool:
         call = self.bound.calls.get(node)
-        wanted = node.attrs.get("_XlaCompile", not self._asked)
+        wanted = node.attrs.get("_XlaCompile", not self._marked_only)
         if call is None or node.guard or "_host" in node.attrs or not wanted:
             return False
         if getattr(call.function, "__module__", None) in (
@@ -109,13 +109,13 @@ class Clusters:
         resources = [o for i, o in enumerate(node.inputs) if node.input_dtype(i) is dtypes.resource]
         if not node.facts.traceable or (node.facts.reads and node.controls):
             return False
-        if resources and not ((node.facts.reads or node.facts.writes) and all(map(self._is_settled, resources))):
+        if resources and not ((node.facts.reads or node.facts.writes) and all(map(self._has_fixed_layout, resources))):
             return False
         types = {*node.dtypes, *(node.input_dtype(i) for i in range(len(node.inputs)))} - {dtypes.resource}
         known = all(dtype.is_floating or dtype.is_bool or dtype.is_integer for dtype in types)
         return known and all(node.constant(i) is not None for i in _host_arguments(node))
 
-    def _is_settled(self, handle: Output) -> bool:
+    def _has_fixed_layout(self, handle: Output) -> bool:
         """Returns whether a variable is known and its buffers are all alike, as a library expects them."""
         variable = self.bound.constants.get(handle)
         if not isinstance(variable, VariableResource):
@@ -204,7 +204,7 @@ class Cluster:
         return results[0] if len(self._outputs) == 1 else results
 
     def _new(self, layout: Any, values: Sequence[Any]) -> Callable[[Any, tuple[Any, ...]], Any]:
-        """Starts with a layout: asks for its library, and waits for it if there is no patience."""
+        """Handles a new layout: requests its library, and waits for it unless it is compiled in the background."""
         with self._lock:
             if layout in self._runs:
                 return self._runs[layout]
@@ -219,7 +219,7 @@ class Cluster:
         request = describe(
             self._members, self._inputs, self._outputs, self._handles, self._written, layouts, self._device
         )
-        if self._clusters.patient:
+        if self._clusters.background:
             BACKGROUND.ask(request, lambda library: self._arrived(layout, library))
             return self.plain
         library = find(request) or FOREGROUND.wait_for(request)
@@ -232,8 +232,8 @@ class Cluster:
             self.trying += 1
             self._runs[layout] = _Trial(self, layout, self._compiled(library))
 
-    def settle(self, layout: Any, run: Callable[[Any, tuple[Any, ...]], Any]) -> None:
-        """Ends a trial: this way of running stays."""
+    def end_trial(self, layout: Any, run: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+        """Ends a trial and keeps the faster function."""
         self._runs[layout] = run
         self.trying -= 1
         self._clusters.version += 1
@@ -265,7 +265,7 @@ class Cluster:
 
 
 class _Trial:
-    """Runs a cluster both ways in turn, times them, and keeps the faster one."""
+    """Alternates between the plain and the compiled function, times both, and keeps the faster one."""
 
     def __init__(self, cluster: Cluster, layout: Any, compiled: Callable[[Any, tuple[Any, ...]], Any]) -> None:
         self._cluster, self._layout = cluster, layout
@@ -288,5 +288,5 @@ class _Trial:
             if not self._is_over and all(len(times) >= _TRIALS for _, times in self._ways):
                 self._is_over = True
                 (plain, slow), (compiled, fast) = self._ways
-                self._cluster.settle(self._layout, compiled if median(fast) < median(slow) else plain)
+                self._cluster.end_trial(self._layout, compiled if median(fast) < median(slow) else plain)
         return results

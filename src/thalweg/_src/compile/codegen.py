@@ -1,4 +1,4 @@
-"""Codegen: a segment as one straight Python function, a line a node, each value dropped at its last use."""
+"""Code generation: a segment as one straight-line Python function, one line per node, values freed at last use."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class _Writer:
         return nodes if self._arrange is None else self._arrange(nodes, wanted)
 
     def write_call(self, node: Node, call: Call, used: set[Output], indent: str) -> list[str]:
-        """Writes one node's call and returns the names that its outputs get: "_" for one that nobody uses."""
+        """Writes one node's call and returns the names that its outputs get: "_" for an unused one."""
         if len(self.node_of_line) % _CHECK_EVERY == _CHECK_EVERY - 1:
             self.lines.append(f"{indent}if step.cancelled: step.stop()")
         expression = self._expression(node, call)  # names the function first, so that it keeps its own
@@ -133,7 +133,7 @@ class _Writer:
     def write_loop(self, node: Node, used: set[Output], done: Sequence[str], indent: str) -> None:
         """Writes a loop: its variables are Python's own, and its last values those that they are left with.
 
-        done: names of first values that nobody needs once the variables have them.
+        done: names of initial values that are dead once the loop variables hold them.
         """
         region: Region = node.attrs["region"]
         count = len(node.dtypes)
@@ -361,7 +361,7 @@ class _Block:
             else:
                 self._later.append((level, name))
         if "_" in done and any(name != "_" for name in done):
-            dead["_"] = None  # an output that nobody uses
+            dead["_"] = None  # an unused output
         if dead:
             lines.append(f"{self._here()}del {', '.join(dead)}")
 

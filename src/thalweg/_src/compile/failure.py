@@ -1,4 +1,4 @@
-"""Failure: from an exception in a kernel to an error that names node, inputs and the user's line."""
+"""Error reporting: from an exception in a kernel to a typed error that names node, inputs and the user's line."""
 
 from __future__ import annotations
 

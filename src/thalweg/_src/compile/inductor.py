@@ -1,4 +1,4 @@
-"""Compiler: a process beside this one that turns clusters into libraries, and the folder that keeps them.
+"""Inductor in another process: compiles fusion clusters into shared libraries, and keeps them in a cache folder.
 
 The running process only sends requests and loads files: tracing and compiling hold Python's lock for seconds, which no
 step should wait for. `python -m thalweg._src.compile.inductor` is that process; it gives way to others.
@@ -25,7 +25,7 @@ from thalweg._src.compile.aot_inductor import load
 from thalweg._src.compile.lowering import Request, build, build_here
 
 Library = Callable[[list[Any]], Sequence[Any]]
-_NICE = 19  # it takes what others leave; whoever computes makes room for it (runtime/cpu_contention.py)
+_NICE = 19  # lowest priority; running steps leave one core to it (runtime/cpu_contention.py)
 _IDLE = 60.0  # seconds after which a compiler without work ends
 _log = logging.getLogger("thalweg")
 
@@ -89,8 +89,8 @@ def _told(error: Exception) -> str:
 class Compiler:
     """A process that compiles one cluster after the other, started when there is one."""
 
-    def __init__(self, patient: bool) -> None:
-        self._patient = patient
+    def __init__(self, low_priority: bool) -> None:
+        self._low_priority = low_priority
         self._requests: SimpleQueue[tuple[Request, Callable[[Library | None], None]]] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -152,13 +152,13 @@ class Compiler:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
             )
-            if self._patient:
+            if self._low_priority:
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # from here, so that it starts up so too
             atexit.register(self._process.kill)
         return self._process
 
 
-BACKGROUND, FOREGROUND = Compiler(patient=True), Compiler(patient=False)
+BACKGROUND, FOREGROUND = Compiler(low_priority=True), Compiler(low_priority=False)
 
 
 @functools.cache

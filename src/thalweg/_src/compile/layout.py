@@ -1,9 +1,9 @@
-"""Permutations: a graph of torch's operations with its transpositions moved out of the way.
+"""Layout propagation: sinks permutes of an FX graph through pointwise ops and reductions, where most cancel out.
 
 Images are NHWC here and NCHW to torch, so each convolution stands between two permutations. They cost nothing by
 themselves, but a compiler that meets one between a convolution and a relu writes the values in between to memory, often
 twice. Here element-wise operations, sums, joins and cuts are done on the values as they lie, and a permutation is only
-made where somebody needs it; most never are.
+materialized where an op needs it; most never are.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Permuted:
         return self.value if self.order == tuple(range(len(self.order))) else self.value.permute(self.order)
 
 
-def without_permutations(graph: fx.GraphModule) -> Callable[..., Any]:
+def propagate_layouts(graph: fx.GraphModule) -> Callable[..., Any]:
     """Returns what a graph computes, with fewer permutations between."""
-    return lambda *given: _Mover(graph).run(*given)
+    return lambda *given: _Propagation(graph).run(*given)
 
 
-class _Mover(fx.Interpreter):
+class _Propagation(fx.Interpreter):
     """Runs a graph on tensors and on permuted ones."""
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -75,7 +75,7 @@ class _Mover(fx.Interpreter):
 
 
 def _made(args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Makes the permutations of arguments for somebody who needs them."""
+    """Materializes the permutes of arguments for an op that needs them."""
 
     def make(value: Any) -> Any:
         if isinstance(value, Permuted):
@@ -102,7 +102,7 @@ def _elementwise(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ten
     order = max((t.order for t in tensors), key=len)
     inverse = sorted(range(len(order)), key=order.__getitem__)
 
-    def lie(value: Any) -> Any:
+    def in_layout(value: Any) -> Any:
         if isinstance(value, Permuted) and value.order == order:
             return value.value
         tensor = value.whole() if isinstance(value, Permuted) else value
@@ -114,7 +114,7 @@ def _elementwise(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ten
     if any(isinstance(a, torch.Tensor) and a.dim() > len(order) for a in args):
         return None
     options = {key: value for key, value in kwargs.items() if key != "memory_format"}  # layouts are a compiler's choice
-    return Permuted(target(*map(lie, args), **options), order)
+    return Permuted(target(*map(in_layout, args), **options), order)
 
 
 def _reduce(target: Any, source: Any, dims: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:

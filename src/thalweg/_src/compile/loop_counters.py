@@ -1,4 +1,4 @@
-"""Numbers: the counters and conditions of loops as Python's own integers and bools.
+"""Loop counters as Python numbers: scalar counters and conditions of loops leave torch.
 
 A loop's `i < n` and `i + 1` cost a tenth as much on numbers as on tensors of one element, and on an accelerator they
 need no answer from it. Values become numbers before the loop and tensors again where an operation needs them as such.

@@ -1,8 +1,8 @@
-"""Lower: a cluster as one graph of torch's, compiled by Inductor into a library.
+"""Lowering: a fusion cluster as one FX graph, compiled by Inductor into a shared library.
 
 A request holds all that a compiler needs to know of a cluster, and no object of the running program: it goes to another
-process as it is, and its digest names the result on disk. There the nodes are bound again, on a device that nobody
-computes with, and called once on fake tensors to see what they do.
+process as it is, and its digest names the result on disk. There the nodes are bound again, on a
+placeholder device, and called once on fake tensors to see what they do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.compile.bind import bind_node
 from thalweg._src.compile.codegen import generate
-from thalweg._src.compile.layout import without_permutations
+from thalweg._src.compile.layout import propagate_layouts
 from thalweg._src.compile.segment import Segment
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.graph.op_def import OPS
@@ -50,7 +50,7 @@ class Request:
     threads: int
 
     def digest(self) -> str:
-        """Returns a name for what is asked: the same in every process."""
+        """Returns a digest of the request, the same in every process."""
         facts = [getattr(self, name) for name in self.__slots__]
         return hashlib.sha256(repr((_fingerprint(), self._machine(), _plain(facts))).encode()).hexdigest()[:40]
 
@@ -219,5 +219,5 @@ def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:
         examples = [torch.empty_strided(s, t, dtype=d, device=where) for s, t, d in request.layouts]
     function: Any = torch.func.functionalize(lowered(request), remove="mutations")
     graph = make_fx(function, select_decomp_table(), tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
-    moved = without_permutations(graph)
+    moved = propagate_layouts(graph)
     return make_fx(moved, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples), examples

@@ -1,4 +1,4 @@
-"""Segments: plain nodes that wait for the same set of waiting nodes run together, as one function."""
+"""Segmentation: non-blocking nodes with the same set of blocking ancestors run together, as one function."""
 
 from __future__ import annotations
 

@@ -17,10 +17,11 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.rnn.cells import RNNCell
 from thalweg._src.nn.rnn.dynamic import dynamic_rnn
 from thalweg._src.nn.statistics import reduce_logsumexp
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import less_equal
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.gather import gather, gather_nd
-from thalweg._src.ops.math import cast, maximum
+from thalweg._src.ops.math import maximum
 from thalweg._src.ops.pad_tile import reverse_sequence
 from thalweg._src.ops.reduction import argmax, reduce_max, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, shape as shape_of, squeeze, zeros_like

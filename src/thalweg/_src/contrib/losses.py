@@ -12,7 +12,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn import losses as plain
 from thalweg._src.nn.losses import add_loss, get_losses, get_regularization_losses, get_total_loss
-from thalweg._src.ops.math import cast
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.nn import relu
 from thalweg._src.ops.reshape import squeeze
 

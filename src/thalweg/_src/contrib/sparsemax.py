@@ -9,9 +9,10 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater, is_nan, less_equal, logical_or
 from thalweg._src.ops.gather import gather
-from thalweg._src.ops.math import cast, maximum
+from thalweg._src.ops.math import maximum
 from thalweg._src.ops.nn import top_k
 from thalweg._src.ops.reduction import cumsum, reduce_any, reduce_mean, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, shape as shape_of

@@ -16,13 +16,13 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, less
 from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.control_flow import merge_op
 from thalweg._src.ops.identity import ensure_shape, identity
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reduction import reduce_sum
 

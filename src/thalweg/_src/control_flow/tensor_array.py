@@ -11,8 +11,8 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.tensor_array import (

@@ -15,12 +15,12 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_less
 from thalweg._src.ops.comparison import less_equal, logical_and
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reduction import reduce_min
 from thalweg._src.ops.where import where
 

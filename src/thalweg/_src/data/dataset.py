@@ -44,11 +44,12 @@ from thalweg._src.graph.seeds import DEFAULT_GRAPH_SEED, get_seed
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.types import to_numpy
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.data import single_element_op
 from thalweg._src.ops.files import matching_files
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast, maximum
+from thalweg._src.ops.math import maximum
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reshape import shape as shape_op
 from thalweg._src.ops.strings import reduce_join, string_join

@@ -23,9 +23,9 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.data import cardinality_op, single_element_op
-from thalweg._src.ops.math import cast
 from thalweg._src.shapes import concatenate
 
 Transformation = Callable[[Dataset], Dataset]

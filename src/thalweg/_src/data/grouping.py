@@ -17,9 +17,10 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import fill
 from thalweg._src.ops.gather import gather
-from thalweg._src.ops.math import cast, truediv
+from thalweg._src.ops.math import truediv
 from thalweg._src.ops.pad_tile import tile
 from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reduction import reduce_max, reduce_min, reduce_sum

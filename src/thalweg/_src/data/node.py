@@ -14,8 +14,8 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.data import dataset_op, keep_definition
-from thalweg._src.ops.math import cast
 
 
 class Node:

@@ -1,10 +1,9 @@
-"""Recorded: the kernels of a segment as one launch, once its shapes have settled.
+"""CUDA graphs: captures a segment's device kernels after warm-up, and replays them with one launch.
 
-An accelerator runs kernels faster than Python can start small ones. It can note all kernels of a function with the
-memory that they use (a CUDA graph) and then start them by a single call. So a segment is cut in three: what runs on the
-host before, what runs on the device, and what comes after. The middle part runs as it is a few times; then it is
-recorded, and from then on started whole, for as long as everything that the record depends on is as it was: shapes,
-values on the host, and the buffers of variables. Whatever cannot be recorded runs as before.
+An accelerator runs kernels faster than Python can launch small ones. So a segment is cut in three: what runs on the
+host before, what runs on the device, and what comes after. The middle part runs eagerly a few times; then it is
+captured with the memory that it uses, and from then on replayed, as long as everything that the capture depends on is
+unchanged: shapes, values on the host, and the buffers of variables. What cannot be captured falls back to eager calls.
 """
 
 from __future__ import annotations
@@ -28,15 +27,17 @@ from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 from thalweg._src.resources.variables import VariableResource, capturing, locked
 
-_RUNS = 3  # of a kind before it is recorded: whoever runs it once more will run it often
-_KINDS = 4  # records of one segment: each keeps memory of its own
-_REMEMBERED = 256  # kinds that are counted; one that comes again only after so many others is rare
+_WARM_UP = 3  # runs of a signature before it is captured
+_MAX_CAPTURES = 4  # per segment; each keeps memory of its own
+_REMEMBERED = 256  # signatures that are counted; one that comes again only after so many others is rare
 _FEWEST = 4  # kernels that are worth it
 _log = logging.getLogger("thalweg")
 
 
-def recorded(segment: Segment, bound: Bound, device: Device, clusters: Clusters | None = None) -> Recorded | None:
-    """Returns the function of a segment that records its kernels; None if there is nothing to gain.
+def captured(
+    segment: Segment, bound: Bound, device: Device, clusters: Clusters | None = None
+) -> CapturedSegment | None:
+    """Returns the function of a segment that captures its kernels; None if there is nothing to gain.
 
     clusters: what puts clusters in the place of nodes
     """
@@ -45,11 +46,11 @@ def recorded(segment: Segment, bound: Bound, device: Device, clusters: Clusters 
     parts = _cut(segment, bound)
     if sum(node in bound.calls for node in parts[1]) < _FEWEST:
         return None
-    return Recorded(segment, parts, bound, device, clusters)
+    return CapturedSegment(segment, parts, bound, device, clusters)
 
 
 def _cut(segment: Segment, bound: Bound) -> tuple[list[Node], list[Node], list[Node]]:
-    """Divides the nodes of a segment into those before, inside and after the record."""
+    """Divides the nodes of a segment into those before, inside and after the capture."""
     before: list[Node] = []
     inside: list[Node] = []
     after: list[Node] = []
@@ -59,25 +60,25 @@ def _cut(segment: Segment, bound: Bound) -> tuple[list[Node], list[Node], list[N
         if any(part is after for part in earlier):
             part = after
         elif any(part is inside for part in earlier):
-            part = inside if _can_be_recorded(node, bound) or _is_settled(node) else after
+            part = inside if _is_capturable(node, bound) or _depends_on_shapes(node) else after
         else:
-            part = inside if _can_be_recorded(node, bound) else before
+            part = inside if _is_capturable(node, bound) else before
         place[node] = part
         part.append(node)
     return before, inside, after
 
 
-def _can_be_recorded(node: Node, bound: Bound) -> bool:
+def _is_capturable(node: Node, bound: Bound) -> bool:
     if node.type in ("_CopyToHost", "_CopyToDevice", "_Send") or node.attrs.get("_host"):
         return False
     if node.type == "_While":
-        return all(_can_be_recorded(inner, bound) or "_host" in inner.attrs for inner in _repeated(node))
+        return all(_is_capturable(inner, bound) or "_host" in inner.attrs for inner in _repeated(node))
     if not node.facts.is_capturable or dtypes.string in node.dtypes:
         return False
     return all(isinstance(bound.constants.get(output), VariableResource) for output in _handles(node))
 
 
-def _is_settled(node: Node) -> bool:
+def _depends_on_shapes(node: Node) -> bool:
     """Returns whether a node computes, from shapes, numbers that are the same whenever the shapes are."""
     return "_host" in node.attrs or node.type == "_CopyToDevice"
 
@@ -113,10 +114,10 @@ class _Part:
         return results
 
 
-class Recorded:
-    """A segment's function in three parts, of which the middle one is recorded for the kinds of values that come."""
+class CapturedSegment:
+    """A segment's function in three parts, of which the middle one is captured once per signature of its inputs."""
 
-    __name__ = "recorded"
+    __name__ = "captured"
 
     def __init__(
         self,
@@ -154,8 +155,8 @@ class Recorded:
         watched = Segment(segment.index, middle.nodes, middle.waits, middle.inputs, [*middle.outputs, *self._copied])
         self._watched = _Part(watched, bound.calls, bound.constants, self._clusters) if self._copied else self._middle
         self._copies: dict[Any, dict[Output, Any]] = {}
-        self._records: dict[Any, _Record] = {}
-        self._given_up = False
+        self._captures: dict[Any, _Capture] = {}
+        self._failed = False
 
     @property
     def codes(self) -> list[Code]:
@@ -164,7 +165,9 @@ class Recorded:
     def __call__(self, step: Step, *inputs: Any) -> Sequence[Any]:
         values = dict(zip(self._inputs, inputs))
         self._before.run(step, values)
-        if self._given_up or not self._lock.acquire(blocking=False):  # another thread's step has the record's memory
+        if self._failed or not self._lock.acquire(
+            blocking=False
+        ):  # another thread's step uses the memory of the capture
             self._middle.run(step, values)
             return self._after.run(step, values)
         try:
@@ -175,59 +178,59 @@ class Recorded:
             self._lock.release()
 
     def _replay(self, step: Step, values: dict[Output, Any]) -> bool:
-        """Launches the record for values of this kind, which is made now if it is time; False if there is none."""
-        if self._clusters is not None and not self._has_settled(self._clusters):
+        """Replays the capture for this signature, capturing first if it is time; False if there is none."""
+        if self._clusters is not None and not self._is_stable(self._clusters):
             return False
         taken = self._middle.take(values)
-        kind = tuple(map(_kind_of, taken, self._on_host))
-        record = self._records.get(kind)
-        if record is None:
-            if None in kind or len(self._records) == _KINDS:
+        signature = tuple(map(_signature_of, taken, self._on_host))
+        capture = self._captures.get(signature)
+        if capture is None:
+            if None in signature or len(self._captures) == _MAX_CAPTURES:
                 return False
             if len(self._seen) == _REMEMBERED:
                 self._seen.clear()
                 self._copies.clear()
-            self._seen[kind] = self._seen.get(kind, 0) + 1
-            if self._seen[kind] < _RUNS:
+            self._seen[signature] = self._seen.get(signature, 0) + 1
+            if self._seen[signature] < _WARM_UP:
                 return False
-            if self._seen[kind] == _RUNS:
+            if self._seen[signature] == _WARM_UP:
                 self._watched.run(step, values)
-                self._copies[kind] = {output: values.pop(output) for output in self._copied}
+                self._copies[signature] = {output: values.pop(output) for output in self._copied}
                 return True
-            record = self._make(kind, step, taken)
-        if record is None or not record.replay(taken):
+            capture = self._make(signature, step, taken)
+        if capture is None or not capture.replay(taken):
             return False
-        results = [value.clone() if leaves else value for value, leaves in zip(record.outputs(), self._leaving)]
+        results = [value.clone() if leaves else value for value, leaves in zip(capture.outputs(), self._leaving)]
         values.update(zip(self._middle.segment.outputs, results))
         return True
 
-    def _has_settled(self, clusters: Clusters) -> bool:
-        """Forgets what was recorded of clusters that run in another way now; False while one tries out both ways."""
+    def _is_stable(self, clusters: Clusters) -> bool:
+        """Drops captures of clusters whose function changed since; False while a cluster is in its trial."""
         if self._version != clusters.version:
             self._version = clusters.version
-            self._records.clear()
+            self._captures.clear()
             self._seen.clear()
             self._copies.clear()
         return not clusters.trying()
 
-    def _make(self, kind: Any, step: Step, taken: list[Any]) -> _Record | None:
+    def _make(self, signature: Any, step: Step, taken: list[Any]) -> _Capture | None:
         try:
             inputs = [value if host else value.clone() for value, host in zip(taken, self._on_host)]
-            record = _Record(self._noted(step, inputs, self._copies.pop(kind)), inputs, self._variables())
+            capture = _Capture(self._capturing(step, inputs, self._copies.pop(signature)), inputs, self._variables())
         except _Held:
-            self._seen[kind] = 0  # by somebody who will let it go: once more, later
+            self._seen[signature] = 0  # by a fetched value that will be released: try again later
             return None
         except Exception as error:
-            _log.info("a segment of %d nodes is not recorded: %s", len(self._middle.segment.nodes), error)
-            self._given_up = True
+            _log.info("a segment of %d nodes is not captured: %s", len(self._middle.segment.nodes), error)
+            self._failed = True
             return None
-        self._records[kind] = record
-        return record
+        self._captures[signature] = capture
+        return capture
 
-    def _noted(
+    def _capturing(
         self, step: Step, inputs: list[Any], copies: dict[Output, Any]
     ) -> Callable[[], tuple[Sequence[Any], Callable[[], None]]]:
-        """Returns what records the middle part; what it copies to the device is there already."""
+        """Returns a function that captures the middle part; what it copies to the device is there already."""
         calls = {node: call for node, call in self._bound.calls.items() if (node, 0) not in copies}
         drawing = [
             node for node in _everything(self._middle.segment.nodes) if node.facts.random and node.facts.is_capturable
@@ -235,8 +238,8 @@ class Recorded:
         generators = [self._device.state(node.name, lambda: None) for node in drawing]
         part = _Part(self._middle.segment, calls, {**self._bound.constants, **copies}, self._clusters)
         assert self._device.accelerator is not None and self._device.accelerator.capture is not None
-        record = self._device.accelerator.capture
-        return lambda: record(lambda: part.code.function(step, *inputs), generators)
+        capture = self._device.accelerator.capture
+        return lambda: capture(lambda: part.code.function(step, *inputs), generators)
 
     def _variables(self) -> dict[VariableResource, bool]:
         """Returns the variables that the middle part uses, and whether it changes them."""
@@ -265,8 +268,8 @@ def _needed(nodes: Sequence[Node], bound: Bound) -> set[Output]:
     return outputs - set(bound.constants)
 
 
-def _kind_of(value: Any, on_host: bool) -> Any:
-    """Returns what a record depends on of a value: its layout on a device, all of it on the host; None if unknown."""
+def _signature_of(value: Any, on_host: bool) -> Any:
+    """Returns what a capture depends on of a value: its layout on a device, all of it on the host; None if unknown."""
     if not isinstance(value, torch.Tensor):
         return value if isinstance(value, int | float | bool) else None
     if on_host:
@@ -275,15 +278,15 @@ def _kind_of(value: Any, on_host: bool) -> Any:
 
 
 class _Held(Exception):
-    """The value of a variable is held by somebody else just now."""
+    """The buffer of a variable is referenced elsewhere at this moment."""
 
 
-class _Record:
-    """The noted kernels of one kind, with the memory they read and write."""
+class _Capture:
+    """The noted kernels of one signature, with the memory they read and write."""
 
     def __init__(
         self,
-        record: Callable[[], tuple[Sequence[Any], Callable[[], None]]],
+        capture: Callable[[], tuple[Sequence[Any], Callable[[], None]]],
         inputs: list[Any],
         variables: dict[VariableResource, bool],
     ) -> None:
@@ -294,7 +297,7 @@ class _Record:
             if not self._find_variables():
                 raise _Held
         with capturing():
-            outputs, self._launch = record()
+            outputs, self._launch = capture()
         # An output that is a variable's buffer is looked up again: to hold it here would make the variable move.
         places = {id(variable.captured): variable for variable in variables}
         self._outputs = [places.get(id(value), value) for value in outputs]

@@ -1,4 +1,4 @@
-"""Interpret: a segment run call by call, with the values that its function would give.
+"""Interpreter: runs a segment call by call, with the results of its generated function.
 
 For steps that are observed, and for the first step of a large program, which may be the only one.
 """

@@ -1,4 +1,4 @@
-"""Program: a compiled partition: one function, or several where nodes wait in between."""
+"""Program: a compiled partition, one function, or one per segment where nodes block in between."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg._src.compile.clusters import Clusters
 from thalweg._src.compile.codegen import Code, generate
 from thalweg._src.compile.failure import explain, in_iteration, locate
 from thalweg._src.compile.segment import Segment, divide
-from thalweg._src.execute.cuda_graph import recorded
+from thalweg._src.execute.cuda_graph import captured
 from thalweg._src.execute.interpret import interpret
 from thalweg._src.execute.readiness import Item, Schedule
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
@@ -52,31 +52,31 @@ class Program:
 
     @functools.cached_property
     def functions(self) -> list[Callable[..., Any]]:
-        """What runs each segment: its function, or on some devices a record of its kernels."""
-        if self._jit or self._is_asked():
-            return self._made(Clusters(self.bound, self.device, asked=not self._jit))
+        """What runs each segment: its function, or on accelerators its captured CUDA graph."""
+        if self._jit or self._is_marked():
+            return self._made(Clusters(self.bound, self.device, marked_only=not self._jit))
         return self._made(None)
 
-    def _is_asked(self) -> bool:
-        """Returns whether a scope asks for compiled nodes."""
+    def _is_marked(self) -> bool:
+        """Returns whether a scope marks nodes for compilation."""
         return any(node.attrs.get("_XlaCompile") for node in self.bound.calls)
 
-    def compile_patiently(self) -> list[Callable[..., Any]]:
-        """Returns functions that get faster while they run: clusters of theirs are compiled in the background.
+    def compile_in_background(self) -> list[Callable[..., Any]]:
+        """Returns functions whose clusters are compiled in the background and then tried against the plain ones.
 
-        Where a scope has said what to compile, that is all.
+        Where a scope has marked what to compile, nothing else is compiled.
         """
-        if self._is_asked():
+        if self._is_marked():
             return self.functions
         for program in (part for parts in self.repeated.values() for part in parts):
-            program.functions = program.compile_patiently()
-        return self._made(Clusters(self.bound, self.device, patient=True))
+            program.functions = program.compile_in_background()
+        return self._made(Clusters(self.bound, self.device, background=True))
 
     def _made(self, clusters: Clusters | None) -> list[Callable[..., Any]]:
         calls, constants = self.bound.calls, self.bound.constants
         made: list[Callable[..., Any]] = []
         for index, segment in enumerate(self.segments):
-            function = recorded(segment, self.bound, self.device, clusters)
+            function = captured(segment, self.bound, self.device, clusters)
             if function is not None:
                 self._more_codes += function.codes
                 made.append(function)
@@ -89,7 +89,7 @@ class Program:
         return made
 
     def _parts(self, loop: Node) -> tuple[Program, Program]:
-        """Returns the condition and the body of a loop in which somebody waits as programs of their own."""
+        """Returns the condition and the body of a loop with blocking nodes as programs of their own."""
         condition, body = (
             Program(part, self.device, self._jit, self._counters) for part in loop.attrs["region"].parts()
         )
@@ -125,9 +125,9 @@ class Program:
 
     @property
     def text(self) -> str:
-        """The program as it runs, for people; what is compiled is shown call by call."""
+        """The program as Python text; compiled clusters are shown call by call."""
         if self.is_unstructured:
-            return f"# {self.device.name}: by tokens\n" + "\n".join(
+            return f"# {self.device.name}: token engine\n" + "\n".join(
                 f"# {node.name} = {node.type}" for node in self.nodes
             )
         parts = []

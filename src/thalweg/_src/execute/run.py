@@ -1,4 +1,4 @@
-"""Run: one run of a program whose nodes wait.
+"""Pooled runs: one run of a program with blocking nodes on the thread pool.
 
 Each segment starts when the waits in its set are over, on a thread that it gives back when it ends; what waits holds no
 thread at all. Work that becomes ready is done by the thread that made it ready, as long as there is no more of it than
@@ -66,7 +66,7 @@ class Run:
         try:
             with computing():
                 self._work(ready)
-        except BaseException as error:  # of our own: in this thread nobody else would hear of it
+        except BaseException as error:  # an error of the executor itself: report it through the step
             self._step.fail(error)
 
     def _work(self, ready: Sequence[Item]) -> None:
@@ -130,7 +130,7 @@ class Run:
         self._step.waiting.add(node.name)
         try:
             if not all(predicate is not None and bool(predicate) is side for predicate, side in wanted):
-                finish(*[None] * len(node.dtypes))  # of a branch that is not taken: nobody will send anything
+                finish(*[None] * len(node.dtypes))  # of an untaken branch: nothing will be sent
             elif node.type == "_While":
                 Repetition(self._program.repeated[node], len(node.dtypes), self._step, values, finish).go_on()
             else:
@@ -150,7 +150,7 @@ class Run:
 
 
 class Repetition:
-    """A loop in which somebody waits: its condition and its body take turns, each a program of its own."""
+    """A loop with blocking nodes: its condition and its body alternate, each a program of its own."""
 
     def __init__(
         self, parts: tuple[Program, Program], count: int, step: Step, values: Sequence[Any], finish: Callable[..., None]

@@ -1,4 +1,4 @@
-"""Line: a program in which one node waits, as a function: whoever calls it waits for that node itself.
+"""Synchronous runs: a program with one blocking node runs on the calling thread, which blocks itself.
 
 Most steps at a queue are such. They need none of what a run of several waits is made of: no count of what comes after
 what, no other thread, and nothing at all to wait for if the node is served at once.
@@ -17,12 +17,12 @@ from thalweg._src.graph.ir.step_graph import Output
 from thalweg._src.resources.step import Step
 
 
-def as_line(program: Program) -> Line | None:
+def as_synchronous_run(program: Program) -> SynchronousRun | None:
     """Returns a program as one function if a single node of it waits; None if it is not so simple."""
     if program.is_unstructured or program.large or len(program.waiting) != 1:
         return None
     node = program.waiting[0]
-    return None if node.guard or node.type == "_While" else Line(program)
+    return None if node.guard or node.type == "_While" else SynchronousRun(program)
 
 
 class _Awaited:
@@ -40,7 +40,7 @@ class _Awaited:
         self.set()
 
     def set(self) -> None:
-        """Wakes whoever waits; the step calls it when it is cancelled."""
+        """Wakes the calling thread; the step calls it when it is cancelled."""
         if self._lock.locked():
             self._lock.release()
 
@@ -48,10 +48,10 @@ class _Awaited:
         self._lock.acquire()
 
 
-class Line:
+class SynchronousRun:
     """Runs what comes before a wait, waits, and runs what comes after, in the caller's thread."""
 
-    __name__ = "line"
+    __name__ = "synchronous_run"
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -80,7 +80,7 @@ class Line:
             results = self._program.functions[index](step, *[values[output] for output in segment.inputs])
         except Exception as error:
             failure = self._program.explain(error)
-            step.fail(failure)  # whoever waits in its name, or has something to give back, hears of it
+            step.fail(failure)  # notifies its other waiters, which may hold resources
             raise failure from None
         values.update(zip(segment.outputs, results))
 
@@ -97,7 +97,7 @@ class Line:
         try:
             if awaited.results is None:
                 awaited.wait()
-        except BaseException:  # an interrupt: nobody is to be served in our name any more
+        except BaseException:  # an interrupt: the node must not be served any more
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))
             raise
         if awaited.results is None:

@@ -1,4 +1,4 @@
-"""Tokens: runs a partition whose control flow has no structure, node by node as values arrive."""
+"""The token engine: runs a partition with unstructured control flow, node by node as tokens arrive."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thalweg._src.resources.thread_pool import computing, threads
 
 
 class TokenRun:
-    """One run of one program by tokens: at most one thread at a time, and none while everything waits."""
+    """One run of a program on the token engine: one thread at most, and none while all nodes wait."""
 
     def __init__(self, program: Any, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> None:
         self._program = program
@@ -59,7 +59,7 @@ class TokenRun:
     def _take_events(self, queue: deque[Item]) -> bool:
         """Takes what waiting nodes have given meanwhile; gives the thread back if there is nothing.
 
-        A run is over when nothing is ready and nobody waits: frames that only dead values have entered never close.
+        A run is over when nothing is ready and no node waits: frames that only dead values have entered never close.
         """
         with self._lock:
             events, self._events = self._events, deque()

@@ -77,6 +77,8 @@ class Facts:
     shape_only: bool = False
 
     def __post_init__(self) -> None:
+        if self.stateful and self.fails == "never":
+            raise ValueError('fails: expected "by value" of a stateful op, which is never moved, received "never"')
         if self.fails not in ("never", "by shape", "by value"):
             raise ValueError(f'fails: expected "never", "by shape" or "by value", received {self.fails!r}')
         if self.forwards not in ("", "same", "reshaped", "cast", "chosen"):

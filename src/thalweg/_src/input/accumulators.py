@@ -13,7 +13,7 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import accumulators as ops
-from thalweg._src.ops.math import cast
+from thalweg._src.ops.cast import cast
 
 
 def _step(value: Any) -> Tensor:

@@ -13,12 +13,12 @@ from thalweg._src.graph.sparse_tensor import convert_to_tensor_or_indexed_slices
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner
 from thalweg._src.input.queues import FIFOQueue
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.files import matching_files
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.random import random_shuffle
 from thalweg._src.ops.reshape import shape as shape_of, size

@@ -333,16 +333,6 @@ def bind_complex(node: Node, device: Device) -> Function:
     return lambda real, imag: torch.complex(*torch.broadcast_tensors(real, imag))  # type: ignore[no-untyped-call]
 
 
-@kernel("Cast")
-def bind_cast(node: Node, device: Device) -> Call:
-    source, wanted = node.attrs["SrcT"], node.attrs["DstT"]
-    if source not in TORCH or wanted not in TORCH:
-        raise errors.UnimplementedError(None, None, f"Cast {source.name} to {wanted.name} is not supported")
-    drops_imaginary = source.is_complex and not (wanted.is_complex or wanted.is_bool)
-    value = Call(torch.real, (Input(0),)) if drops_imaginary else Input(0)
-    return Call(torch.Tensor.to, (value, TORCH[wanted]))
-
-
 @kernel("AddN", "AccumulateNV2")
 def bind_add_n(node: Node, device: Device) -> Function | Call:
     """Adds into one fresh tensor; static shapes that are equal are not checked again."""

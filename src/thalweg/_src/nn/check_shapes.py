@@ -12,10 +12,10 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater_equal, less_equal
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.control import group
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reshape import shape as shape_of, size as size_of
 from thalweg._src.shapes import Shape, as_shape, show

@@ -10,7 +10,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.comparison import greater, greater_equal, logical_and
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.gather import dynamic_partition, dynamic_stitch, gather
@@ -75,7 +75,7 @@ def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
         axes = sequences_ops.range(rank(ids), rank(rows))
     total = reduce_sum(math.square(rows), axes, keepdims=True)
     norm = math.sqrt(math.maximum(total, 1e-24))
-    return math.divide(rows * max_norm, math.maximum(norm, math.cast(max_norm, rows.dtype)))
+    return math.divide(rows * max_norm, math.maximum(norm, cast_ops.cast(max_norm, rows.dtype)))
 
 
 def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> Tensor:
@@ -87,7 +87,7 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> 
         owners, local = math.floormod(flat, count), math.floordiv(flat, count)
     else:
         owners, local = _divided(parts, flat)
-    owners = math.cast(owners, "int32")
+    owners = cast_ops.cast(owners, "int32")
     local_ids = dynamic_partition(local, owners, count)
     positions = dynamic_partition(places, owners, count)
     found = []
@@ -109,7 +109,7 @@ def _divided(parts: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
     if all(shape is not None and shape[0] is not None for shape in sizes):
         total: Any = sum(shape[0] for shape in sizes)  # type: ignore[index, misc]
     else:
-        total = sum(math.cast(reshape_ops.shape(part)[0], flat.dtype) for part in parts)
+        total = sum(cast_ops.cast(reshape_ops.shape(part)[0], flat.dtype) for part in parts)
     count = len(parts)
     short, longer = total // count, total % count
     border = longer * (short + 1)
@@ -141,16 +141,16 @@ def embedding_lookup_sparse(
     _require_sparse(sp_ids, sp_weights)
     parts = _parts(params)
     with name_scope(name, "embedding_lookup_sparse", [*parts, sp_ids]) as scope:
-        owners = math.cast(sp_ids.indices[:, 0], dtypes.int32)
+        owners = cast_ops.cast(sp_ids.indices[:, 0], dtypes.int32)
         ids, places = unique(sp_ids.values)
         rows = embedding_lookup(parts, ids, partition_strategy=partition_strategy, max_norm=max_norm)
         half = rows.dtype in (dtypes.float16, dtypes.bfloat16)
-        wide = math.cast(rows, dtypes.float32) if half else rows
+        wide = cast_ops.cast(rows, dtypes.float32) if half else rows
         if sp_weights is None:
             result = _COMBINED[combiner](wide, places, owners, name=None if half else scope)
         else:
             result = _weighted(wide, places, owners, sp_weights.values, combiner, None if half else scope)
-        return math.cast(result, rows.dtype, name=scope) if half else result
+        return cast_ops.cast(result, rows.dtype, name=scope) if half else result
 
 
 def _require_sparse(sp_ids: Any, sp_weights: Any) -> None:
@@ -166,7 +166,7 @@ def _require_sparse(sp_ids: Any, sp_weights: Any) -> None:
 
 def _weighted(rows: Tensor, places: Tensor, owners: Tensor, weights: Tensor, combiner: str, name: str | None) -> Tensor:
     """Combines rows with weights: the weighted sum, divided by the sum or the root sum of squares of the weights."""
-    weights = math.cast(weights, rows.dtype)
+    weights = cast_ops.cast(weights, rows.dtype)
     found = gather(rows, places)
     depth = None if found.dims is None else len(found.dims)
     trailing: Any = ones([rank(found) - 1], dtypes.int32) if depth is None else [1] * (depth - 1)
@@ -216,7 +216,7 @@ def safe_embedding_lookup_sparse(
         )
         if default_id is None:
             result = where(empty, zeros_like(result), result)
-        leading = math.cast(shape, dtypes.int32)[: depth - 1]
+        leading = cast_ops.cast(shape, dtypes.int32)[: depth - 1]
         final = reshape(result, concat([leading, reshape_ops.shape(result)[1:]], 0), name=scope)
         if static is not None and result.dims is not None:
             final.set_shape((*static[:-1], *result.dims[1:]))

@@ -16,6 +16,7 @@ from thalweg._src.nn.weights import (
     squeeze_to_common_rank,
     squeeze_to_rank,
 )
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater, not_equal
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.identity import stop_gradient
@@ -23,7 +24,6 @@ from thalweg._src.ops.math import (
     abs as absolute,
     add,
     add_n,
-    cast,
     div_no_nan,
     log,
     maximum,

@@ -11,9 +11,10 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.ops.candidate_sampling import compute_accidental_hits, log_uniform_candidate_sampler
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.identity import stop_gradient
-from thalweg._src.ops.math import cast, log, multiply
+from thalweg._src.ops.math import log, multiply
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
 from thalweg._src.ops.reduction import reduce_sum

@@ -11,6 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import is_finite, not_equal
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.decompositions import svd
@@ -18,7 +19,6 @@ from thalweg._src.ops.identity import stop_gradient
 from thalweg._src.ops.math import (
     abs as abs_of,
     add,
-    cast,
     conj,
     divide,
     exp,

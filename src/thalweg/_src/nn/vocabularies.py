@@ -21,11 +21,12 @@ from thalweg._src.nn.lookup import (
     TextFileIndex,
     TextFileStringTableInitializer,
 )
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import not_equal
 from thalweg._src.ops.constants import constant, no_op
 from thalweg._src.ops.decoding import as_string
 from thalweg._src.ops.hashing import string_to_hash_bucket_fast, string_to_hash_bucket_strong
-from thalweg._src.ops.math import add, cast
+from thalweg._src.ops.math import add
 from thalweg._src.ops.reshape import size
 from thalweg._src.ops.sequences import range as sequence
 from thalweg._src.ops.where import where

@@ -13,10 +13,11 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.bincount import remove_squeezable_dimensions
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, logical_and, logical_or
 from thalweg._src.ops.concat import concat, pack
 from thalweg._src.ops.constants import fill, no_op
-from thalweg._src.ops.math import cast, multiply, subtract
+from thalweg._src.ops.math import multiply, subtract
 from thalweg._src.ops.pad_tile import broadcast_dynamic_shape
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reduction import reduce_all

@@ -13,13 +13,14 @@ from thalweg._src.graph.infer import Inference, complete, static_value
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_less, assert_non_negative
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.gather import scatter_nd
-from thalweg._src.ops.math import add, cast, clip_by_value, floor, maximum, minimum, multiply, subtract, truediv
+from thalweg._src.ops.math import add, clip_by_value, floor, maximum, minimum, multiply, subtract, truediv
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reduction import reduce_max, reduce_prod
 from thalweg._src.ops.reshape import ones_like, reshape, shape, squeeze

@@ -15,9 +15,10 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_or, not_equal
 from thalweg._src.ops.constants import no_op
-from thalweg._src.ops.math import abs as absolute, add, cast, multiply, subtract
+from thalweg._src.ops.math import abs as absolute, add, multiply, subtract
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.ops.reshape import constant_value, rank, reshape, shape

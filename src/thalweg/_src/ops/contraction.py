@@ -17,11 +17,12 @@ from thalweg._src.graph.infer import Inference, complete, static_value
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.diagonal import matrix_diag_part
 from thalweg._src.ops.equation import parse
 from thalweg._src.ops.gather import gather
-from thalweg._src.ops.math import add, cast, multiply
+from thalweg._src.ops.math import add, multiply
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reduction import reduce_prod, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, rank, reshape, shape, squeeze, transpose

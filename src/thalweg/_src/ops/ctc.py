@@ -15,10 +15,10 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, less, logical_and, not_equal
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.gather import boolean_mask, gather, scatter_nd
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reduction import argmax, cumsum, reduce_max, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, transpose
 from thalweg._src.ops.shape_functions import require, same_dimension, with_rank

@@ -14,11 +14,12 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_equal
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast, floordiv, multiply, saturate_cast
+from thalweg._src.ops.math import floordiv, multiply, saturate_cast
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import tile
 from thalweg._src.ops.random import random_uniform

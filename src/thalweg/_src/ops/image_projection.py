@@ -13,9 +13,10 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.linalg import matrix_inverse
-from thalweg._src.ops.math import cast, cos, sin
+from thalweg._src.ops.math import cos, sin
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reshape import ones_like, reshape, shape as shape_of, zeros_like
 from thalweg._src.ops.shape_functions import require, same_dimension, with_rank

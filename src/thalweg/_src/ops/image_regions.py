@@ -12,7 +12,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.math import cast
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, show
 

@@ -14,7 +14,8 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.math import cast, minimum, round, truediv
+from thalweg._src.ops.cast import cast
+from thalweg._src.ops.math import minimum, round, truediv
 from thalweg._src.ops.reshape import constant_value, expand_dims, shape as shape_of, squeeze, zeros
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, merge, show

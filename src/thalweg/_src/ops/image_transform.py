@@ -15,13 +15,14 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_greater_equal, assert_positive
 from thalweg._src.ops.comparison import less
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.image_resize import ResizeMethod, ResizeMethodV2, resize_images, resize_images_v2
-from thalweg._src.ops.math import cast, floor, maximum, minimum
+from thalweg._src.ops.math import floor, maximum, minimum
 from thalweg._src.ops.pad_tile import pad, reverse
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.random import random_uniform

@@ -14,11 +14,12 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.decompositions import MATRIX_TYPES, cholesky, square_matrices, svd, unchanged_square
 from thalweg._src.ops.diagonal import matrix_band_part, matrix_diag_part, matrix_diag_part_op, matrix_set_diag_op
 from thalweg._src.ops.gather import batch_gather, gather
-from thalweg._src.ops.math import cast, divide, log, multiply, real
+from thalweg._src.ops.math import divide, log, multiply, real
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reduction import reduce_max, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, invert_permutation, matrix_transpose, ones_like, shape

@@ -19,6 +19,7 @@ from thalweg._src.graph.op_def import OPS, Evaluate, OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast, evaluate_integers
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.shape_functions import broadcast_inputs, merged_inputs, require, unchanged
 from thalweg._src.shapes import Shape
@@ -29,17 +30,20 @@ SIGNED = ANALYTIC | dtypes.SIGNED_INTEGERS
 _WIDE_UNSIGNED = {dtypes.uint16, dtypes.uint32, dtypes.uint64}
 _NUMBERS = dtypes.NUMERIC | dtypes.QUANTIZED
 
-_SMALL = 1024  # elements: what static evaluation looks at, shapes and indices
-
 
 def unary(name: str, types: frozenset[DType], doc: str, evaluate: Evaluate | None = None, **facts: Any) -> OpDef:
-    """Declares an op from x to y of the same type and shape."""
-    return op(name, "x: T -> y: T", T=types, infer=unchanged, evaluate=evaluate, doc=doc, **facts)
+    """Declares an op from x to y of the same type and shape; doc: what it computes, or whole sentences."""
+    return op(name, "x: T -> y: T", T=types, infer=unchanged, evaluate=evaluate, doc=_element_wise(doc), **facts)
 
 
 def binary(name: str, types: frozenset[DType], doc: str, evaluate: Evaluate | None = None, **facts: Any) -> OpDef:
-    """Declares an op from x and y of one type, which broadcast, to z."""
-    return op(name, "x: T, y: T -> z: T", T=types, infer=broadcast_inputs, evaluate=evaluate, doc=doc, **facts)
+    """Declares an op from x and y of one type, which broadcast, to z; doc as in `unary`."""
+    text = _element_wise(doc)
+    return op(name, "x: T, y: T -> z: T", T=types, infer=broadcast_inputs, evaluate=evaluate, doc=text, **facts)
+
+
+def _element_wise(doc: str) -> str:
+    return doc if doc.endswith(".") else f"Computes {doc}, element-wise."
 
 
 def _gradient_of(name: str, doc: str, **facts: Any) -> OpDef:
@@ -52,35 +56,15 @@ def _each(function: Callable[..., int], arity: int = 2) -> Evaluate:
     lifted = np.frompyfunc(lambda *values: None if None in values else function(*values), arity, 1)
 
     def evaluate(c: Inference) -> Any:
-        return _integers(c, lifted, c.dtypes[0]) if c.dtypes[0].is_integer else None
+        return evaluate_integers(c, lifted, c.dtypes[0]) if c.dtypes[0].is_integer else None
 
     return evaluate
-
-
-def _integers(c: Inference, lifted: Any, dtype: DType) -> Any:
-    values = [c.partial(i) for i in range(len(c.dtypes))]
-    if any(value is None or value.size > _SMALL for value in values):
-        return None
-    result = np.asarray(lifted(*values), dtype=object)
-    low, high = dtype.min, dtype.max
-    return result if all(e is None or low <= e <= high for e in result.ravel().tolist()) else None
 
 
 def _quotient(x: int, y: int) -> int:
     """Returns x / y truncated toward zero."""
     quotient = builtins.abs(x) // builtins.abs(y)
     return quotient if (x < 0) == (y < 0) else -quotient
-
-
-_truncate = np.frompyfunc(lambda value: None if value is None else int(value), 1, 1)
-
-
-def _cast_value(c: Inference) -> Any:
-    """Evaluates casts to integers; values out of range are left to the kernels."""
-    source, wanted = c.dtypes[0], c.attrs["DstT"]
-    if wanted.is_integer and (source.is_integer or source.is_floating):
-        return _integers(c, _truncate, wanted)
-    return None
 
 
 def _accumulated(c: Inference) -> Sequence[Shape]:
@@ -105,51 +89,29 @@ add_op = binary(
     fails="never",
 )
 add_v2_op = binary(
-    "AddV2",
-    dtypes.NUMERIC,
-    "Computes x + y, element-wise.",
-    _each(lambda x, y: x + y),
-    commutative=True,
-    traceable=True,
-    fails="never",
+    "AddV2", dtypes.NUMERIC, "x + y", _each(lambda x, y: x + y), commutative=True, traceable=True, fails="never"
 )
 subtract = export("subtract", "math.subtract")(
-    binary(
-        "Sub", dtypes.NUMERIC, "Computes x - y, element-wise.", _each(lambda x, y: x - y), traceable=True, fails="never"
-    )
+    binary("Sub", dtypes.NUMERIC, "x - y", _each(lambda x, y: x - y), traceable=True, fails="never")
 )
 multiply = export("multiply", "math.multiply")(
-    binary(
-        "Mul",
-        dtypes.NUMERIC,
-        "Computes x * y, element-wise.",
-        _each(lambda x, y: x * y),
-        commutative=True,
-        traceable=True,
-        fails="never",
-    )
+    binary("Mul", dtypes.NUMERIC, "x * y", _each(lambda x, y: x * y), commutative=True, traceable=True, fails="never")
 )
 multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "Computes x * y, element-wise, and 0 where y is 0, whatever x is.")
 div_op = binary(
     "Div", dtypes.NUMERIC, "Computes x / y, element-wise; integers are truncated toward zero.", _each(_quotient)
 )
-realdiv = export("realdiv")(
-    binary("RealDiv", dtypes.NUMERIC, "Computes x / y, element-wise.", traceable=True, fails="never")
-)
-floordiv_op = binary(
-    "FloorDiv", dtypes.NUMERIC, "Computes x / y rounded down, element-wise.", _each(lambda x, y: x // y)
-)
+realdiv = export("realdiv")(binary("RealDiv", dtypes.NUMERIC, "x / y", traceable=True, fails="never"))
+floordiv_op = binary("FloorDiv", dtypes.NUMERIC, "x / y rounded down", _each(lambda x, y: x // y))
 truncatediv = export("truncatediv")(
-    binary("TruncateDiv", dtypes.NUMERIC, "Computes x / y truncated toward zero, element-wise.", _each(_quotient))
+    binary("TruncateDiv", dtypes.NUMERIC, "x / y truncated toward zero", _each(_quotient))
 )
-mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "Computes the remainder of truncated division, element-wise.")
+mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "the remainder of truncated division")
 floormod = export("floormod", "mod", "math.floormod", "math.mod")(
-    binary(
-        "FloorMod", dtypes.REAL, "Computes the remainder of floored division, element-wise.", _each(lambda x, y: x % y)
-    )
+    binary("FloorMod", dtypes.REAL, "the remainder of floored division", _each(lambda x, y: x % y))
 )
 truncatemod = export("truncatemod")(
-    binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "Computes the remainder of truncated division, element-wise.")
+    binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "the remainder of truncated division")
 )
 div_no_nan_op = binary("DivNoNan", ANALYTIC, "Computes x / y, element-wise, and 0 where y is 0.", traceable=True)
 xdivy = export("math.xdivy")(binary("Xdivy", ANALYTIC, "Computes x / y, element-wise, and 0 where x is 0."))
@@ -157,37 +119,16 @@ xlogy = export("math.xlogy")(binary("Xlogy", ANALYTIC, "Computes x * log(y), ele
 xlog1py = export("math.xlog1py")(
     binary("Xlog1py", ANALYTIC, "Computes x * log(1 + y), element-wise, and 0 where x is 0.")
 )
-pow = export("pow", "math.pow")(
-    binary("Pow", SIGNED, "Computes x to the power y, element-wise.", traceable=True, fails="never")
-)
+pow = export("pow", "math.pow")(binary("Pow", SIGNED, "x to the power y", traceable=True, fails="never"))
 maximum = export("maximum", "math.maximum")(
-    binary(
-        "Maximum",
-        dtypes.REAL,
-        "Computes the maximum of x and y, element-wise.",
-        _each(builtins.max),
-        traceable=True,
-        fails="never",
-    )
+    binary("Maximum", dtypes.REAL, "the maximum of x and y", _each(builtins.max), traceable=True, fails="never")
 )
 minimum = export("minimum", "math.minimum")(
-    binary(
-        "Minimum",
-        dtypes.REAL,
-        "Computes the minimum of x and y, element-wise.",
-        _each(builtins.min),
-        traceable=True,
-        fails="never",
-    )
+    binary("Minimum", dtypes.REAL, "the minimum of x and y", _each(builtins.min), traceable=True, fails="never")
 )
 squared_difference = export("squared_difference", "math.squared_difference")(
     binary(
-        "SquaredDifference",
-        ANALYTIC | dtypes.INDEX,
-        "Computes (x - y) ** 2, element-wise.",
-        commutative=True,
-        traceable=True,
-        fails="never",
+        "SquaredDifference", ANALYTIC | dtypes.INDEX, "(x - y) ** 2", commutative=True, traceable=True, fails="never"
     )
 )
 atan2 = export("atan2", "math.atan2")(
@@ -212,7 +153,7 @@ nextafter = export("math.nextafter")(
 abs_op = unary(
     "Abs",
     dtypes.FLOATING | dtypes.SIGNED_INTEGERS,
-    "Computes the absolute value of x, element-wise.",
+    "the absolute value of x",
     _each(builtins.abs, 1),
     traceable=True,
     fails="never",
@@ -230,87 +171,44 @@ sign = export("sign", "math.sign")(
     )
 )
 reciprocal = export("reciprocal", "math.reciprocal")(
-    unary("Reciprocal", SIGNED, "Computes 1 / x, element-wise.", traceable=True, fails="never")
+    unary("Reciprocal", SIGNED, "1 / x", traceable=True, fails="never")
 )
-inv = unary("Inv", SIGNED, "Computes 1 / x, element-wise.", traceable=True)
+inv = unary("Inv", SIGNED, "1 / x", traceable=True)
 square = export("square", "math.square")(
-    unary(
-        "Square",
-        dtypes.NUMERIC,
-        "Computes x * x, element-wise.",
-        _each(lambda x: x * x, 1),
-        traceable=True,
-        fails="never",
-    )
+    unary("Square", dtypes.NUMERIC, "x * x", _each(lambda x: x * x, 1), traceable=True, fails="never")
 )
-sqrt = export("sqrt", "math.sqrt")(
-    unary("Sqrt", ANALYTIC, "Computes the square root of x, element-wise.", traceable=True, fails="never")
-)
-rsqrt = export("rsqrt", "math.rsqrt")(
-    unary("Rsqrt", ANALYTIC, "Computes 1 / sqrt(x), element-wise.", traceable=True, fails="never")
-)
-exp = export("exp", "math.exp")(
-    unary("Exp", ANALYTIC, "Computes e to the power x, element-wise.", traceable=True, fails="never")
-)
+sqrt = export("sqrt", "math.sqrt")(unary("Sqrt", ANALYTIC, "the square root of x", traceable=True, fails="never"))
+rsqrt = export("rsqrt", "math.rsqrt")(unary("Rsqrt", ANALYTIC, "1 / sqrt(x)", traceable=True, fails="never"))
+exp = export("exp", "math.exp")(unary("Exp", ANALYTIC, "e to the power x", traceable=True, fails="never"))
 expm1 = export("expm1", "math.expm1")(
     unary("Expm1", ANALYTIC, "Computes exp(x) - 1, element-wise, accurate near 0.", traceable=True, fails="never")
 )
-log = export("log", "math.log")(
-    unary("Log", ANALYTIC, "Computes the natural logarithm of x, element-wise.", traceable=True, fails="never")
-)
+log = export("log", "math.log")(unary("Log", ANALYTIC, "the natural logarithm of x", traceable=True, fails="never"))
 log1p = export("log1p", "math.log1p")(
     unary("Log1p", ANALYTIC, "Computes log(1 + x), element-wise, accurate near 0.", traceable=True, fails="never")
 )
-sin = export("sin", "math.sin")(
-    unary("Sin", ANALYTIC, "Computes the sine of x, element-wise.", traceable=True, fails="never")
-)
-cos = export("cos", "math.cos")(
-    unary("Cos", ANALYTIC, "Computes the cosine of x, element-wise.", traceable=True, fails="never")
-)
-tan = export("tan", "math.tan")(unary("Tan", ANALYTIC, "Computes the tangent of x, element-wise."))
-asin = export("asin", "math.asin")(unary("Asin", ANALYTIC, "Computes the inverse sine of x, element-wise."))
-acos = export("acos", "math.acos")(unary("Acos", ANALYTIC, "Computes the inverse cosine of x, element-wise."))
-atan = export("atan", "math.atan")(unary("Atan", ANALYTIC, "Computes the inverse tangent of x, element-wise."))
-sinh = export("sinh", "math.sinh")(unary("Sinh", ANALYTIC, "Computes the hyperbolic sine of x, element-wise."))
-cosh = export("cosh", "math.cosh")(unary("Cosh", ANALYTIC, "Computes the hyperbolic cosine of x, element-wise."))
+sin = export("sin", "math.sin")(unary("Sin", ANALYTIC, "the sine of x", traceable=True, fails="never"))
+cos = export("cos", "math.cos")(unary("Cos", ANALYTIC, "the cosine of x", traceable=True, fails="never"))
+tan = export("tan", "math.tan")(unary("Tan", ANALYTIC, "the tangent of x"))
+asin = export("asin", "math.asin")(unary("Asin", ANALYTIC, "the inverse sine of x"))
+acos = export("acos", "math.acos")(unary("Acos", ANALYTIC, "the inverse cosine of x"))
+atan = export("atan", "math.atan")(unary("Atan", ANALYTIC, "the inverse tangent of x"))
+sinh = export("sinh", "math.sinh")(unary("Sinh", ANALYTIC, "the hyperbolic sine of x"))
+cosh = export("cosh", "math.cosh")(unary("Cosh", ANALYTIC, "the hyperbolic cosine of x"))
 tanh = export("tanh", "math.tanh", "nn.tanh")(
-    unary("Tanh", ANALYTIC, "Computes the hyperbolic tangent of x, element-wise.", traceable=True, fails="never")
+    unary("Tanh", ANALYTIC, "the hyperbolic tangent of x", traceable=True, fails="never")
 )
-asinh = export("asinh", "math.asinh")(
-    unary("Asinh", ANALYTIC, "Computes the inverse hyperbolic sine of x, element-wise.")
-)
-acosh = export("acosh", "math.acosh")(
-    unary("Acosh", ANALYTIC, "Computes the inverse hyperbolic cosine of x, element-wise.")
-)
-atanh = export("atanh", "math.atanh")(
-    unary("Atanh", ANALYTIC, "Computes the inverse hyperbolic tangent of x, element-wise.")
-)
+asinh = export("asinh", "math.asinh")(unary("Asinh", ANALYTIC, "the inverse hyperbolic sine of x"))
+acosh = export("acosh", "math.acosh")(unary("Acosh", ANALYTIC, "the inverse hyperbolic cosine of x"))
+atanh = export("atanh", "math.atanh")(unary("Atanh", ANALYTIC, "the inverse hyperbolic tangent of x"))
 sigmoid = export("sigmoid", "math.sigmoid", "nn.sigmoid")(
-    unary(
-        "Sigmoid",
-        ANALYTIC,
-        "Computes the logistic function 1 / (1 + exp(-x)), element-wise.",
-        traceable=True,
-        fails="never",
-    )
+    unary("Sigmoid", ANALYTIC, "the logistic function 1 / (1 + exp(-x))", traceable=True, fails="never")
 )
 ceil = export("ceil", "math.ceil")(
-    unary(
-        "Ceil",
-        dtypes.FLOATING,
-        "Computes the smallest integer not less than x, element-wise.",
-        differentiable=False,
-        traceable=True,
-    )
+    unary("Ceil", dtypes.FLOATING, "the smallest integer not less than x", differentiable=False, traceable=True)
 )
 floor = export("floor", "math.floor")(
-    unary(
-        "Floor",
-        dtypes.FLOATING,
-        "Computes the largest integer not greater than x, element-wise.",
-        differentiable=False,
-        traceable=True,
-    )
+    unary("Floor", dtypes.FLOATING, "the largest integer not greater than x", differentiable=False, traceable=True)
 )
 round_op = unary(
     "Round", SIGNED, "Rounds x to the nearest integer, element-wise, halves to even.", differentiable=False
@@ -397,19 +295,6 @@ complex_op = op(
     doc="Computes real + i * imag, element-wise.",
 )
 
-cast_op = op(
-    "Cast",
-    "x: SrcT -> y: DstT",
-    SrcT=attr.types(),
-    DstT=attr.types(),
-    Truncate=False,
-    infer=unchanged,
-    evaluate=_cast_value,
-    doc="Casts a tensor to another type.",
-    traceable=True,
-    fails="never",
-    forwards="cast",
-)
 add_n_op = op(
     "AddN",
     "inputs: N*T -> sum: T",
@@ -620,21 +505,6 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
         return complex_op(x, y, Tout=wide, name=scope)
 
 
-@export("cast", "dtypes.cast")
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """Converts elements to another type; floats are truncated towards zero, and nonzero numbers become True."""
-    wanted = dtypes.as_dtype(dtype).base_dtype
-    if isinstance(x, IndexedSlices):
-        return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
-    if isinstance(x, SparseTensor):
-        return x.with_values(cast(x.values, wanted, name))
-    if isinstance(x, Tensor):
-        return x if x.dtype.base_dtype is wanted else cast_op(x, DstT=wanted, name=name)
-    with name_scope(name, "Cast", [x]) as scope:
-        value = convert_to_tensor(x, name="x")
-        return value if value.dtype.base_dtype is wanted else cast_op(value, DstT=wanted, name=scope)
-
-
 @export("saturate_cast", "dtypes.saturate_cast")
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """Casts the elements to a type; values outside its range become its minimum or maximum."""
@@ -657,48 +527,6 @@ def _inside(limit: Any, dtype: DType) -> Any:
     if dtype.is_floating and isinstance(limit, int) and builtins.abs(int(value)) > builtins.abs(limit):
         value = np.nextafter(value, dtype.as_numpy_dtype(0))
     return value
-
-
-@export("to_float")
-def to_float(x: Any, name: str = "ToFloat") -> Any:
-    """Converts a tensor to float32."""
-    return cast(x, dtypes.float32, name)
-
-
-@export("to_double")
-def to_double(x: Any, name: str = "ToDouble") -> Any:
-    """Converts a tensor to float64."""
-    return cast(x, dtypes.float64, name)
-
-
-@export("to_int32")
-def to_int32(x: Any, name: str = "ToInt32") -> Any:
-    """Converts a tensor to int32."""
-    return cast(x, dtypes.int32, name)
-
-
-@export("to_int64")
-def to_int64(x: Any, name: str = "ToInt64") -> Any:
-    """Converts a tensor to int64."""
-    return cast(x, dtypes.int64, name)
-
-
-@export("to_bfloat16")
-def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
-    """Converts a tensor to bfloat16."""
-    return cast(x, dtypes.bfloat16, name)
-
-
-@export("to_complex64")
-def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
-    """Converts a tensor to complex64."""
-    return cast(x, dtypes.complex64, name)
-
-
-@export("to_complex128")
-def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
-    """Converts a tensor to complex128."""
-    return cast(x, dtypes.complex128, name)
 
 
 @export("clip_by_value")

@@ -14,7 +14,14 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import comparison, math, reduction, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops import (
+    cast as cast_ops,
+    comparison,
+    math,
+    reduction,
+    reshape as reshape_ops,
+    sequences as sequences_ops,
+)
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import fill
 from thalweg._src.ops.identity import identity, stop_gradient
@@ -94,7 +101,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
         features = convert_to_tensor(features, name="features")
         if features.dtype.is_integer:
-            features = math.cast(features, dtypes.float32)
+            features = cast_ops.cast(features, dtypes.float32)
         if isinstance(alpha, Tensor):
             return math.maximum(alpha * features, features, name=scope)
         return leaky_relu_op(features, alpha=alpha, name=scope)
@@ -248,7 +255,7 @@ l2_loss = export("nn.l2_loss")(
 
 
 def _in_float32(x: Tensor) -> Tensor:
-    return math.cast(x, dtypes.float32) if x.dtype in (dtypes.float16, dtypes.bfloat16) else x
+    return cast_ops.cast(x, dtypes.float32) if x.dtype in (dtypes.float16, dtypes.bfloat16) else x
 
 
 def _unless_cast(scope: str, x: Tensor, dtype: dtypes.DType) -> str | None:
@@ -276,7 +283,7 @@ def softmax_cross_entropy_with_logits_v2(
         logits, labels = _in_float32(logits), _in_float32(labels)
         if shape is not None and len(shape) == 2 and axis in (-1, 1) and labels.dims and len(labels.dims) == 2:
             loss: Tensor = softmax_cross_entropy_op.many(logits, labels, name=_unless_cast(scope, logits, dtype))[0]
-            return loss if dtype is loss.dtype else math.cast(loss, dtype, name=scope)
+            return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype, name=scope)
         last = isinstance(axis, numbers.Integral) and (axis == -1 or (shape is not None and axis == len(shape) - 1))
         if not last:
             order = _swap_with_last(logits, axis)
@@ -288,7 +295,7 @@ def softmax_cross_entropy_with_logits_v2(
         loss = reshape(loss, outer, name=_unless_cast(scope, loss, dtype))
         if last and shape is not None:
             loss.set_shape(shape[:-1])
-        return loss if dtype is loss.dtype else math.cast(loss, dtype, name=scope)
+        return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype, name=scope)
 
 
 @export("nn.softmax_cross_entropy_with_logits")
@@ -310,7 +317,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
         labels = convert_to_tensor(labels)
         logits = convert_to_tensor(logits)
         if labels.dtype not in dtypes.INDEX:
-            labels = math.cast(labels, dtypes.int64)
+            labels = cast_ops.cast(labels, dtypes.int64)
         dtype, shape, labels_shape = logits.dtype, logits.dims, labels.dims
         logits = _in_float32(logits)
         if shape == ():
@@ -322,7 +329,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
             )
         if shape is not None and len(shape) == 2 and labels_shape is not None:
             loss: Tensor = sparse_softmax_cross_entropy_op.many(logits, labels, name=name)[0]
-            return loss if dtype is loss.dtype else math.cast(loss, dtype)
+            return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype)
         if shape is not None and labels_shape is not None:
             merge(shape[:-1], labels_shape)
         classes = reshape_ops.shape(logits)[-1] if shape is None or shape[-1] is None else shape[-1]
@@ -330,7 +337,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
         flat = sparse_softmax_cross_entropy_op.many(rows, reshape(labels, [-1]))[0]
         loss = reshape(flat, reshape_ops.shape(labels))
         loss.set_shape(labels_shape)
-        return loss if dtype is loss.dtype else math.cast(loss, dtype)
+        return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype)
 
 
 @export("nn.sigmoid_cross_entropy_with_logits")
@@ -367,9 +374,7 @@ def weighted_cross_entropy_with_logits(
             raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
         weight = 1 + (pos_weight - 1) * labels
         return math.add(
-            (1 - labels) * logits,
-            weight * (math.log1p(math.exp(-math.abs(logits))) + relu(-logits)),
-            name=scope,
+            (1 - labels) * logits, weight * (math.log1p(math.exp(-math.abs(logits))) + relu(-logits)), name=scope
         )
 
 
@@ -605,7 +610,7 @@ def dropout(
         else:
             rate = convert_to_tensor(rate, x.dtype, name="rate")
         uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
-        kept: Tensor = x * (1 / (1 - rate)) * math.cast(uniform >= rate, x.dtype)
+        kept: Tensor = x * (1 / (1 - rate)) * cast_ops.cast(uniform >= rate, x.dtype)
         kept.set_shape(x.dims)
         return kept
 
@@ -615,5 +620,5 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """Computes the fraction of elements that are zero."""
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
-        zeros = math.cast(comparison.equal(value, math.cast(0, value.dtype)), dtypes.float32)
+        zeros = cast_ops.cast(comparison.equal(value, cast_ops.cast(0, value.dtype)), dtypes.float32)
         return identity(reduction.reduce_mean(zeros), name="fraction")

@@ -13,7 +13,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math, reshape as reshape_ops
+from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.identity import stop_gradient
@@ -180,7 +180,7 @@ def batch_normalization(
             factor *= scale
         shift = -mean * factor if offset is None else offset - mean * factor
         images = convert_to_tensor(x)
-        result: Tensor = images * math.cast(factor, images.dtype) + math.cast(shift, images.dtype)
+        result: Tensor = images * cast_ops.cast(factor, images.dtype) + cast_ops.cast(shift, images.dtype)
         return result
 
 
@@ -208,7 +208,7 @@ def batch_norm_with_global_normalization(
 
 def _in_float32(x: Tensor) -> Tensor:
     """Returns half-precision values in single precision, in which squares do not overflow."""
-    return math.cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
+    return cast_ops.cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
 
 
 @export("nn.moments")
@@ -233,7 +233,7 @@ def moments(
             variance = reduce_mean(spread, axes, keepdims=True, name="variance")
             if not keep:  # checkpoints contain moving averages under the names of these operations
                 mean, variance = squeeze(mean, _listed(axes)), squeeze(variance, _listed(axes))
-        return math.cast(mean, x.dtype), math.cast(variance, x.dtype)
+        return cast_ops.cast(mean, x.dtype), cast_ops.cast(variance, x.dtype)
 
 
 def _listed(axes: Any) -> list[int]:
@@ -254,14 +254,14 @@ def weighted_moments(
     with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
         x = convert_to_tensor(x, name="x")
         y = _in_float32(x)
-        weights = math.cast(convert_to_tensor(frequency_weights, name="frequency_weights"), y.dtype)
+        weights = cast_ops.cast(convert_to_tensor(frequency_weights, name="frequency_weights"), y.dtype)
         weights += zeros_like(y)
         divisor = math.reciprocal(reduce_sum(weights, axes, keepdims=True))
         mean = reduce_sum(weights * y, axes, keepdims=True) * divisor
         variance = reduce_sum(weights * math.squared_difference(y, mean), axes, keepdims=True) * divisor
         if not keep:
             mean, variance = squeeze(mean, _listed(axes)), squeeze(variance, _listed(axes))
-        return math.cast(mean, x.dtype), math.cast(variance, x.dtype)
+        return cast_ops.cast(mean, x.dtype), cast_ops.cast(variance, x.dtype)
 
 
 @export("nn.sufficient_statistics")
@@ -282,7 +282,7 @@ def sufficient_statistics(
         if dims is not None and None not in dims:
             counts = constant(num_elements(tuple(dims)), x.dtype, name="count")
         else:
-            counts = reduce_prod(math.cast(gather(reshape_ops.shape(x), axes), x.dtype), name="count")
+            counts = reduce_prod(cast_ops.cast(gather(reshape_ops.shape(x), axes), x.dtype), name="count")
         if shift is None:
             first, second = x, math.square(x)
         else:

@@ -18,9 +18,10 @@ from thalweg._src.graph.op_def import OPS, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import is_sparse
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, objects
 from thalweg._src.ops.constants import constant, fill
-from thalweg._src.ops.math import cast, subtract
+from thalweg._src.ops.math import subtract
 from thalweg._src.ops.sequences import range_op
 from thalweg._src.ops.shape_functions import normalize_axis, require, scalar, unchanged, vector_size
 from thalweg._src.shapes import Shape, TensorShape, num_elements, show

@@ -23,10 +23,10 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.constants import array_constant
 from thalweg._src.ops.gather import boolean_mask
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reshape import ones_like
 from thalweg._src.ops.shape_functions import require, shape_of_value
 from thalweg._src.shapes import Dimension, Shape, show

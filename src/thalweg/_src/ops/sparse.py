@@ -19,7 +19,14 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import check, comparison, math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops import (
+    cast as cast_ops,
+    check,
+    comparison,
+    math,
+    reshape as reshape_ops,
+    sequences as sequences_ops,
+)
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.constants import constant, fill, placeholder, placeholder_with_default
 from thalweg._src.ops.gather import gather, gather_nd
@@ -164,8 +171,8 @@ def sparse_eye(
 ) -> SparseTensor:
     """Creates a sparse matrix with ones on its diagonal."""
     with name_scope(name, "eye", [num_rows, num_columns]):
-        rows = math.cast(convert_to_tensor(num_rows), dtypes.int64)
-        columns = rows if num_columns is None else math.cast(convert_to_tensor(num_columns), dtypes.int64)
+        rows = cast_ops.cast(convert_to_tensor(num_rows), dtypes.int64)
+        columns = rows if num_columns is None else cast_ops.cast(convert_to_tensor(num_columns), dtypes.int64)
         count = math.minimum(rows, columns)
         diagonal = sequences_ops.range(count, dtype=dtypes.int64)
         indices = stack([diagonal, diagonal], axis=1)
@@ -205,7 +212,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
         nowhere = fill(stack([1, reshape_ops.size(sparse.dense_shape)]), np.int64(-1))
         reach = reduce_max(concat([sparse.indices, nowhere], 0), 0)
         return SparseTensor(indices, values, reach + 1)
-    shape = math.cast(convert_to_tensor(new_shape), dtypes.int64)
+    shape = cast_ops.cast(convert_to_tensor(new_shape), dtypes.int64)
     known = as_static_shape(shape)
     old = sparse.dims
     if known is not None and old is not None:

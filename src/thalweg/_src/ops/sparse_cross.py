@@ -11,7 +11,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor, is_sparse
-from thalweg._src.ops import math
+from thalweg._src.ops import cast as cast_ops
 from thalweg._src.ops.shape_functions import require, same_dimension
 from thalweg._src.ops.sparse import parts, ranked
 from thalweg._src.shapes import Shape
@@ -96,7 +96,7 @@ def _inputs(inputs: Any) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
 
 
 def _wide(values: Any) -> Any:
-    return math.cast(values, dtypes.int64) if values.dtype.is_integer else values
+    return cast_ops.cast(values, dtypes.int64) if values.dtype.is_integer else values
 
 
 @export("sparse.cross")

@@ -14,7 +14,7 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, is_sparse
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops, special
+from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops, sequences as sequences_ops, special
 from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.reshape import transpose
 from thalweg._src.ops.shape_functions import (
@@ -372,7 +372,7 @@ def _divide(sparse: SparseTensor, dense: Any) -> SparseTensor:
         values = sparse.values
         if sparse.dtype.is_integer:
             wide = dtypes.float32 if sparse.dtype.size <= 2 else dtypes.float64
-            values, dense = math.cast(values, wide), math.cast(dense, wide)
+            values, dense = cast_ops.cast(values, wide), cast_ops.cast(dense, wide)
         quotient = sparse_dense_cwise_div_op(sparse.indices, values, sparse.dense_shape, dense, name=scope)
         return sparse.with_values(quotient)
 

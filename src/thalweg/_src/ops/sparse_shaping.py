@@ -16,7 +16,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops import cast as cast_ops, reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.gather import gather
@@ -191,7 +191,7 @@ def _with_shape(sparse: SparseTensor, shape: Shape) -> SparseTensor:
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     """Reshapes the sparse tensor; one size may be -1, which is inferred."""
     sparse = as_sparse(sp_input)
-    shape = math.cast(convert_to_tensor(shape, name="shape"), dtypes.int64)
+    shape = cast_ops.cast(convert_to_tensor(shape, name="shape"), dtypes.int64)
     with name_scope(name, "SparseReshape", [sparse]) as scope:
         indices, sizes = sparse_reshape_op.many(sparse.indices, sparse.dense_shape, shape, name=scope)
         wanted = complete(static_value(shape))
@@ -228,7 +228,7 @@ def _inserted_axis(sparse: SparseTensor, axis: Any, rank: int | None) -> Any:
         return normalize_axis(int(value.item()), rank + 1)
     if value is not None and value.item() >= 0:
         return int(value.item())
-    axis = math.cast(convert_to_tensor(axis), dtypes.int32)
+    axis = cast_ops.cast(convert_to_tensor(axis), dtypes.int32)
     return where(axis < 0, axis + reshape_ops.size(sparse.dense_shape) + 1, axis)
 
 
@@ -323,7 +323,7 @@ def sparse_split(
     if axis is None:
         raise ValueError("axis is required")
     sparse = as_sparse(sp_input)
-    axis = math.cast(convert_to_tensor(axis), dtypes.int64)
+    axis = cast_ops.cast(convert_to_tensor(axis), dtypes.int64)
     pieces = sparse_split_op.many(
         axis, sparse.indices, sparse.values, sparse.dense_shape, num_split=num_split, name=name
     )
@@ -366,9 +366,9 @@ def sparse_merge(
         if item.dtype not in (dtypes.int32, dtypes.int64):
             raise TypeError(f"sp_ids must hold int32 or int64 values, got {item.dtype.name}")
     with name_scope(name, "SparseMerge", [*ids, values]):
-        columns = [expand_dims(math.cast(item.values, dtypes.int64), 1) for item in ids]
+        columns = [expand_dims(cast_ops.cast(item.values, dtypes.int64), 1) for item in ids]
         indices = concat([ids[0].indices[:, :-1], *columns], 1)
-        tail = [math.cast(convert_to_tensor(size), dtypes.int64) for size in sizes]
+        tail = [cast_ops.cast(convert_to_tensor(size), dtypes.int64) for size in sizes]
         shape = concat([ids[0].dense_shape[:-1], stack(tail)], 0)
         merged = SparseTensor(indices, values.values, shape)
         if already_sorted:

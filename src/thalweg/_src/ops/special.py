@@ -35,25 +35,17 @@ def _betainc(c: Inference) -> Sequence[Shape]:
 
 
 erf = export("erf", "math.erf")(
-    unary("Erf", dtypes.FLOATING, "Computes the Gauss error function, element-wise.", traceable=True, fails="never")
+    unary("Erf", dtypes.FLOATING, "the Gauss error function", traceable=True, fails="never")
 )
 erfc = export("erfc", "math.erfc")(
     unary("Erfc", dtypes.FLOATING, "Computes 1 - erf(x), element-wise, accurate for large x.")
 )
-erfinv = export("math.erfinv")(unary("Erfinv", dtypes.FLOATING, "Computes the inverse of erf, element-wise."))
-ndtri = export("math.ndtri")(
-    unary("Ndtri", dtypes.FLOATING, "Computes the quantile function of the normal distribution, element-wise.")
-)
-lgamma = export("lgamma", "math.lgamma")(unary("Lgamma", dtypes.FLOATING, "Computes log |gamma(x)|, element-wise."))
-digamma = export("digamma", "math.digamma")(
-    unary("Digamma", dtypes.FLOATING, "Computes the derivative of lgamma, element-wise.")
-)
-bessel_i0e_op = unary(
-    "BesselI0e", dtypes.FLOATING, "Computes the exponentially scaled Bessel function i0(x) * exp(-|x|), element-wise."
-)
-bessel_i1e_op = unary(
-    "BesselI1e", dtypes.FLOATING, "Computes the exponentially scaled Bessel function i1(x) * exp(-|x|), element-wise."
-)
+erfinv = export("math.erfinv")(unary("Erfinv", dtypes.FLOATING, "the inverse of erf"))
+ndtri = export("math.ndtri")(unary("Ndtri", dtypes.FLOATING, "the quantile function of the normal distribution"))
+lgamma = export("lgamma", "math.lgamma")(unary("Lgamma", dtypes.FLOATING, "log |gamma(x)|"))
+digamma = export("digamma", "math.digamma")(unary("Digamma", dtypes.FLOATING, "the derivative of lgamma"))
+bessel_i0e_op = unary("BesselI0e", dtypes.FLOATING, "the exponentially scaled Bessel function i0(x) * exp(-|x|)")
+bessel_i1e_op = unary("BesselI1e", dtypes.FLOATING, "the exponentially scaled Bessel function i1(x) * exp(-|x|)")
 igamma = export("igamma", "math.igamma")(
     _of_two(
         "Igamma",

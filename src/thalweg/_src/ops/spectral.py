@@ -17,7 +17,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Infer, OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.pad_tile import pad, roll
@@ -202,8 +202,8 @@ def number_of_terms(lengths: Any, dtype: DType) -> Any:
     """Returns the product of lengths, which may be a tensor."""
     known = constant_value(lengths) if isinstance(lengths, Tensor) else lengths
     if known is not None:
-        return math.cast(float(prod(int(n) for n in known)), dtype)
-    return math.cast(reduce_prod(lengths), dtype)
+        return cast_ops.cast(float(prod(int(n) for n in known)), dtype)
+    return cast_ops.cast(reduce_prod(lengths), dtype)
 
 
 @export("signal.fftshift")
@@ -277,7 +277,7 @@ def last_size(x: Tensor) -> Any:
 
 def _of_type(kind: int, x: Tensor, norm: str | None) -> Tensor:
     count = last_size(x)
-    size = math.cast(count, x.dtype)
+    size = cast_ops.cast(count, x.dtype)
     if kind == 1:
         return math.real(rfft(concat([x, x[..., -2:0:-1]], -1)))
     if kind == 2:
@@ -297,7 +297,7 @@ def _phases(count: Any, sign: int, dtype: DType) -> Tensor:
     if isinstance(count, int):
         turns = 2 * np.exp(sign * 1j * np.arange(count) * pi / (2 * max(count, 1)))
         return convert_to_tensor(turns.astype(np.complex64 if dtype is dtypes.float32 else np.complex128))
-    angle = math.cast(sequences_ops.range(count), dtype) * (sign * pi / 2) / math.cast(count, dtype)
+    angle = cast_ops.cast(sequences_ops.range(count), dtype) * (sign * pi / 2) / cast_ops.cast(count, dtype)
     return 2 * math.complex(math.cos(angle), math.sin(angle))
 
 

@@ -13,8 +13,8 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import less
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reduction import reduce_max
 from thalweg._src.ops.reshape import expand_dims
 from thalweg._src.ops.sequences import range

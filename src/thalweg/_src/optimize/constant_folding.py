@@ -1,4 +1,4 @@
-"""Fold: compute once, when a step is compiled, what is the same in every step."""
+"""Constant folding: computes when a step is compiled what is the same in every step."""
 
 from __future__ import annotations
 

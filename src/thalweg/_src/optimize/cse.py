@@ -1,4 +1,4 @@
-"""Merge: one node for all that compute the same; what has state or waits is never merged."""
+"""Common-subexpression elimination: one node for all that compute the same; stateful nodes are never merged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 _LIMIT = 1 << 12  # bytes of a constant that are compared
 
 
-def merge(step: StepGraph) -> None:
+def eliminate_common_subexpressions(step: StepGraph) -> None:
     """Replaces each pure node by an earlier one with the same type, inputs, controls, attributes and device."""
     first: dict[Any, Node] = {}
     replaced: dict[Output, Output] = {}

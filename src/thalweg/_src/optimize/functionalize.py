@@ -1,4 +1,4 @@
-"""Structure: finds the conditionals and loops that Switch, Merge, Enter, Exit and NextIteration make.
+"""Functionalize: recovers structured conditionals and loops from Switch, Merge, Enter, Exit and NextIteration.
 
 A loop becomes one `_While` node with its body inside; what runs only on one side of a conditional gets a guard, and a
 Merge of two sides becomes a `_Choose` by their predicate. What is left is a graph without cycles and without dead
@@ -193,7 +193,7 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
     inputs = [variable.initial for variable in variables] + [capture.inputs[0] for capture in captures]
     enters = [node for node in nodes if node.type == "Enter"]
     controls = dict.fromkeys(control for enter in enters for control in enter.controls)
-    # Who waits inside for a value of outside alone makes the whole loop wait for it.
+    # A node inside that depends on an outside value by control alone makes the whole loop wait for it.
     controls.update(dict.fromkeys(capture.inputs[0][0] for capture in captures if capture in waited))
     loop = Node(
         frame.name,
@@ -320,7 +320,7 @@ def _guard(
             gone.add(node)
             node.guard = chosen.guard
             if (node, 1) in asked:
-                raise Unstructured(f"somebody asks which input Merge {node.name!r} took")
+                raise Unstructured(f"the index of the input that Merge {node.name!r} took is used")
             made.append(chosen)
             continue
         if node.type != "ControlTrigger":
@@ -337,7 +337,7 @@ def _guard(
     for node in made:
         node.controls = _real_controls(node.controls, gone)
         if node.type == "Const":
-            node.guard = ()  # a constant costs nothing, whoever needs it
+            node.guard = ()  # a constant costs nothing in any branch
     wanted = [
         _alive(output, value_of.get(output, output), arrivals.get(output, output[0].guard), made) for output in fetches
     ]

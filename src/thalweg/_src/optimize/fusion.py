@@ -1,4 +1,4 @@
-"""Fuse: several nodes as one kernel call, and by-products of one kernel kept for another."""
+"""Fusion: several nodes as one kernel call, and by-products of one kernel kept for another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOSSES = {
 
 
 def _leave_out_gradients(step: StepGraph) -> None:
-    """Computes of a loss only the loss where nobody asks for the gradient that its operation gives as well."""
+    """Computes only the loss where the gradient that its op returns as well is unused."""
     losses = [node for node in step.nodes if node.type in _LOSSES]
     used = {output for node in step.nodes for output in node.inputs}.union(step.fetches) if losses else set()
     made = {

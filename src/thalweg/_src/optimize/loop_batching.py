@@ -1,4 +1,4 @@
-"""Batch: matrix products of a loop that do not depend on its state become one large product before or after it.
+"""Loop batching: matrix products that do not depend on a loop's state become one batched product outside of it.
 
 - Before: `read(xs, i) @ w` in each iteration is a row of `xs @ w`. Cells multiply `concat([x, h], 1) @ w`, which is
   `x @ w[:n] + h @ w[n:]`, so that half of the work leaves the loop.
@@ -32,11 +32,11 @@ class _Products:
 
     def __init__(self, step: StepGraph, loop: Node) -> None:
         self._step = step
-        self._turn_to(loop)
+        self._set_loop(loop)
         self._parts: dict[tuple[Output, int, int, int], Output] = {}
         self._elements: dict[tuple[Any, ...], Output] = {}
 
-    def _turn_to(self, loop: Node) -> None:
+    def _set_loop(self, loop: Node) -> None:
         """Goes on with a loop: the first one, or what it was replaced by."""
         self._loop = loop
         self._region: Region = loop.attrs["region"]
@@ -54,7 +54,7 @@ class _Products:
         return [n for n in self._body.nodes if n.type == op_type and not n.guard and not n.controls]
 
     def _uses(self) -> dict[Output, list[Node]]:
-        """Returns who uses each value of the body; the loop itself, if it carries it on."""
+        """Returns the consumers of each value of the body; the loop itself, if it carries it."""
         uses: dict[Output, list[Node]] = {}
         for node in self._body.nodes:
             for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
@@ -289,7 +289,7 @@ class _Products:
         loop.attrs["region"].body.rewrite({popped: (again, 0)})
         replaced: dict[Output, Output] = {(self._loop, i): (loop, i) for i in range(count)}
         self._step.rewrite(replaced, {self._loop: loop})
-        self._turn_to(loop)
+        self._set_loop(loop)
 
     # -- after --------------------------------------------------------------------------------------------------------
 
@@ -323,7 +323,7 @@ class _Products:
                 attrs = {"T": term.dtypes[0]}
                 total = self._outer("AddV2", f"{name}_and_first", [first, (total, 0)], attrs, term.shapes[0], rows[0])
             replaced[self._loop, index] = (total, 0)
-            self._body.fetches[index] = (arguments[index], 0)  # never changes; nobody will ask for it
+            self._body.fetches[index] = (arguments[index], 0)  # never changes and is unused
         wider.attrs["region"].body.fetches[:count] = self._body.fetches[:count]
         self._step.rewrite(replaced, {self._loop: wider})
 
@@ -478,7 +478,7 @@ def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
 
 
 def _parts_of(matrix: Output, terms: list[Node], uses: dict[Output, list[Node]]) -> list[Output]:
-    """Returns what a matrix was joined from, if it is joined for nobody else; or itself."""
+    """Returns the parts that a matrix was concatenated from, if it has no other consumer; or itself."""
     parts, _ = _joined(matrix)
     alone = all(user in terms for user in uses[matrix])
     return parts if alone and None not in map(_width, parts) else [matrix]

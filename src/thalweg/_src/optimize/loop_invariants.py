@@ -1,4 +1,4 @@
-"""Hoist: what is the same in every iteration of a loop is computed once, before it.
+"""Loop-invariant code motion: what is the same in every iteration is computed once, before the loop.
 
 A variable that the loop does not change is read once; and a value that never changes, though a loop saves it for its
 gradient in every iteration, is not saved at all.
@@ -93,7 +93,7 @@ def constant_like(node: Node) -> Output:
 
 
 def _changed_handles(region: Region) -> set[Output]:
-    """Returns the handles that somebody in a loop does more with than reading."""
+    """Returns the handles that a loop does more with than reading."""
     return {
         output
         for part in region.parts()

@@ -1,4 +1,4 @@
-"""Loops: what is constant outside is known inside, and what nobody needs is not carried around."""
+"""Dead loop variables and loop constants: loops carry only values that change and are used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph, re
 
 
 def narrow(step: StepGraph) -> None:
-    """Makes every loop of a step carry only what changes and what somebody needs."""
+    """Makes every loop of a step carry only values that change and are used."""
     uses: Counter[Output] = Counter(step.fetches)
     for node in step.nodes:
         uses.update(node.inputs)

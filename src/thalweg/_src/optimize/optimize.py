@@ -9,7 +9,7 @@ from thalweg._src.config import GraphOptions, RewriterConfig
 from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.optimize.constant_folding import Evaluate, fold
 from thalweg._src.optimize.control_edges import remove_control_edges
-from thalweg._src.optimize.cse import merge
+from thalweg._src.optimize.cse import eliminate_common_subexpressions
 from thalweg._src.optimize.fusion import fuse
 from thalweg._src.optimize.loop_batching import batch
 from thalweg._src.optimize.loop_invariants import hoist
@@ -68,7 +68,7 @@ OPTIMIZATIONS = (
     _plain("algebraic simplification", simplify),
     Optimization("constant folding after simplification", _fold),
     _plain("redundant control edges", remove_control_edges),
-    _plain("common-subexpression elimination", merge),
+    _plain("common-subexpression elimination", eliminate_common_subexpressions),
     _plain("fusion", fuse),
     _plain("pooling", simplify_pooling),
 )

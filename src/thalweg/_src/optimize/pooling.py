@@ -1,4 +1,4 @@
-"""Pooling: what can be done after a pool, on the few values that it leaves, and what it need not compute twice."""
+"""Pooling rewrites: moves pointwise ops behind pools, to pooled resolution, and reuses indices of maxima."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _clip_before_pooling(step: StepGraph) -> None:
 
 
 def _sum_before_spreading(step: StepGraph) -> None:
-    """Sums the gradient of a bias before the pool's gradient spreads it: each value lands in one place."""
+    """Computes BiasAddGrad at pooled resolution, before the max-pool backward: each value lands in one place."""
     made = {
         node: node.like(node.type, [node.inputs[0][0].inputs[2]], node.attrs)
         for node in step.nodes

@@ -1,4 +1,4 @@
-"""Prune: the part of the graph that fetches and targets need, cut where values are fed."""
+"""Pruning: the subgraph that fetches and targets need, cut where values are fed."""
 
 from __future__ import annotations
 

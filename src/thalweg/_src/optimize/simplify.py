@@ -1,4 +1,4 @@
-"""Simplify: algebra that holds for every value, NaN and infinity included."""
+"""Algebraic simplification: identities that hold for every value, NaN and infinity included."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def simplify(step: StepGraph) -> None:
             waits[node, 0] = node.controls
             continue
         if node.controls:
-            continue  # its order matters to someone
+            continue  # its order is observable
         for rule in _rules.get(node.type, ()):
             result = rule(node)
             if result is not None:

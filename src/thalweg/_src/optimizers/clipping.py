@@ -12,11 +12,12 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast, maximum, minimum, multiply, rsqrt, sqrt
+from thalweg._src.ops.math import maximum, minimum, multiply, rsqrt, sqrt
 from thalweg._src.ops.nn import l2_loss
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import ones_like, size

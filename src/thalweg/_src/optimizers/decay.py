@@ -14,9 +14,10 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, less_equal, not_equal
 from thalweg._src.ops.constants import constant
-from thalweg._src.ops.math import add, cast, ceil, cos, divide, exp, floor, log, minimum, multiply, negative, pow, sqrt
+from thalweg._src.ops.math import add, ceil, cos, divide, exp, floor, log, minimum, multiply, negative, pow, sqrt
 from thalweg._src.ops.random import random_normal
 from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.where import where

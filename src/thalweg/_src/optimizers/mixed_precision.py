@@ -18,10 +18,11 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import is_finite
 from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import no_op
-from thalweg._src.ops.math import cast, maximum, multiply
+from thalweg._src.ops.math import maximum, multiply
 from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.variables.variables import Variable

@@ -19,7 +19,8 @@ from thalweg._src.graph.scopes import (
 )
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control
-from thalweg._src.ops.math import cast, divide, minimum, pow
+from thalweg._src.ops.cast import cast
+from thalweg._src.ops.math import divide, minimum, pow
 from thalweg._src.variables.slots import create_slot, create_zeros_slot, filled_with
 from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from thalweg._src.variables.variables import Variable, global_variables, moving_average_variables, trainable_variables

@@ -11,8 +11,9 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import colocate_with, control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control, training
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.gather import scatter_nd
-from thalweg._src.ops.math import cast, maximum, multiply, negative
+from thalweg._src.ops.math import maximum, multiply, negative
 from thalweg._src.ops.reshape import expand_dims, shape
 from thalweg._src.ops.state import resource_scatter_add
 from thalweg._src.optimizers.optimizer import Optimizer

@@ -8,8 +8,8 @@ from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
 from thalweg._src.ops import training
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast
 from thalweg._src.optimizers.optimizers import _Hyperparameters
 
 

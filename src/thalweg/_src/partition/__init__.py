@@ -1,1 +1,1 @@
-"""Partitioning: one step graph a device, Send and Recv where values cross."""
+"""Partitioning: one step graph per device, Send and Recv where values cross."""

@@ -1,4 +1,4 @@
-"""Lossy transfers: float32 crosses between devices as bfloat16, half the bytes with the range and less precision.
+"""Lossy compression of transfers: float32 travels between devices as bfloat16, with half the bytes.
 
 What is kept stays exact: a value that a stateful node takes as it is (assigned to a variable, saved, enqueued) is sent
 whole. A gradient that an optimizer applies is not kept.

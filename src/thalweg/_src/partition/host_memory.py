@@ -1,4 +1,4 @@
-"""Memory: on an accelerator, which values live in host memory, and the copies between host and device.
+"""Host memory: on an accelerator, which values live in host memory, and the copies between host and device.
 
 Shapes, axes and indices are declared host arguments. What is computed from them alone (arithmetic on shapes) is
 computed on the host too, so that reading them never makes the host wait for the device.

@@ -1,4 +1,4 @@
-"""Transfer: the Send and Recv nodes that carry a value by a key."""
+"""Send and Recv nodes, which carry a value between devices by a rendezvous key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host: how this process uses memory and cores beside the others on its machine."""
+"""CPU contention: reduces kernel threads while other processes use the cores; keeps freed memory."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class CoreShare:
         self._tick = os.sysconf("SC_CLK_TCK") if self.active else 1
         self._next = 0.0
         self._wall = self._own = self._all = 0.0
-        self._crowded = False
+        self._contended = False
         self._makes_room = False
 
     def look(self) -> None:
-        """Looks every fifth of a second, at the start of a step, who else uses the cores."""
+        """Samples other processes' CPU use every fifth of a second, at the start of a step."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -69,10 +69,10 @@ class CoreShare:
             others = max(0.0, (everyone - self._all) - (own - self._own)) / elapsed
             most = self._most - self._makes_room
             threads = max(1, min(most, int(len(self._cores) - others + 0.5)))
-            # One crowded moment is no load: only two looks in a row take threads away, one gives them back.
-            if threads >= self._threads or self._crowded:
+            # Reduce threads only after two busy samples in a row; one idle sample restores them.
+            if threads >= self._threads or self._contended:
                 self._use(threads)
-            self._crowded = threads < most
+            self._contended = threads < most
         self._wall, self._own, self._all = now, own, everyone
 
     def _make_room(self, wanted: bool) -> None:

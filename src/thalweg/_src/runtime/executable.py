@@ -1,4 +1,4 @@
-"""Executable: the programs of one kind of step, compiled once, run many times."""
+"""Executable: the programs of one step signature, compiled once, run many times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.compile.failure import explain
 from thalweg._src.compile.inductor import warn
 from thalweg._src.execute.program import Program
 from thalweg._src.execute.run import Run, new_run
-from thalweg._src.execute.sync_run import as_line
+from thalweg._src.execute.sync_run import as_synchronous_run
 from thalweg._src.execute.token_run import TokenRun
 from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.partition.graphdef import partition_graph_def
@@ -27,7 +27,8 @@ from thalweg._src.resources.thread_pool import threads
 _InferenceMode = torch._C._InferenceMode
 # Kernels treat denormal numbers as zero, as TensorFlow's do: they are rare, mean nothing, and cost a hundred times as
 # much as others; the moments of an optimizer decay into them. A step borrows the caller's thread, and its mode with it.
-OFTEN = 10.0  # seconds in steps of one kind after which it is worth compiling
+COMPILE_AFTER_SECONDS = 10.0  # spent in steps of one signature before it is compiled in the background
+_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C
 _TINY = 5e-324  # is not zero in a thread that computes with denormals
 
 
@@ -43,7 +44,7 @@ class Executable:
         self.programs = list(programs)
         self._compiles = compiles and not any(program.is_unstructured for program in programs)
         self._spent = 0.0
-        self.steps = itertools.count()  # for who wants to know every so many of them
+        self.steps = itertools.count()  # step counter for periodic cost measurement
         self.placement = placement
         self._num_fetches = num_fetches
         self._arriving = [
@@ -56,11 +57,11 @@ class Executable:
         if len(programs) == 1 and not programs[0].waiting and not programs[0].is_unstructured:
             self._function = self._first_run if programs[0].large else programs[0].functions[0]
         elif len(programs) == 1:
-            self._function = as_line(programs[0])
+            self._function = as_synchronous_run(programs[0])
 
     @property
     def function(self) -> Callable[..., Any] | None:
-        """The function of a step that waits for nobody."""
+        """The function of a step without blocking nodes."""
         return None if any(program.waiting for program in self.programs) else self._function
 
     @property
@@ -78,7 +79,7 @@ class Executable:
         start = time.perf_counter()
         values = self._run(step, feeds)
         self._spent += time.perf_counter() - start
-        if self._spent > OFTEN:
+        if self._spent > COMPILE_AFTER_SECONDS:
             self._compiles = False
             threads.submit(self._compile)
         return values
@@ -87,8 +88,8 @@ class Executable:
         """Lets programs compile what they can, beside the steps that go on, and run it from then on."""
         try:
             for program in self.programs:
-                program.functions = program.compile_patiently()
-        except Exception as error:  # nobody waits for this thread to hear of it
+                program.functions = program.compile_in_background()
+        except Exception as error:  # no caller waits for this thread
             warn(repr(error))
             return
         if self._function is not None and not self.programs[0].waiting:
@@ -124,7 +125,7 @@ class Executable:
         return result
 
     def _first_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
-        """Interprets a large program once: whoever runs it a second time waits for the compiler, and is repaid."""
+        """Interprets a large program once; a second run waits for code generation, which pays off from then on."""
         self._function = self._second_run
         program = self.programs[0]
         with collector_paused():
@@ -147,11 +148,12 @@ class Executable:
 
     def _run_programs(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         finished = step.finished = threading.Event()
-        if step.cancelled:  # before there was anything to set: nobody would wake us
+        if step.cancelled:  # before there was an event to set: nothing would wake us
             step.stop()
         try:
             runs = self.start(step, feeds, finished.set, here=True)
-            finished.wait()
+            while not finished.wait(_INTERRUPTIBLE):
+                pass  # Python may miss a signal that arrives just before it blocks
         except BaseException:
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))
             raise

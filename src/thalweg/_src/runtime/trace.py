@@ -1,4 +1,4 @@
-"""Trace: when each kernel of a step started and ended, in the form of RunMetadata.
+"""Step tracing: start and end of each kernel, as RunMetadata.
 
 An accelerator works behind the host, which only launches kernels: there the times are the device's own, from marks
 around each launch, or the host waits for each node if the device has no marks.

@@ -1,4 +1,4 @@
-"""Memory order: other orders of a part's nodes, of which one may need less memory, and what makes one the order."""
+"""Memory-aware list scheduling: candidate execution orders of a partition, and control edges that fix one."""
 
 from __future__ import annotations
 
@@ -138,8 +138,7 @@ def _has_effect(node: Node) -> bool:
 def linearize(part: StepGraph, order: Sequence[Node]) -> None:
     """Makes an order the one in which a part runs.
 
-    Where nodes wait, others would overtake them: so who waits starts after what comes before it, and what comes after
-    it waits for it too.
+    Others would overtake a blocking node: so it starts after what comes before it, and what comes after waits for it.
     """
     part.nodes = list(order)
     waiting: list[Node] = []

@@ -1,4 +1,4 @@
-"""Memory plan: when the parts of a step receive, and in what order they run, for the sake of memory.
+"""Memory planning: deferred receives, and execution orders with a smaller peak, within memory limits.
 
 A tensor from another device takes memory from the moment it comes. So each large Recv is made to wait for what runs
 before its tensor is needed, as long as nothing is expected to end later (the white paper's section 5.2). That
@@ -27,13 +27,13 @@ from thalweg._src.shapes import is_fully_defined
 
 Parts = Mapping[str, StepGraph]
 
-_WORTH = 1 << 20  # bytes; what is smaller may come when it likes
-_BUDGET = 200_000  # nodes put on paper one by one, so that nobody waits long for a plan
+_WORTH = 1 << 20  # bytes; smaller tensors are not worth deferring
+_BUDGET = 200_000  # nodes that are simulated one by one, which bounds the planning time
 _LONGER = 1.001  # a step that ends later by less is as fast
 
 
 class MemoryPlan:
-    """The parts of a step in their final order, and the memory that each is foreseen to take.
+    """The parts of a step in their final order, and the estimated memory of each.
 
     limits: bytes that a device may hold, for those that have a limit
     notes: what was changed, for people
@@ -47,7 +47,7 @@ class MemoryPlan:
 
     @cached_property
     def forecasts(self) -> dict[str, Forecast]:
-        """The memory of each device; it takes a moment, so nobody pays who does not ask."""
+        """The estimated memory of each device, computed on first access."""
         return _forecasts(self._parts, _buffers(self._parts, self._costs), self._timeline())
 
     def _timeline(self) -> Timeline | None:
@@ -115,7 +115,7 @@ def plan_memory(parts: Parts, costs: CostModel | None = None, limits: Mapping[st
     is_open = (len(parts) > 1 or bool(limits)) and _can_be_ordered(parts)
     if is_open and len(parts) > 1:
         late = _receive_late(parts, costs)
-        notes += [f"{late} large tensors are asked for no sooner than they are needed"] if late else []
+        notes += [f"{late} large tensors are received no sooner than they are needed"] if late else []
     made = MemoryPlan(parts, costs, limits, notes)
     over = {name: limit for name, limit in limits.items() if made.forecasts[name].peak > limit}
     if over:
@@ -128,7 +128,7 @@ def plan_memory(parts: Parts, costs: CostModel | None = None, limits: Mapping[st
 
 
 def _can_be_ordered(parts: Parts) -> bool:
-    """Returns whether nobody waits for others than the parts themselves.
+    """Returns whether no node waits for anything but the partitions themselves.
 
     What waits for a queue, for the client of a partial run or, in a loop, for the same loop on another device, may wait
     for something that would come only after it in a new order.
@@ -298,8 +298,8 @@ def _fit(
     best = {name: forecasts[name] for name in over}
     clock = Clock(parts, costs)
     for found in orders(parts, buffers, list(over)):
-        foreseen = {name: buffers[name].forecast(order) for name, order in found.items()}
-        if all(foreseen[name].peak <= limits[name] for name in over):
+        estimates = {name: buffers[name].forecast(order) for name, order in found.items()}
+        if all(estimates[name].peak <= limits[name] for name in over):
             for name, order in found.items():
                 linearize(parts[name], order)
             timeline = _timeline(parts, clock) if len(parts) > 1 else None
@@ -308,7 +308,7 @@ def _fit(
             if exceeded:
                 raise _exhausted(after, exceeded, costs)
             return
-        for name, forecast in foreseen.items():
+        for name, forecast in estimates.items():
             if forecast.peak < best[name].peak:
                 best[name] = forecast
     raise _exhausted(best, {name: limit for name, limit in over.items() if best[name].peak > limit} or over, costs)

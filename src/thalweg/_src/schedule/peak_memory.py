@@ -1,4 +1,4 @@
-"""Forecast: the memory that a device holds while it runs its part of a step, known before the step has run.
+"""Peak memory: a liveness-based estimate of the memory that a device holds while it runs its partition.
 
 A tensor lives from the node that makes it to the last one that takes it, or to the end if it is fetched; a view is the
 tensor that it looks at; feeds are the caller's and live throughout. Variables and constants are held between steps.
@@ -71,7 +71,7 @@ class Buffers:
     """The memory behind the values of a part: which nodes make each buffer, and which take it.
 
     gives, takes: the buffers of each node; `leaves`, of a loop, those that it lets go before it makes its own
-    readers: the nodes that take each buffer; `stays` are those that nobody lets go
+    readers: the nodes that take each buffer; `stays` are those that are never released
     extra: what a loop needs while it runs, beside what it takes and gives
     """
 

@@ -1,7 +1,7 @@
-"""Timeline: the parts of a step on paper, as they run: segment after segment, each tensor sent when it is made.
+"""Simulated timeline of partitions: segment after segment, each tensor sent when it is computed.
 
 A segment is all nodes of a part that wait for the same (`compile/segment.py`). A device runs one at a time, of those
-that are ready the one that was written first. A tensor starts to move when it was made and somebody asks for it.
+that are ready the one that was written first. A transfer starts when the tensor is computed and its Recv has started.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Clock:
             self.seconds[node] = costs.link(node.attrs["send_device"], node.attrs["recv_device"]).overhead
         for node in _of_type(parts, "_Recv"):
             sender = senders.get(transfer_key(node))
-            if sender is not None:  # else it is the client who sends
+            if sender is not None:  # else the client sends
                 link = costs.link(node.attrs["send_device"], node.attrs["recv_device"])
                 self.senders[node] = sender
                 self.transfer[node] = link.latency + costs.bytes(node, 0) / link.bandwidth
@@ -208,7 +208,7 @@ class Timeline:
                 room.append(self.items[after].start - item.end + spare[after])
             for node in item.nodes:
                 receiver = self._receiver.get(node)
-                if receiver is not None:  # the tensor may come later if those who take it may
+                if receiver is not None:  # the tensor may arrive later if its consumers may run later
                     room.append(self.items[receiver].end - self.arrivals[node] + spare[receiver])
             spare[item.number] = max(0.0, min(room))
         return [item.start + spare[item.number] for item in self.items]

@@ -13,12 +13,12 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import sequences as sequences_ops, state
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import logical_not
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control import group
 from thalweg._src.ops.gather import boolean_mask
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.pad_tile import meshgrid
 from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.variables.variables import Variable, global_variables, local_variables

@@ -8,7 +8,8 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.graph.scopes import colocate_with
-from thalweg._src.ops.math import cast, multiply
+from thalweg._src.ops.cast import cast
+from thalweg._src.ops.math import multiply
 from thalweg._src.ops.reshape import ones, shape, zeros
 from thalweg._src.shapes import TensorShape
 from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope

@@ -9,8 +9,8 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat_offset_op, concat_op, pack, split_op, split_v_op, unpack_op
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reshape import shape_n
 from thalweg._src.ops.slicing import slice_op
 

@@ -8,10 +8,11 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.contraction import batch_matmul_v1_op, cross as cross_op, einsum_op
 from thalweg._src.ops.equation import Equation, Term, parse, write
-from thalweg._src.ops.math import cast, conj
+from thalweg._src.ops.math import conj
 from thalweg._src.ops.matrix import batch_matmul_op, matmul_op
 from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reduction import reduce_sum

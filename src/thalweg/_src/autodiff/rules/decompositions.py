@@ -7,24 +7,12 @@ from typing import Any
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.decompositions import eig_op, self_adjoint_eig_op, svd_op
 from thalweg._src.ops.diagonal import matrix_band_part, matrix_diag_op, matrix_diag_part_op, matrix_set_diag_op
 from thalweg._src.ops.linalg import matrix_solve_op, matrix_triangular_solve_op
-from thalweg._src.ops.math import (
-    add,
-    cast,
-    complex,
-    conj,
-    imag,
-    minimum,
-    multiply,
-    negative,
-    real,
-    square,
-    subtract,
-    truediv,
-)
+from thalweg._src.ops.math import add, complex, conj, imag, minimum, multiply, negative, real, square, subtract, truediv
 from thalweg._src.ops.matrix import batch_matmul_op
 from thalweg._src.ops.reshape import expand_dims, matrix_transpose, ones_like, shape, zeros_like
 from thalweg._src.ops.where import one_hot

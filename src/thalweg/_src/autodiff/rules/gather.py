@@ -9,6 +9,7 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.gather import (
@@ -19,7 +20,7 @@ from thalweg._src.ops.gather import (
     scatter_nd_op,
     tensor_scatter_update_op,
 )
-from thalweg._src.ops.math import add, cast, floormod, multiply, negative, realdiv
+from thalweg._src.ops.math import add, floormod, multiply, negative, realdiv
 from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import expand_dims, rank, reshape, shape, size, squeeze, transpose_op, zeros_like
 from thalweg._src.ops.segment import unsorted_segment_sum

@@ -7,7 +7,7 @@ from typing import Any
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math
+from thalweg._src.ops import cast as cast_ops, math
 from thalweg._src.ops.comparison import greater, greater_equal, logical_and
 from thalweg._src.ops.concat import stack, unstack
 from thalweg._src.ops.reduction import reduce_mean, reduce_sum
@@ -20,7 +20,7 @@ def _greatest(r: Tensor, g: Tensor, b: Tensor) -> list[Tensor]:
     red = logical_and(greater_equal(r, g), greater_equal(r, b))
     green = logical_and(greater(g, r), greater_equal(g, b))
     blue = logical_and(greater(b, r), greater(b, g))
-    return [math.cast(mask, r.dtype) for mask in (red, green, blue)]
+    return [cast_ops.cast(mask, r.dtype) for mask in (red, green, blue)]
 
 
 @gradient("RGBToHSV")
@@ -30,8 +30,8 @@ def rgb_to_hsv(op: Operation, grad: Tensor) -> Tensor:
     value = unstack(op.outputs[0], 3, axis=-1)[2]
     most, least = _greatest(*rgb), _greatest(*(-c for c in reversed(rgb)))[::-1]
     lowest = math.add_n([mask * c for mask, c in zip(least, rgb)])
-    inverse = math.div_no_nan(math.cast(1.0, value.dtype), value - lowest)  # 0 for gray
-    over_value = math.div_no_nan(math.cast(1.0, value.dtype), value)
+    inverse = math.div_no_nan(cast_ops.cast(1.0, value.dtype), value - lowest)  # 0 for gray
+    over_value = math.div_no_nan(cast_ops.cast(1.0, value.dtype), value)
     results = []
     for i in range(3):
         one, two = (i + 1) % 3, (i + 2) % 3
@@ -39,7 +39,7 @@ def rgb_to_hsv(op: Operation, grad: Tensor) -> Tensor:
         across = most[two] - most[one]
         turn = math.add_n([most[k] * (rgb[(k + 1) % 3] - rgb[(k + 2) % 3]) for k in range(3)])
         hue = (across - turn * inverse * (most[i] - least[i])) * inverse / 6
-        positive = math.cast(greater(rgb[i], 0), value.dtype)
+        positive = cast_ops.cast(greater(rgb[i], 0), value.dtype)
         saturation = positive * (most[i] * lowest * over_value - least[i]) * over_value
         results.append(by_hue * hue + by_saturation * saturation + by_value * most[i])
     return stack(results, axis=-1)
@@ -65,11 +65,11 @@ def hsv_to_rgb(op: Operation, grad: Tensor) -> Tensor:
 @gradient("AdjustContrastv2")
 def adjust_contrast(op: Operation, grad: Tensor) -> list[Any]:
     images, factor = op.inputs
-    scale = math.cast(factor, images.dtype)
+    scale = cast_ops.cast(factor, images.dtype)
     mean = reduce_mean(grad, [-3, -2], keepdims=True)
 
     def by_factor() -> Tensor:
         deviation = images - reduce_mean(images, [-3, -2], keepdims=True)
-        return reduce_sum(math.cast(grad * deviation, factor.dtype))
+        return reduce_sum(cast_ops.cast(grad * deviation, factor.dtype))
 
     return [grad * scale + mean * (1 - scale), by_factor]

@@ -9,7 +9,7 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import image_resize as resize
-from thalweg._src.ops.math import cast
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.reshape import shape
 
 

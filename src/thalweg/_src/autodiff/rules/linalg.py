@@ -10,6 +10,7 @@ from thalweg._src.autodiff.rules.decompositions import adjoint, product
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.decompositions import cholesky
 from thalweg._src.ops.diagonal import eye, matrix_band_part, matrix_diag_part_op, matrix_set_diag_op
@@ -22,7 +23,7 @@ from thalweg._src.ops.linalg import (
     matrix_solve_op,
     matrix_triangular_solve_op,
 )
-from thalweg._src.ops.math import add, cast, complex, conj, imag, multiply, negative, real, subtract
+from thalweg._src.ops.math import add, complex, conj, imag, multiply, negative, real, subtract
 from thalweg._src.ops.reshape import constant_value, expand_dims, matrix_transpose, reshape, shape, zeros_like
 
 

@@ -13,7 +13,7 @@ from thalweg._src.autodiff.registry import gradient, no_gradient
 from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import comparison, math
+from thalweg._src.ops import cast as cast_ops, comparison, math
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.math import add_v2_op, conj, multiply, negative, realdiv, reciprocal, square, subtract
 from thalweg._src.ops.reshape import zeros_like
@@ -84,7 +84,7 @@ def truncatemod(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _is_not_zero(x: Tensor) -> Tensor:
-    return math.cast(comparison.not_equal(x, _zero(x)), x.dtype)  # type: ignore[no-any-return]
+    return cast_ops.cast(comparison.not_equal(x, _zero(x)), x.dtype)  # type: ignore[no-any-return]
 
 
 @gradient("Xdivy")
@@ -169,13 +169,6 @@ def clip_by_value(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("AddN", "AccumulateNV2")
 def add_n(op: Operation, grad: Tensor) -> list[Any]:
     return [grad] * len(op.inputs)
-
-
-@gradient("Cast")
-def cast(op: Operation, grad: Tensor) -> Any:
-    source, wanted = op.inputs[0].dtype.base_dtype, op.outputs[0].dtype
-    smooth = all(dtype.is_floating or dtype.is_complex for dtype in (source, wanted))
-    return math.cast(grad, source) if smooth else None
 
 
 @gradient("Abs")

@@ -8,7 +8,7 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math, nn, reduction, sequences as sequences_ops
+from thalweg._src.ops import cast as cast_ops, math, nn, reduction, sequences as sequences_ops
 from thalweg._src.ops.gather import scatter_nd
 from thalweg._src.ops.reshape import expand_dims, reshape, shape, size, zeros_like
 from thalweg._src.ops.where import where
@@ -184,7 +184,7 @@ def top_k(op: Operation, grad: Tensor, _: Any) -> list[Any]:
     dims = shape(source)
     columns = dims[-1]
     count = math.floordiv(size(source), math.maximum(columns, 1))
-    rows = reshape(math.cast(indices, "int32"), [count, shape(indices)[-1]])
+    rows = reshape(cast_ops.cast(indices, "int32"), [count, shape(indices)[-1]])
     starts = expand_dims(math.multiply(sequences_ops.range(count), columns), -1)
     places = reshape(rows + starts, [-1, 1])
     flat = scatter_nd(places, reshape(grad, [-1]), [size(source)])

@@ -8,7 +8,7 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math, normalization
+from thalweg._src.ops import cast as cast_ops, math, normalization
 from thalweg._src.ops.reduction import reduce_mean, reduce_sum
 from thalweg._src.ops.reshape import reshape
 
@@ -52,7 +52,7 @@ def _second_order(op: Operation, by_x: Tensor, by_scale: Tensor, by_offset: Tens
     def mean_of(tensor: Tensor) -> Tensor:
         return reduce_mean(tensor, axes, keepdims=True)
 
-    g, x, h = (math.cast(t, "float32") for t in (op.inputs[0], op.inputs[1], by_x))
+    g, x, h = (cast_ops.cast(t, "float32") for t in (op.inputs[0], op.inputs[1], by_x))
     scale, by_scale, by_offset = (spread(t) for t in (op.inputs[2], by_scale, by_offset))
     if op.attrs["is_training"]:
         centered = x - mean_of(x)
@@ -72,8 +72,8 @@ def _second_order(op: Operation, by_x: Tensor, by_scale: Tensor, by_offset: Tens
         second = by_scale * factor * g
     first_order = scale * factor * h_projected + by_scale * normalized + by_offset
     return [
-        math.cast(first_order, op.inputs[0].dtype),
-        math.cast(second, op.inputs[1].dtype),
+        cast_ops.cast(first_order, op.inputs[0].dtype),
+        cast_ops.cast(second, op.inputs[1].dtype),
         reduce_sum(h * factor * g_projected, axes),
     ]
 

@@ -10,11 +10,11 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater, logical_and
 from thalweg._src.ops.concat import stack
 from thalweg._src.ops.math import (
     add,
-    cast,
     conj,
     div_no_nan,
     exp,

@@ -8,11 +8,12 @@ from thalweg._src import dtypes
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater, greater_equal, logical_and
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import fill
 from thalweg._src.ops.gather import gather
-from thalweg._src.ops.math import cast, divide, maximum, multiply, subtract
+from thalweg._src.ops.math import divide, maximum, multiply, subtract
 from thalweg._src.ops.reshape import expand_dims, ones_like, rank, reshape, shape, zeros_like
 from thalweg._src.ops.segment import segment_sum, unsorted_segment_prod, unsorted_segment_sum
 from thalweg._src.ops.where import where_v2

@@ -7,8 +7,9 @@ from typing import Any
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal
-from thalweg._src.ops.math import cast, divide, multiply
+from thalweg._src.ops.math import divide, multiply
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, shape
 from thalweg._src.ops.where import one_hot

@@ -8,7 +8,7 @@ from thalweg._src import dtypes
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.gather import dynamic_stitch, gather, gather_nd
 from thalweg._src.ops.reduction import reduce_sum
@@ -77,13 +77,13 @@ def _dense_indices(op: Operation) -> Tensor:
     """Returns the indices of the sparse values in the dense operand, which is broadcast, in its own rank."""
     indices, dense = op.inputs[0], op.inputs[3]
     own = indices[:, size(op.inputs[2]) - reshape_ops.rank(dense) :]
-    return math.minimum(own, math.cast(reshape_ops.shape(dense), dtypes.int64) - 1)
+    return math.minimum(own, cast_ops.cast(reshape_ops.shape(dense), dtypes.int64) - 1)
 
 
 def _scatter_add(dense: Tensor, indices: Tensor, values: Tensor) -> Tensor:
     """Scatter-adds values at indices of a tensor with a dense operand's shape."""
     return sparse_tensor_dense_add_op(
-        indices, values, math.cast(reshape_ops.shape(dense), dtypes.int64), zeros_like(dense)
+        indices, values, cast_ops.cast(reshape_ops.shape(dense), dtypes.int64), zeros_like(dense)
     )
 
 
@@ -140,7 +140,7 @@ def sparse_reduce_max(op: Operation, grad: Tensor) -> list[Any]:
     indices, values, shape, axes = op.inputs
     sizes, kept = _kept_indices(op)
     greatest = gather_nd(reshape(op.outputs[0], sizes), kept)
-    chosen = math.cast(equal(values, greatest), grad.dtype)
+    chosen = cast_ops.cast(equal(values, greatest), grad.dtype)
     counts = sparse_reduce_sum_op(indices, chosen, shape, axes, keep_dims=True)
     share = gather_nd(reshape(grad, sizes), kept) / gather_nd(counts, kept)
     return [None, chosen * share, None, None]

@@ -8,8 +8,9 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import sequences as sequences_ops, spectral
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, logical_or
-from thalweg._src.ops.math import cast, divide, multiply, real
+from thalweg._src.ops.math import divide, multiply, real
 from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.where import where_v2
 

@@ -11,7 +11,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, Distribution
 from thalweg._src.nn.distributions.divergence import RegisterKL
-from thalweg._src.ops import check, math, reshape as reshape_ops
+from thalweg._src.ops import cast as cast_ops, check, math, reshape as reshape_ops
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.decompositions import cholesky
@@ -113,11 +113,11 @@ class MultivariateNormal(Distribution):
 
     def _log_prob(self, value: Tensor) -> Tensor:
         z = self._unscaled(value - self._loc)
-        size = math.cast(self.event_shape_tensor()[0], self.dtype)
+        size = cast_ops.cast(self.event_shape_tensor()[0], self.dtype)
         return -0.5 * (reduce_sum(math.square(z), -1) + size * log_of(2 * pi)) - self._log_determinant()  # type: ignore[no-any-return]
 
     def _entropy(self) -> Tensor:
-        size = math.cast(self.event_shape_tensor()[0], self.dtype)
+        size = cast_ops.cast(self.event_shape_tensor()[0], self.dtype)
         one = 0.5 * size * (1 + log_of(2 * pi)) + self._log_determinant()
         return one * reshape_ops.ones(self.batch_shape_tensor(), self.dtype)  # type: ignore[no-any-return]
 
@@ -173,7 +173,7 @@ class MultivariateNormalDiag(MultivariateNormal):
                 number = expand_dims(convert_to_tensor(scale_identity_multiplier, diagonal.dtype), -1)
                 diagonal = diagonal * number if scale_diag is None else diagonal + number
             if validate_args:
-                different = check.assert_none_equal(diagonal, math.cast(0, diagonal.dtype))
+                different = check.assert_none_equal(diagonal, cast_ops.cast(0, diagonal.dtype))
                 diagonal = with_dependencies([different], diagonal)
         super().__init__(loc, diagonal, None, validate_args, allow_nan_stats, scope, given)
 
@@ -218,7 +218,7 @@ class MultivariateNormalTriL(MultivariateNormal):
             else:
                 triangle = _lower(convert_to_tensor(scale_tril, name="scale_tril"))
                 if validate_args:
-                    zero = math.cast(0, triangle.dtype)
+                    zero = cast_ops.cast(0, triangle.dtype)
                     triangle = with_dependencies([check.assert_none_equal(matrix_diag_part(triangle), zero)], triangle)
         super().__init__(loc, diagonal, triangle, validate_args, allow_nan_stats, scope, given)
 
@@ -262,5 +262,5 @@ def _multivariate_from_multivariate(a: MultivariateNormal, b: MultivariateNormal
         else:
             inverse = matrix_diag(1 / b._diagonal) if b._triangle is None else b._inverse()
             stretched = reduce_sum(math.square(matmul(inverse, a.scale_matrix)), [-2, -1])
-        size = math.cast(b.event_shape_tensor()[0], b.dtype)
+        size = cast_ops.cast(b.event_shape_tensor()[0], b.dtype)
         return 0.5 * (stretched + moved - size) + b._log_determinant() - a._log_determinant()  # type: ignore[no-any-return]

@@ -19,7 +19,7 @@ from thalweg._src.nn.distributions.base import (
 )
 from thalweg._src.nn.distributions.checks import floats, logits_and_probs, require_counts, require_whole
 from thalweg._src.nn.distributions.divergence import RegisterKL
-from thalweg._src.ops import check, math, reshape as reshape_ops
+from thalweg._src.ops import cast as cast_ops, check, math, reshape as reshape_ops
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.diagonal import matrix_diag
@@ -102,7 +102,7 @@ class OneHotCategorical(_OneHotBase):
     def _log_prob(self, value: Tensor) -> Tensor:
         if self.validate_args:
             value = require_counts(value, ones([], value.dtype))
-        return reduce_sum(log_softmax(self.logits) * math.cast(value, self.logits.dtype), -1)
+        return reduce_sum(log_softmax(self.logits) * cast_ops.cast(value, self.logits.dtype), -1)
 
     def _entropy(self) -> Tensor:
         return -reduce_sum(log_softmax(self.logits) * self.probs, -1)
@@ -177,7 +177,7 @@ class _Relaxed(_OneHotBase):
 
     def _log_density(self, log_value: Tensor) -> Tensor:
         """Returns the log density of log x for a relaxed vector x."""
-        count = math.cast(self.event_size, self.dtype)
+        count = cast_ops.cast(self.event_size, self.dtype)
         constant = lgamma(count) + (count - 1) * math.log(self._temperature)
         return constant + reduce_sum(log_softmax(self.logits - log_value * self._expanded_temperature()), -1)  # type: ignore[no-any-return]
 

@@ -11,11 +11,12 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.diagonal import eye
 from thalweg._src.ops.gather import gather_nd
 from thalweg._src.ops.linalg import matrix_solve
-from thalweg._src.ops.math import cast, floor, log, maximum, minimum, pow, sqrt, square
+from thalweg._src.ops.math import floor, log, maximum, minimum, pow, sqrt, square
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import meshgrid, tile
 from thalweg._src.ops.reduction import reduce_sum

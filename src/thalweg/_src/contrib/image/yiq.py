@@ -11,10 +11,11 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import stack
 from thalweg._src.ops.contraction import tensordot
 from thalweg._src.ops.image_color import convert_image_dtype
-from thalweg._src.ops.math import cast, cos, sin
+from thalweg._src.ops.math import cos, sin
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reshape import reshape

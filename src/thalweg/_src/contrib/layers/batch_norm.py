@@ -14,9 +14,9 @@ from thalweg._src.graph.scopes import GraphKeys, add_to_collections, control_dep
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.normalization import BatchNormalization
 from thalweg._src.nn.smart_cond import smart_cond, smart_constant_value
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.normalization import batch_normalization, fused_batch_norm, moments, weighted_moments
 from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.optimizers.moving_averages import assign_moving_average

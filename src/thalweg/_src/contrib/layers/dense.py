@@ -23,9 +23,10 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.layers.dense import Dense
 from thalweg._src.ops import nn
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.gather import gather
-from thalweg._src.ops.math import cast, sqrt, square
+from thalweg._src.ops.math import sqrt, square
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.ops.where import one_hot, unique

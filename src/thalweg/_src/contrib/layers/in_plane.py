@@ -23,9 +23,10 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import nn
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater_equal, less, logical_or
 from thalweg._src.ops.convolution import convolution, depthwise_conv2d
-from thalweg._src.ops.math import cast, maximum, rsqrt, sqrt, square
+from thalweg._src.ops.math import maximum, rsqrt, sqrt, square
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import tile
 from thalweg._src.ops.reshape import reshape, shape as shape_of

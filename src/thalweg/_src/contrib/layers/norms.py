@@ -11,8 +11,8 @@ from thalweg._src.contrib.layers.outputs import finished, get_variable_collectio
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.normalization import batch_normalization, moments
 from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.variables.initializers import Ones, Zeros

@@ -10,8 +10,8 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn import summaries as summary
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.control import with_dependencies
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.random import truncated_normal
 from thalweg._src.ops.reduction import reduce_mean
 from thalweg._src.ops.reshape import shape

@@ -16,10 +16,11 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import embedding_lookup, embedding_lookup_sparse
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import not_equal
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.gather import gather_nd
-from thalweg._src.ops.math import cast, minimum, rsqrt, square
+from thalweg._src.ops.math import minimum, rsqrt, square
 from thalweg._src.ops.nn import softmax
 from thalweg._src.ops.pad_tile import meshgrid
 from thalweg._src.ops.reduction import reduce_max, reduce_mean, reduce_sum

@@ -11,10 +11,11 @@ from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.nn.embedding import embedding_lookup
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.convolution import conv2d
 from thalweg._src.ops.identity import stop_gradient
-from thalweg._src.ops.math import cast, tanh
+from thalweg._src.ops.math import tanh
 from thalweg._src.ops.nn import softmax, xw_plus_b
 from thalweg._src.ops.reduction import argmax, reduce_sum
 from thalweg._src.ops.reshape import reshape, shape, zeros

@@ -15,9 +15,10 @@ from thalweg._src.nn.metrics.thresholds import (
     false_positives_at_thresholds,
     true_positives_at_thresholds,
 )
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import less
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.math import cast, div_no_nan, minimum, sqrt
+from thalweg._src.ops.math import div_no_nan, minimum, sqrt
 from thalweg._src.ops.reduction import reduce_max, reduce_sum
 from thalweg._src.ops.reshape import ones_like, shape as shape_of
 from thalweg._src.ops.where import where_v2

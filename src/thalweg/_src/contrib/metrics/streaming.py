@@ -17,8 +17,9 @@ from thalweg._src.nn.metrics.means import (
     percentage_below as streaming_percentage_less,
 )
 from thalweg._src.nn.metrics.state import Result
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal
-from thalweg._src.ops.math import cast, div_no_nan
+from thalweg._src.ops.math import div_no_nan
 from thalweg._src.ops.nn import in_top_k
 from thalweg._src.ops.reduction import reduce_mean, reduce_sum
 

@@ -22,9 +22,9 @@ from thalweg._src.graph.scopes import (
 )
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import less
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reshape import zeros, zeros_like
 from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.variables.slots import create_zeros_slot

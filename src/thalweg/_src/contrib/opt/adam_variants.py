@@ -8,7 +8,8 @@ from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import colocate_with, control_dependencies
 from thalweg._src.ops import control, training
-from thalweg._src.ops.math import abs as absolute, cast, maximum, multiply, sqrt, square
+from thalweg._src.ops.cast import cast
+from thalweg._src.ops.math import abs as absolute, maximum, multiply, sqrt, square
 from thalweg._src.ops.state import resource_gather, resource_scatter_add, resource_scatter_sub, resource_scatter_update
 from thalweg._src.optimizers.optimizers import AdamOptimizer
 

@@ -12,8 +12,9 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import training
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater, logical_and
-from thalweg._src.ops.math import cast, multiply, negative, sqrt, square
+from thalweg._src.ops.math import multiply, negative, sqrt, square
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.state import resource_gather, resource_scatter_add
 from thalweg._src.ops.where import unique, where

@@ -18,11 +18,12 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection_ref, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater, greater_equal, less, less_equal, logical_and, logical_not
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.gather import gather
-from thalweg._src.ops.math import abs as absolute, cast, floormod, minimum, multiply, negative
+from thalweg._src.ops.math import abs as absolute, floormod, minimum, multiply, negative
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import reshape, zeros, zeros_like
 from thalweg._src.ops.where import where

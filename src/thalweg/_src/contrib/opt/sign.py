@@ -10,7 +10,8 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.ops import training
-from thalweg._src.ops.math import cast, exp, multiply, sign
+from thalweg._src.ops.cast import cast
+from thalweg._src.ops.math import exp, multiply, sign
 from thalweg._src.ops.state import resource_gather, resource_scatter_add, resource_scatter_sub
 from thalweg._src.optimizers.optimizers import _Hyperparameters
 

@@ -10,7 +10,8 @@ from thalweg._src.contrib.opt.adam_variants import LazyAdamOptimizer
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control, training
-from thalweg._src.ops.math import cast, pow
+from thalweg._src.ops.cast import cast
+from thalweg._src.ops.math import pow
 from thalweg._src.optimizers.optimizers import AdagradOptimizer, AdamOptimizer
 
 

@@ -13,10 +13,10 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, colocate_with, control_dependencies, name_scope
 from thalweg._src.ops import control
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import less_equal, not_equal
 from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reduction import reduce_any
 from thalweg._src.ops.state import resource_gather, resource_scatter_update
 from thalweg._src.optimizers.clipping import clip_by_global_norm, clip_by_norm

@@ -12,10 +12,11 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.named import activation_of
 from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import less
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.identity import stop_gradient
-from thalweg._src.ops.math import cast, clip_by_value, exp, floormod, sigmoid, tanh
+from thalweg._src.ops.math import clip_by_value, exp, floormod, sigmoid, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add, relu
 from thalweg._src.ops.normalization import batch_normalization, moments

@@ -15,9 +15,10 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.dense import Dense
 from thalweg._src.nn.rnn.cells import RNNCell, require_cell
 from thalweg._src.nn.rnn.sizes import zeros_like_sizes, zeros_of
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast, rsqrt, square, tanh
+from thalweg._src.ops.math import rsqrt, square, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import softmax
 from thalweg._src.ops.reduction import argmax, reduce_sum

@@ -16,11 +16,12 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.rnn.cells import require_cell
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, less, logical_not, logical_or
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import constant, fill
 from thalweg._src.ops.gather import batch_gather
-from thalweg._src.ops.math import cast, divide, floordiv, floormod, pow
+from thalweg._src.ops.math import divide, floordiv, floormod, pow
 from thalweg._src.ops.nn import log_softmax, top_k
 from thalweg._src.ops.pad_tile import tile
 from thalweg._src.ops.reduction import cumsum, reduce_all, reduce_max

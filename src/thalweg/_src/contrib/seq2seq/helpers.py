@@ -15,10 +15,10 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.rnn.sizes import swap_batch_and_time
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater_equal
 from thalweg._src.ops.constants import fill
 from thalweg._src.ops.gather import gather_nd, scatter_nd
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.random import multinomial, random_uniform
 from thalweg._src.ops.reduction import argmax, reduce_all
 from thalweg._src.ops.reshape import reshape, shape, size, zeros_like

@@ -8,7 +8,8 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.math import cast, div_no_nan
+from thalweg._src.ops.cast import cast
+from thalweg._src.ops.math import div_no_nan
 from thalweg._src.ops.nn import sparse_softmax_cross_entropy_with_logits
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import reshape, shape

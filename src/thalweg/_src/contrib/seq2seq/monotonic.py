@@ -14,9 +14,10 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.dense import Dense
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.math import cast, clip_by_value, exp, log, rsqrt, sigmoid, square, tanh
+from thalweg._src.ops.math import clip_by_value, exp, log, rsqrt, sigmoid, square, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.random import random_normal
 from thalweg._src.ops.reduction import cumprod, cumsum, reduce_sum

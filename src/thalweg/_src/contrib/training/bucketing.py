@@ -17,10 +17,10 @@ from thalweg._src.input.batches import _Examples, _listed
 from thalweg._src.input.producers import add_fraction_summary
 from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner
 from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater_equal
 from thalweg._src.ops.constants import constant, no_op
 from thalweg._src.ops.control import group
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import constant_value
 

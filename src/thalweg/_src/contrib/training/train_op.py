@@ -11,10 +11,10 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, get_collection_ref, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn import summaries
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.numerics import check_numerics as checked
 from thalweg._src.optimizers.clipping import clip_by_norm, global_norm
 from thalweg._src.optimizers.optimizer import Optimizer

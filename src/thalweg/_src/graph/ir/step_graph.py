@@ -1,4 +1,4 @@
-"""StepGraph: the private copy of the part of a graph that one kind of step needs; passes rewrite it freely."""
+"""StepGraph, the compiler's IR: a private copy of the subgraph of one step signature, which passes rewrite."""
 
 from __future__ import annotations
 
@@ -132,10 +132,10 @@ class StepGraph:
     fetches: list[Output]
     targets: list[Node] = field(default_factory=list)
     positions: list[int] | None = None  # of the fetches among the whole step's, in a partition
-    is_unstructured: bool = False  # control flow that has no structure, which runs by tokens and may go in circles
+    is_unstructured: bool = False  # control flow could not be structured; runs on the token engine, and may have cycles
 
     def waits(self) -> bool:
-        """Returns whether somebody in here waits for someone else."""
+        """Returns whether a node of this graph may block."""
         return any(map(waits, self.nodes))
 
     def roots(self) -> Iterable[Node]:
@@ -190,7 +190,7 @@ class StepGraph:
 
 
 def waits(node: Node) -> bool:
-    """Returns whether a node may wait for someone else, itself or by what it repeats."""
+    """Returns whether a node may block, itself or in a loop that it repeats."""
     if node.type == "_While":
         return any(part.waits() for part in node.attrs["region"].parts())
     return node.definition.waits

@@ -9,7 +9,7 @@ from thalweg._src import dtypes
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import check, math, reshape as reshape_ops
+from thalweg._src.ops import cast as cast_ops, check, math, reshape as reshape_ops
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.nn import softmax
@@ -82,7 +82,7 @@ def require_counts(counts: Tensor, total: Tensor | None = None) -> Tensor:
 def _whole(numbers: Tensor) -> list[Any]:
     if numbers.dtype.is_integer:
         return []
-    rounded = math.cast(math.cast(numbers, dtypes.int64), numbers.dtype)
+    rounded = cast_ops.cast(cast_ops.cast(numbers, dtypes.int64), numbers.dtype)
     return [check.assert_equal(numbers, rounded, message="there are fractional components.")]
 
 
@@ -90,7 +90,7 @@ def require_whole(numbers: Tensor, most: int | None = None) -> Tensor:
     """Requires nonnegative integers, and optionally at most a limit."""
     checks = [check.assert_non_negative(numbers, message="Elements must be non-negative."), *_whole(numbers)]
     if most is not None:
-        limit = math.cast(most, numbers.dtype)
+        limit = cast_ops.cast(most, numbers.dtype)
         checks.append(check.assert_less_equal(numbers, limit, message=f"Elements cannot exceed {most}."))
     return with_dependencies(checks, numbers)  # type: ignore[no-any-return]
 

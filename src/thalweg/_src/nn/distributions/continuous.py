@@ -14,7 +14,7 @@ from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, ScalarDist
 from thalweg._src.nn.distributions.checks import derived_seed, floats
 from thalweg._src.nn.distributions.divergence import RegisterKL
 from thalweg._src.nn.distributions.normal_integral import log_laplace, log_ndtr, ndtr
-from thalweg._src.ops import check, math
+from thalweg._src.ops import cast as cast_ops, check, math
 from thalweg._src.ops.comparison import is_nan, logical_or
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.identity import identity
@@ -216,11 +216,11 @@ class StudentT(ScalarDistribution):
         finite = self.df > 2.0
         freedom = where_v2(finite, self.df - 2.0, ones_like(self.df))
         variance = self._broadcast(math.square(self.scale) * self.df / freedom)
-        return self._where_defined(where_v2(finite, variance, math.cast(np.inf, self.dtype)), "variance")
+        return self._where_defined(where_v2(finite, variance, cast_ops.cast(np.inf, self.dtype)), "variance")
 
     def _where_defined(self, value: Tensor, what: str) -> Tensor:
         if self.allow_nan_stats:
-            return where_v2(self.df > 1.0, value, math.cast(np.nan, self.dtype))
+            return where_v2(self.df > 1.0, value, cast_ops.cast(np.nan, self.dtype))
         message = f"{what} exists only for df > 1"
         checks = [check.assert_less(ones([], self.dtype), self.df, message=message)]
         return with_dependencies(checks, value)  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.distributions.base import NOT_REPARAMETERIZED, Distribution, ScalarDistribution
 from thalweg._src.nn.distributions.checks import logits_and_probs, require_counts, require_whole
 from thalweg._src.nn.distributions.divergence import RegisterKL
-from thalweg._src.ops import math, reshape as reshape_ops
+from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops
 from thalweg._src.ops.comparison import less
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.diagonal import matrix_set_diag
@@ -72,10 +72,10 @@ class Bernoulli(ScalarDistribution):
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = random_uniform(self._block(n), dtype=self.probs.dtype, seed=seed)
-        return math.cast(less(u, self.probs), self.dtype)  # type: ignore[no-any-return]
+        return cast_ops.cast(less(u, self.probs), self.dtype)  # type: ignore[no-any-return]
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        event = math.cast(require_whole(value, 1) if self.validate_args else value, self.logits.dtype)
+        event = cast_ops.cast(require_whole(value, 1) if self.validate_args else value, self.logits.dtype)
         logits = self.logits
         if event.dims != logits.dims or event.dims is None or None in event.dims:
             logits, event = logits * ones_like(event), event * ones_like(logits)
@@ -91,7 +91,7 @@ class Bernoulli(ScalarDistribution):
         return self.probs * (1.0 - self.probs)
 
     def _mode(self) -> Tensor:
-        return math.cast(self.probs > 0.5, self.dtype)  # type: ignore[no-any-return]
+        return cast_ops.cast(self.probs > 0.5, self.dtype)  # type: ignore[no-any-return]
 
 
 @RegisterKL(Bernoulli, Bernoulli)
@@ -163,12 +163,12 @@ class Categorical(Distribution):
         rows = self.logits if is_matrix else reshape(self.logits, stack([-1, self.event_size]))
         draws = multinomial(rows, n, seed, output_dtype=dtypes.int64 if self.dtype.size > 4 else dtypes.int32)
         block = reshape(transpose(draws), concat([[n], self.batch_shape_tensor()], 0))
-        return math.cast(block, self.dtype)  # type: ignore[no-any-return]
+        return cast_ops.cast(block, self.dtype)  # type: ignore[no-any-return]
 
     def _for_each(self, value: Tensor, parameter: Tensor) -> tuple[Tensor, Tensor]:
         """Returns classes and a parameter, broadcast to a common batch shape."""
         if value.dtype.is_floating:
-            value = math.cast(value, dtypes.int32)
+            value = cast_ops.cast(value, dtypes.int32)
         elif not value.dtype.is_integer:
             raise TypeError(f"value: expected integers or {self.dtype.name}, received {value.dtype.name}")
         value = require_whole(value) if self.validate_args else value
@@ -194,7 +194,7 @@ class Categorical(Distribution):
         return -reduce_sum(log_softmax(self.logits) * self.probs, -1)
 
     def _mode(self) -> Tensor:
-        result = math.cast(argmax(self.logits, -1), self.dtype)
+        result = cast_ops.cast(argmax(self.logits, -1), self.dtype)
         result.set_shape(self.batch_shape)
         return result  # type: ignore[no-any-return]
 
@@ -269,7 +269,7 @@ class Multinomial(Distribution):
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         """Draws as many times as the largest count, and masks the surplus draws of the others."""
         batch, classes = self.batch_shape_tensor(), self.event_shape_tensor()[0]
-        counts = reshape(math.cast(self.total_count, dtypes.int32) * ones(batch, dtypes.int32), [-1])
+        counts = reshape(cast_ops.cast(self.total_count, dtypes.int32) * ones(batch, dtypes.int32), [-1])
         logits = self.logits * ones_like(self._means)
         most = reduce_max(concat([counts, [0]], 0))
         draws = multinomial(reshape(logits, stack([-1, classes])), n * most, seed)

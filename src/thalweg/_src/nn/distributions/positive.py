@@ -13,7 +13,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, ScalarDistribution
 from thalweg._src.nn.distributions.checks import floats
 from thalweg._src.nn.distributions.divergence import RegisterKL
-from thalweg._src.ops import check, math
+from thalweg._src.ops import cast as cast_ops, check, math
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.random import random_gamma, random_uniform
 from thalweg._src.ops.reshape import ones
@@ -95,7 +95,7 @@ class Gamma(ScalarDistribution):
     def _mode(self) -> Tensor:
         mode = (self.concentration - 1.0) / self.rate
         if self.allow_nan_stats:
-            return where_v2(self.concentration > 1.0, mode, math.cast(np.nan, self.dtype))
+            return where_v2(self.concentration > 1.0, mode, cast_ops.cast(np.nan, self.dtype))
         message = "the mode exists only for concentration > 1"
         checks = [check.assert_less(ones([], self.dtype), self.concentration, message=message)]
         return with_dependencies(checks, mode)  # type: ignore[no-any-return]

@@ -21,7 +21,7 @@ from thalweg._src.nn.distributions.base import (
 from thalweg._src.nn.distributions.checks import derived_seed, floats, require_classes, require_counts
 from thalweg._src.nn.distributions.discrete import log_combinations
 from thalweg._src.nn.distributions.divergence import RegisterKL
-from thalweg._src.ops import check, math, reshape as reshape_ops
+from thalweg._src.ops import cast as cast_ops, check, math, reshape as reshape_ops
 from thalweg._src.ops.comparison import logical_and
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.control import with_dependencies
@@ -123,7 +123,7 @@ class Beta(ScalarDistribution):
         mode = (self.concentration1 - 1.0) / (self.total_concentration - 2.0)
         if self.allow_nan_stats:
             defined = logical_and(self.concentration1 > 1.0, self.concentration0 > 1.0)
-            return where_v2(defined, mode, math.cast(np.nan, self.dtype))
+            return where_v2(defined, mode, cast_ops.cast(np.nan, self.dtype))
         one = reshape_ops.ones([], self.dtype)
         checks = [
             check.assert_less(one, getattr(self, key), message=f"Mode undefined for {key} <= 1.")
@@ -243,7 +243,7 @@ class Dirichlet(_DirichletBase):
         return reduce_sum(math.xlogy(self.concentration - 1.0, x), -1) - lbeta(self.concentration)
 
     def _classes(self) -> Tensor:
-        return math.cast(self.event_shape_tensor()[0], self.dtype)  # type: ignore[no-any-return]
+        return cast_ops.cast(self.event_shape_tensor()[0], self.dtype)  # type: ignore[no-any-return]
 
     def _entropy(self) -> Tensor:
         total = self.total_concentration
@@ -265,7 +265,7 @@ class Dirichlet(_DirichletBase):
         mode = (self.concentration - 1.0) / (self._total() - self._classes())
         if self.allow_nan_stats:
             defined = reduce_all(self.concentration > 1.0, -1, keepdims=True)
-            return where_v2(defined, mode, math.cast(np.nan, self.dtype))
+            return where_v2(defined, mode, cast_ops.cast(np.nan, self.dtype))
         message = "the mode exists only where every concentration > 1"
         checks = [check.assert_less(reshape_ops.ones([], self.dtype), self.concentration, message=message)]
         return with_dependencies(checks, mode)  # type: ignore[no-any-return]
@@ -309,7 +309,7 @@ class DirichletMultinomial(_DirichletBase):
         parts = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
         draws = multinomial(
             reshape(math.log(parts), stack([-1, classes])),
-            math.cast(self.total_count, dtypes.int32),
+            cast_ops.cast(self.total_count, dtypes.int32),
             derived_seed(seed, "dirichlet_multinomial"),
         )
         counts = reduce_sum(one_hot(draws, classes, dtype=self.dtype), -2)

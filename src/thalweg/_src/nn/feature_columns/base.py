@@ -10,9 +10,9 @@ from thalweg._src import dtypes
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, not_equal
 from thalweg._src.ops.gather import gather_nd
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reshape import expand_dims, rank, shape as shape_of
 from thalweg._src.ops.where import where
 

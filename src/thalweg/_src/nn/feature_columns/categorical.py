@@ -15,13 +15,13 @@ from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.input.features import VarLenFeature
 from thalweg._src.nn.feature_columns.base import CategoricalColumn, Features, IdsAndWeights, as_sparse
 from thalweg._src.nn.vocabularies import index_table_from_file, index_table_from_tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_greater_equal, assert_less
 from thalweg._src.ops.comparison import greater_equal, less, logical_or
 from thalweg._src.ops.decoding import as_string
 from thalweg._src.ops.gather import gather_nd
 from thalweg._src.ops.hashing import string_to_hash_bucket_fast
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.sparse_cross import sparse_cross_hashed
 from thalweg._src.ops.where import where_v2
 

@@ -19,8 +19,8 @@ from thalweg._src.input.features import FixedLenFeature
 from thalweg._src.nn.embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from thalweg._src.nn.feature_columns.base import CategoricalColumn, DenseColumn, Features, IdsAndWeights
 from thalweg._src.ops.bucketize import bucketize
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import stack
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.pad_tile import tile
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, reshape, shape as shape_of

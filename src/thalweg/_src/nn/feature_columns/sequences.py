@@ -18,8 +18,9 @@ from thalweg._src.nn.feature_columns.categorical import (
     VocabularyListCategoricalColumn,
 )
 from thalweg._src.nn.feature_columns.dense import EmbeddingColumn, IndicatorColumn, variable_collections
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.math import cast, ceil
+from thalweg._src.ops.math import ceil
 from thalweg._src.ops.pad_tile import pad
 from thalweg._src.ops.reshape import reshape, shape as shape_of
 from thalweg._src.ops.segment import segment_max

@@ -9,10 +9,11 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.image_color import convert_image_dtype, in_floats
 from thalweg._src.ops.image_transform import image_tensor
-from thalweg._src.ops.math import add, cast, maximum, realdiv, rsqrt, sqrt, square
+from thalweg._src.ops.math import add, maximum, realdiv, rsqrt, sqrt, square
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reduction import reduce_mean, reduce_prod

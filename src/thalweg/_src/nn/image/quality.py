@@ -13,12 +13,13 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater_equal
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.convolution import depthwise_conv2d
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.image_color import convert_image_dtype
-from thalweg._src.ops.math import abs, cast, log, pow, square, squared_difference, subtract
+from thalweg._src.ops.math import abs, log, pow, square, squared_difference, subtract
 from thalweg._src.ops.nn import relu
 from thalweg._src.ops.pad_tile import pad, tile
 from thalweg._src.ops.pooling import avg_pool

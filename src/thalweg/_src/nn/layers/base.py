@@ -23,7 +23,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.input_spec import require_inputs
-from thalweg._src.ops.math import cast
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.reshape import shape as shape_of
 from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization

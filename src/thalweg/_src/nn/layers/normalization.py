@@ -14,7 +14,7 @@ from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.input_spec import InputSpec
 from thalweg._src.nn.layers.named import ONES, ZEROS, initializer_of
 from thalweg._src.nn.smart_cond import smart_cond, smart_constant_value
-from thalweg._src.ops import math
+from thalweg._src.ops import cast as cast_ops, math
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.identity import identity, stop_gradient
 from thalweg._src.ops.normalization import batch_normalization as normalized, fused_batch_norm, moments
@@ -222,7 +222,7 @@ class BatchNormalization(Layer):
         """Normalizes with elementary operations; the statistics are selected first, so that this happens once."""
         kind: DType = inputs.dtype
         if kind in _SMALL:
-            inputs = math.cast(inputs, dtypes.float32)
+            inputs = cast_ops.cast(inputs, dtypes.float32)
         sizes = inputs.dims
         assert sizes is not None and isinstance(self.axis, list)
         axes: list[int] = self.axis
@@ -250,7 +250,7 @@ class BatchNormalization(Layer):
                 scale, offset = _composed(spread(r), spread(d), scale, offset)
         outputs: Tensor = normalized(inputs, spread(mean), spread(variance), offset, scale, self.epsilon)
         outputs.set_shape(sizes)
-        return math.cast(outputs, kind)  # type: ignore[no-any-return]
+        return cast_ops.cast(outputs, kind)  # type: ignore[no-any-return]
 
     def _adjusted(self, inputs: Tensor, training: Any) -> tuple[Any, Any]:
         """Returns scale and bias of the `adjustment` function, which applies only in training."""
@@ -317,7 +317,7 @@ class BatchNormalization(Layer):
 
 def _moved_towards(variable: Any, value: Any, momentum: Any, read_value: bool = True) -> Any:
     with name_scope(None, "AssignMovingAvg", [variable, value, momentum]) as scope, colocate_with(variable.op):
-        rate = math.cast(convert_to_tensor(1.0 - momentum, name="decay"), variable.dtype.base_dtype)
+        rate = cast_ops.cast(convert_to_tensor(1.0 - momentum, name="decay"), variable.dtype.base_dtype)
         return variable.assign_sub((variable - value) * rate, name=scope, read_value=read_value)
 
 

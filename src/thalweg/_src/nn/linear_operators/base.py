@@ -13,12 +13,13 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import check
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.decompositions import cholesky, self_adjoint_eigvals, svd
 from thalweg._src.ops.diagonal import eye, matrix_diag_part
 from thalweg._src.ops.linalg import adjoint as adjoint_of, cholesky_solve, matrix_determinant, matrix_solve, slogdet
-from thalweg._src.ops.math import abs as abs_of, add, cast, exp, log, real, subtract, truediv
+from thalweg._src.ops.math import abs as abs_of, add, exp, log, real, subtract, truediv
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import broadcast_dynamic_shape, broadcast_to
 from thalweg._src.ops.reduction import reduce_max, reduce_min, reduce_sum

@@ -9,9 +9,10 @@ from typing import Any
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, split, stack
 from thalweg._src.ops.diagonal import eye
-from thalweg._src.ops.math import add, cast, conj, multiply, pow
+from thalweg._src.ops.math import add, conj, multiply, pow
 from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reshape import expand_dims, matrix_transpose, reshape, shape as shape_of
 from thalweg._src.shapes import Shape, broadcast

@@ -12,10 +12,11 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.linear_operators.base import LinearOperator
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.diagonal import eye, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
 from thalweg._src.ops.linalg import matrix_triangular_solve
-from thalweg._src.ops.math import abs as abs_of, add, cast, conj, divide, log, multiply, pow, real, sqrt
+from thalweg._src.ops.math import abs as abs_of, add, conj, divide, log, multiply, pow, real, sqrt
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reduction import reduce_prod, reduce_sum

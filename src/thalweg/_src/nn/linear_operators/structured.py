@@ -10,11 +10,12 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, same_batches
 from thalweg._src.nn.linear_operators.plain import LinearOperatorDiag, LinearOperatorIdentity, elements
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.diagonal import matrix_diag, matrix_set_diag
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.linalg import matrix_determinant, matrix_solve, slogdet
-from thalweg._src.ops.math import abs as abs_of, add, cast, conj, divide, multiply, real, sqrt, square, subtract
+from thalweg._src.ops.math import abs as abs_of, add, conj, divide, multiply, real, sqrt, square, subtract
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, matrix_transpose, ones, shape as shape_of, zeros

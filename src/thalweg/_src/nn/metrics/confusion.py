@@ -12,10 +12,11 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
 from thalweg._src.nn.weights import require_compatible
 from thalweg._src.ops.bincount import confusion_matrix
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_rank_in
 from thalweg._src.ops.comparison import equal, greater, logical_and, logical_not, not_equal
 from thalweg._src.ops.diagonal import diag_part
-from thalweg._src.ops.math import add, cast, div_no_nan, divide, maximum, multiply, subtract
+from thalweg._src.ops.math import add, div_no_nan, divide, maximum, multiply, subtract
 from thalweg._src.ops.reduction import reduce_mean, reduce_sum
 from thalweg._src.ops.reshape import ones, ones_like, rank, reshape, size, zeros_like
 from thalweg._src.ops.where import where

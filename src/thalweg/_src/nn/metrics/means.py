@@ -10,10 +10,10 @@ from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
 from thalweg._src.nn.weights import broadcast_weights, require_compatible, squeeze_to_common_rank, with_rank_of
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, less
 from thalweg._src.ops.math import (
     abs as absolute,
-    cast,
     div_no_nan,
     divide,
     maximum,

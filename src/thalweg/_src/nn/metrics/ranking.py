@@ -13,10 +13,11 @@ from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.metrics.state import Result, collected, metric_variable
 from thalweg._src.nn.weights import assert_broadcastable, broadcast_weights
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater_equal
 from thalweg._src.ops.concat import concat, pack
 from thalweg._src.ops.constants import fill
-from thalweg._src.ops.math import add, cast, div_no_nan, divide, minimum, multiply, subtract
+from thalweg._src.ops.math import add, div_no_nan, divide, minimum, multiply, subtract
 from thalweg._src.ops.nn import top_k
 from thalweg._src.ops.pad_tile import tile
 from thalweg._src.ops.reduction import cumsum, reduce_sum

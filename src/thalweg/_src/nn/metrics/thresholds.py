@@ -13,21 +13,11 @@ from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
 from thalweg._src.nn.weights import broadcast_weights
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_greater_equal, assert_less_equal
 from thalweg._src.ops.comparison import equal, greater, logical_and, logical_not
 from thalweg._src.ops.constants import constant
-from thalweg._src.ops.math import (
-    abs as absolute,
-    add,
-    cast,
-    div_no_nan,
-    divide,
-    log,
-    maximum,
-    minimum,
-    multiply,
-    subtract,
-)
+from thalweg._src.ops.math import abs as absolute, add, div_no_nan, divide, log, maximum, minimum, multiply, subtract
 from thalweg._src.ops.reduction import argmax, argmin, cumsum, reduce_min, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape
 from thalweg._src.ops.where import where

@@ -14,7 +14,13 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.signal.windows import hann_window, vorbis_window
-from thalweg._src.ops import concat as concat_ops, math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops import (
+    cast as cast_ops,
+    concat as concat_ops,
+    math,
+    reshape as reshape_ops,
+    sequences as sequences_ops,
+)
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.gather import gather
@@ -35,7 +41,7 @@ def _number(value: Any, name: str) -> Any:
     if not tensor.dtype.is_integer:
         raise ValueError(f"{name} must be an integer. Got {tensor.dtype.name}")
     known = constant_value(tensor)
-    return math.cast(tensor, dtypes.int32) if known is None else int(known)
+    return cast_ops.cast(tensor, dtypes.int32) if known is None else int(known)
 
 
 def _at_least(least: int, value: Any) -> Any:
@@ -136,8 +142,8 @@ def _fft_length(fft_length: Any, frame_length: Any) -> Any:
         return _number(fft_length, "fft_length")
     if isinstance(frame_length, int):
         return int(2 ** np.ceil(np.log(frame_length) / np.log(2.0)))
-    exponent = math.ceil(math.log(math.cast(frame_length, dtypes.float32)) / np.log(2.0))
-    return math.cast(math.pow(2.0, exponent), dtypes.int32)
+    exponent = math.ceil(math.log(cast_ops.cast(frame_length, dtypes.float32)) / np.log(2.0))
+    return cast_ops.cast(math.pow(2.0, exponent), dtypes.int32)
 
 
 @export("signal.stft")
@@ -236,7 +242,7 @@ def inverse_mdct(
             raise ValueError(f"norm is {norm!r}, expected 'ortho' or None")
         count = last_size(mdcts)
         folded = dct(mdcts, type=4, norm=norm)
-        folded = folded if norm else folded * (0.5 / math.cast(count, mdcts.dtype))
+        folded = folded if norm else folded * (0.5 / cast_ops.cast(count, mdcts.dtype))
         low, high = concat_ops.split(folded, 2, axis=-1)
         frames = concat([high, -reverse(high, [-1]), -reverse(low, [-1]), -low], -1)
         frames = frames * (2**-0.5 if window_fn is None else window_fn(2 * count, dtype=mdcts.dtype))

@@ -9,7 +9,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math
+from thalweg._src.ops import cast as cast_ops, math
 from thalweg._src.ops.pad_tile import pad
 from thalweg._src.ops.reshape import constant_value, expand_dims, reshape, zeros
 from thalweg._src.ops.sequences import linspace
@@ -40,7 +40,7 @@ def linear_to_mel_weight_matrix(
         sample_rate = sample_rate if known is None else known.item()
     _require_bands(num_mel_bins, sample_rate, lower_edge_hertz, upper_edge_hertz, kind)
     with name_scope(name, "linear_to_mel_weight_matrix", [sample_rate]) as scope:
-        rate = math.cast(sample_rate, kind, name="sample_rate")
+        rate = cast_ops.cast(sample_rate, kind, name="sample_rate")
         low, high = (convert_to_tensor(edge, kind) for edge in (lower_edge_hertz, upper_edge_hertz))
         # The first bin, of frequency 0, belongs to no band.
         bins = linspace(zeros([], kind), rate / 2.0, num_spectrogram_bins)[1:]
@@ -78,4 +78,4 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
         count = last_size(bands)
         if isinstance(count, int) and count == 0:
             raise ValueError(f"num_mel_bins must be positive. Got: {bands}")
-        return dct(bands, type=2) * math.rsqrt(math.cast(count, bands.dtype) * 2.0)
+        return dct(bands, type=2) * math.rsqrt(cast_ops.cast(count, bands.dtype) * 2.0)

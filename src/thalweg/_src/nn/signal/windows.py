@@ -11,7 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import math, sequences as sequences_ops
+from thalweg._src.ops import cast as cast_ops, math, sequences as sequences_ops
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.nn import relu
@@ -56,9 +56,9 @@ def _raised_cosine(
         if known is not None and known == 1:
             return ones([1], kind)
         # Only an even length is shortened: that is how TensorFlow reads `periodic`.
-        is_periodic = math.cast(convert_to_tensor(periodic, dtypes.bool, name="periodic"), dtypes.int32)
-        period = math.cast(length + is_periodic * (1 - length % 2) - 1, kind)
-        wave = math.cos(math.cast(sequences_ops.range(length), kind) * (2 * pi) / period)
+        is_periodic = cast_ops.cast(convert_to_tensor(periodic, dtypes.bool, name="periodic"), dtypes.int32)
+        period = cast_ops.cast(length + is_periodic * (1 - length % 2) - 1, kind)
+        wave = math.cos(cast_ops.cast(sequences_ops.range(length), kind) * (2 * pi) / period)
         window = middle - swing * wave
         return window if known is not None else where_v2(equal(length, 1), ones_like(window), window)
 
@@ -71,9 +71,9 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.floa
         known = constant_value(length)
         if known is not None and known == 1:
             return ones([1], kind)
-        beta = math.cast(beta, kind)
-        middle = math.cast(length - 1, kind) / 2
-        place = (math.cast(sequences_ops.range(length), kind) - middle) / middle
+        beta = cast_ops.cast(beta, kind)
+        middle = cast_ops.cast(length - 1, kind) / 2
+        place = (cast_ops.cast(sequences_ops.range(length), kind) - middle) / middle
         height = beta * math.sqrt(relu(1 - math.square(place)))
         return math.exp(height - beta) * (bessel_i0e(height) / bessel_i0e(beta))
 
@@ -95,5 +95,5 @@ def vorbis_window(window_length: Any, dtype: Any = dtypes.float32, name: str | N
     """Returns the Vorbis power complementary window."""
     with name_scope(name, "vorbis_window", [window_length]):
         length, kind = _length(window_length, dtype)
-        place = math.cast(sequences_ops.range(length), kind) + 0.5
-        return math.sin(pi / 2 * math.square(math.sin(pi / math.cast(length, kind) * place)))
+        place = cast_ops.cast(sequences_ops.range(length), kind) + 0.5
+        return math.sin(pi / 2 * math.square(math.sin(pi / cast_ops.cast(length, kind) * place)))

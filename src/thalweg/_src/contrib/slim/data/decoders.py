@@ -12,11 +12,11 @@ from thalweg._src.control_flow.functional import map_fn
 from thalweg._src.export import export
 from thalweg._src.graph.sparse_tensor import SparseTensor as Sparse
 from thalweg._src.input.features import FixedLenFeature, parse_single_example
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, logical_or
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.decoding import decode_raw
 from thalweg._src.ops.image_coding import decode_image
-from thalweg._src.ops.math import cast
 from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import expand_dims, reshape, shape as shape_of, transpose
 from thalweg._src.ops.sparse import sparse_tensor_to_dense
