@@ -78,6 +78,9 @@ from thalweg._src.gen_ops import (
     xlogy as xlogy,
     zeta as zeta,
 )
+from thalweg._src.nn.dropout import (
+    zero_fraction as zero_fraction,
+)
 from thalweg._src.nn.statistics import (
     count_nonzero as count_nonzero,
     reduce_logsumexp as reduce_logsumexp,
@@ -126,7 +129,6 @@ from thalweg._src.ops.nn import (
     log_softmax as log_softmax,
     softmax as softmax,
     top_k as top_k,
-    zero_fraction as zero_fraction,
 )
 from thalweg._src.ops.normalization import (
     l2_normalize as l2_normalize,

@@ -17,6 +17,10 @@ from thalweg._src.gen_ops import (
     softsign as softsign,
     tanh as tanh,
 )
+from thalweg._src.nn.dropout import (
+    dropout as dropout,
+    zero_fraction as zero_fraction,
+)
 from thalweg._src.nn.embedding import (
     embedding_lookup as embedding_lookup,
     embedding_lookup_sparse as embedding_lookup_sparse,
@@ -92,7 +96,6 @@ from thalweg._src.ops.fractional_pooling import (
 from thalweg._src.ops.nn import (
     bias_add as bias_add,
     crelu as crelu,
-    dropout as dropout,
     in_top_k as in_top_k,
     leaky_relu as leaky_relu,
     log_poisson_loss as log_poisson_loss,
@@ -108,7 +111,6 @@ from thalweg._src.ops.nn import (
     top_k as top_k,
     weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
     xw_plus_b as xw_plus_b,
-    zero_fraction as zero_fraction,
 )
 from thalweg._src.ops.normalization import (
     batch_norm_with_global_normalization as batch_norm_with_global_normalization,

@@ -9,7 +9,7 @@ from typing import Any
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.nn import summaries as summary
-from thalweg._src.ops.nn import zero_fraction
+from thalweg._src.nn.dropout import zero_fraction
 
 
 def _tag(tensor: Any, suffix: str = "") -> str:

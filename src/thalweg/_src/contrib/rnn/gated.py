@@ -7,12 +7,13 @@ from typing import Any
 from thalweg._src.contrib.rnn.projections import linear
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.dropout import dropout
 from thalweg._src.nn.layers.named import activation_of
 from thalweg._src.nn.rnn.cells import GRUCell, LSTMCell, LSTMStateTuple, RNNCell, affine
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.math import sigmoid, tanh
 from thalweg._src.ops.matrix import matmul
-from thalweg._src.ops.nn import dropout, relu
+from thalweg._src.ops.nn import relu
 from thalweg._src.ops.normalization import batch_normalization, moments
 from thalweg._src.variables.initializers import Constant
 from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope

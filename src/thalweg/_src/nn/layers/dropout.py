@@ -8,11 +8,11 @@ from typing import Any
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn import dropout as dropout_ops
 from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.input_spec import InputSpec
 from thalweg._src.nn.layers.windows import data_format_of
 from thalweg._src.nn.smart_cond import smart_cond
-from thalweg._src.ops import nn
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reshape import expand_dims, reshape, shape, transpose
 from thalweg._src.shapes import TensorShape, as_shape
@@ -34,7 +34,7 @@ class Dropout(Layer):
         """Applies dropout if `training`, which may be a tensor."""
         return smart_cond(  # type: ignore[no-any-return]
             False if training is None else training,
-            lambda: nn.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate),
+            lambda: dropout_ops.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate),
             lambda: identity(inputs),
         )
 

@@ -14,9 +14,9 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import device as device_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.dropout import dropout
 from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell, require_cell
 from thalweg._src.ops.math import divide, floor
-from thalweg._src.ops.nn import dropout
 from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reshape import constant_value
 from thalweg._src.shapes import as_shape
