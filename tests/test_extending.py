@@ -1,5 +1,6 @@
 """The examples of docs/extending.md run, the page shows them, and facts of a user's op have the documented effects."""
 
+import importlib
 import importlib.util
 import pathlib
 import re
@@ -184,6 +185,7 @@ def test_a_traceable_op_is_part_of_a_fusion_cluster(gate, traceable, monkeypatch
         return lambda values: graph(*values)
 
     monkeypatch.setattr(clusters, "find", lambda request: None)
+    monkeypatch.setattr(clusters, "is_importable", lambda module: True)
     monkeypatch.setattr(clusters.FOREGROUND, "wait_for", library)
     own, x = gate(traceable=traceable), tf.placeholder(tf.float32, [4])
     y = tf.tanh(tf.sin(tf.exp(own(tf.exp(tf.sin(tf.tanh(x)))))))
@@ -220,7 +222,7 @@ def test_a_pure_op_is_captured(gate, facts, captured, register):
             values = function()
         return values, lambda: None  # every run has the same feeds, so the values stay right
 
-    register(Accelerator("FAKE", "cpu", lambda: 1, record=capture))
+    register(Accelerator("FAKE", "cpu", lambda: 1, capture=capture))
     own, x = gate(**facts), tf.placeholder(tf.float32, [4])
     with tf.device("/device:FAKE:0"):
         y = own(tf.tanh(tf.exp(tf.sin(tf.cos(x)))))
@@ -229,3 +231,40 @@ def test_a_pure_op_is_captured(gate, facts, captured, register):
         results = [session.run(y, {x: value}) for _ in range(6)]
     np.testing.assert_allclose(results, [silu(np.tanh(np.exp(np.sin(np.cos(value)))))] * 6, rtol=1e-5)
     assert found.kernels == ["cos", "sin", "exp", "tanh", *["silu"] * captured]
+
+
+OWN_MODULE = """
+import torch
+import thalweg as tf
+
+smooth = tf.op("OwnSmooth", "x: float32 -> y: float32", infer=lambda c: c.shapes, differentiable=False, traceable=True)
+
+@tf.kernel("OwnSmooth")
+def bind(node, device):
+    return lambda x: x * torch.sigmoid(x)
+"""
+
+
+def test_an_op_of_a_script_stays_out_of_clusters_of_the_other_process(gate):
+    own, x = gate(traceable=True), tf.placeholder(tf.float32, [4])
+    y = tf.tanh(tf.exp(own(tf.tanh(tf.exp(x * 2.0)))) * 2.0)
+    with tf.Session(config=tf.ConfigProto()) as session:
+        assert "OwnGate" in session.show_program(y, [x])
+        node = next(n for p in session._plan(y, (x,)).executable.programs for n in p.nodes if n.type == "OwnGate")
+    assert not all(map(lowering.is_importable, lowering.user_modules(node, "CPU")))
+
+
+@pytest.mark.slow
+def test_an_op_of_a_module_is_compiled_by_the_other_process(tmp_path, monkeypatch, caplog):
+    (tmp_path / "own_smooth_module.py").write_text(OWN_MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = importlib.import_module("own_smooth_module")
+    x = tf.placeholder(tf.float32, [4])
+    y = tf.tanh(own.smooth(tf.exp(x)) * 2.0)
+    config = tf.ConfigProto()
+    config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
+    value = np.linspace(-1, 1, 4, dtype=np.float32)
+    with tf.Session(config=config) as session, tf.Session() as plain:
+        np.testing.assert_allclose(session.run(y, {x: value}), plain.run(y, {x: value}), rtol=1e-5)
+    assert "uncompiled" not in caplog.text
+    del OPS._entries["OwnSmooth"]

@@ -21,7 +21,7 @@ from thalweg._src import dtypes
 from thalweg._src.compile.bind import Bound
 from thalweg._src.compile.codegen import Code, generate
 from thalweg._src.compile.inductor import BACKGROUND, FOREGROUND, Library, find
-from thalweg._src.compile.lowering import Layout, describe
+from thalweg._src.compile.lowering import Layout, describe, is_importable, user_modules
 from thalweg._src.compile.segment import Segment
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.kernels.registry import STEP, Call, Input
@@ -111,9 +111,16 @@ class Clusters:
             return False
         if resources and not ((node.facts.reads or node.facts.writes) and all(map(self._has_fixed_layout, resources))):
             return False
+        if not self._is_known_to_compiler(node):
+            return False
         types = {*node.dtypes, *(node.input_dtype(i) for i in range(len(node.inputs)))} - {dtypes.resource}
         known = all(dtype.is_floating or dtype.is_bool or dtype.is_integer for dtype in types)
         return known and all(node.constant(i) is not None for i in _host_arguments(node))
+
+    def _is_known_to_compiler(self, node: Node) -> bool:
+        """Returns whether the process that compiles has the op of a node: a user's op only if it can import it."""
+        in_process = self.device.accelerator is not None and not self.background
+        return in_process or all(map(is_importable, user_modules(node, self.device.type)))
 
     def _has_fixed_layout(self, handle: Output) -> bool:
         """Returns whether a variable is known and its buffers are all alike, as a library expects them."""

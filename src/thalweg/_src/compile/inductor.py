@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import importlib
 import logging
 import os
 import pickle
@@ -146,7 +147,7 @@ class Compiler:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+            paths = [str(Path(__file__).parents[3]), *sys.path]  # for the modules of users' ops
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
             command = [sys.executable, "-m", "thalweg._src.compile.inductor"]
             self._process = subprocess.Popen(
@@ -190,6 +191,8 @@ def main() -> None:
         except EOFError:
             return
         try:
+            for module in request.modules:
+                importlib.import_module(module)
             compile_now(request)
             _send(answers, "")
         except Exception as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from thalweg._src.compile.layout import propagate_layouts
 from thalweg._src.compile.segment import Segment
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.graph.op_def import OPS
-from thalweg._src.kernels.registry import Call, Known
+from thalweg._src.kernels.registry import Call, Known, select
 from thalweg._src.resources.containers import Containers
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
@@ -48,11 +49,14 @@ class Request:
     layouts: list[Layout]
     device: tuple[str, str]
     threads: int
+    modules: tuple[str, ...] = ()  # of users' ops and kernels, which the compiling process imports first
 
     def digest(self) -> str:
         """Returns a digest of the request, the same in every process."""
         facts = [getattr(self, name) for name in self.__slots__]
-        return hashlib.sha256(repr((_fingerprint(), self._machine(), _plain(facts))).encode()).hexdigest()[:40]
+        return hashlib.sha256(
+            repr((_fingerprint(), *map(_changed, self.modules), self._machine(), _plain(facts))).encode()
+        ).hexdigest()[:40]
 
     def _machine(self) -> tuple[str, ...]:
         gpu = torch.cuda.get_device_name(self.device[1]) if self.device[1].startswith("cuda") else ""
@@ -76,6 +80,23 @@ def _fingerprint() -> str:
     folders = [Path(__file__).parent, Path(__file__).parent.parent / "kernels"]
     files = sorted(path for folder in folders for path in folder.glob("*.py"))
     return hashlib.sha256(repr([(p.name, os.stat(p).st_mtime_ns) for p in files]).encode()).hexdigest()
+
+
+def _changed(module: str) -> Any:
+    """Returns what changes when a user's module does."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return module, file and os.stat(file).st_mtime_ns
+
+
+def user_modules(node: Node, device_type: str) -> set[str]:
+    """Returns the modules outside of this package that declare the op of a node and its kernel."""
+    modules = {node.definition.module, select(node, device_type).bind.__module__}
+    return {module for module in modules if not module.startswith("thalweg._src.")}
+
+
+def is_importable(module: str) -> bool:
+    """Returns whether another process can import a module by its name."""
+    return module != "__main__" and getattr(sys.modules.get(module), "__spec__", None) is not None
 
 
 _FOLDER = "TORCHINDUCTOR_CACHE_DIR"
@@ -122,6 +143,7 @@ def describe(
         list(layouts),
         where,
         Kernels.threads,
+        tuple(sorted({module for node in members for module in user_modules(node, device.type)})),
     )
 
 
