@@ -223,7 +223,7 @@ def test_what_cannot_be_summarized(session: Any) -> None:
     for summary, value, what in (
         (tf.summary.histogram("h", x), [1.0, np.nan], "Nan in summary histogram for: h"),
         (tf.summary.histogram("h", x), [1.0, np.inf], "Infinity"),
-        (tf.summary.scalar("s", x), [1.0], "one shape"),
+        (tf.summary.scalar("s", x), [1.0], "differ in shape"),
         (tf.summary.image("i", x), np.zeros((2, 3, 4)), "rank 3"),
         (tf.summary.image("i", x), np.zeros((1, 2, 3, 2)), "2 channels"),
         (tf.summary.audio("a", x, 1.0), np.zeros(3), "rank 2, or 3"),

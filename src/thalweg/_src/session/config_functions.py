@@ -128,6 +128,7 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
 
 @export("debugging.get_log_device_placement")
 def get_log_device_placement() -> bool:
+    """Returns whether the placement of every step is logged, whatever the ConfigProto of its session says."""
     return _settings.log_placement
 
 
