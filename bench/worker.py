@@ -89,7 +89,7 @@ def _load(name: str) -> tuple[Any, dict[str, Callable[[], Any]]]:
         if library == "tensorflow":
             tf.disable_v2_behavior()
         else:  # rows that are not for compilers stay as they are, however long they run
-            importlib.import_module("thalweg._src.runtime.executable").OFTEN = math.inf
+            importlib.import_module("thalweg._src.runtime.executable").COMPILE_AFTER_SECONDS = math.inf
         if variant == "v2":
             tf.enable_control_flow_v2()
         programs = _graph_programs("REFERENCES" if variant == "reference" else "PROGRAMS")

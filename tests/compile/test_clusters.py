@@ -178,7 +178,7 @@ def test_a_trial_ends_once_for_all_threads():
     tried = SimpleNamespace(
         plain=lambda step, values: time.sleep(1e-4),
         synchronize=lambda: None,
-        settle=lambda layout, run: settled.append(run),
+        end_trial=lambda layout, run: settled.append(run),
     )
     trial = clusters._Trial(tried, None, lambda step, values: None)
     with ThreadPoolExecutor(8) as pool:
@@ -199,7 +199,7 @@ def test_a_layout_too_many_runs_plainly(lowered):
 def test_clusters_are_compiled_beside_the_steps(monkeypatch):
     """A step that runs often goes on while it is compiled, tries both ways, and keeps one."""
     asked = []
-    monkeypatch.setattr(executable, "OFTEN", 0.0)
+    monkeypatch.setattr(executable, "COMPILE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(clusters.BACKGROUND, "ask", lambda request, done: asked.append((request, done)))
     x = tf.placeholder(tf.float32, [4])
     v = tf.Variable(tf.zeros([4]))

@@ -14,7 +14,7 @@ from thalweg._src.formats import slices
 from thalweg._src.formats.bundle import BundleWriter, data_files, data_name, index_name, merge_bundles
 from thalweg._src.formats.bundle_reader import BundleReader
 from thalweg._src.formats.slices import FULL, Slice
-from thalweg._src.formats.table import _unsnapped, read_table, table, varint
+from thalweg._src.formats.table import _snappy_decompress, read_table, table, varint
 from thalweg._src.ops.checkpoint import (
     merge_v2_checkpoints_op,
     restore_v2_op,
@@ -253,8 +253,8 @@ def test_a_table_of_many_blocks():
 
 def test_compressed_blocks_of_others():
     literal = varint(5) + bytes([4 << 2]) + b"abcde"
-    assert _unsnapped(literal) == b"abcde"
+    assert _snappy_decompress(literal) == b"abcde"
     copy = varint(12) + bytes([2 << 2]) + b"abc" + bytes([(9 - 4) << 2 | 1, 3])
-    assert _unsnapped(copy) == b"abcabcabcabc"
+    assert _snappy_decompress(copy) == b"abcabcabcabc"
     long = varint(100) + bytes([60 << 2, 69]) + bytes(70) + bytes([29 << 2 | 2, 70, 0])
-    assert _unsnapped(long) == bytes(100)
+    assert _snappy_decompress(long) == bytes(100)

@@ -123,7 +123,7 @@ def test_make_tensor_proto_shapes():
     assert make_ndarray(make_tensor_proto("abc")).item() == b"abc"
     with pytest.raises(TypeError, match="Expected Tensor's shape"):
         make_tensor_proto([1, 2], shape=[2, 1], verify_shape=True)
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(ValueError, match="does not match the shape"):
         make_tensor_proto([1, 2], shape=[3])
 
 

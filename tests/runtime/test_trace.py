@@ -181,7 +181,7 @@ def test_steps_by_tokens_are_traced_too():
     merged = tf.raw_ops.Merge(inputs=[tf.sin(false), tf.cos(true, name="taken"), tf.tan(false)])[0]
     metadata = tf.RunMetadata()
     with tf.Session() as session:
-        assert "by tokens" in session.show_program(merged, [x])
+        assert "token engine" in session.show_program(merged, [x])
         session.run(merged, {x: [1, 2]}, TRACED, metadata)
     stats = stats_of(metadata)
     assert stats["taken"].all_end_rel_nanos > 0 and "Sin" not in stats

@@ -69,7 +69,7 @@ def test_large_tensors_come_when_they_are_needed(monkeypatch):
     waiting = [node for node in receipts if node.controls]
     assert len(receipts) == 5 and len(waiting) >= 3
     assert all(control.type in ("MatMul", "Tanh") for node in waiting for control in node.controls)
-    assert "large tensors are asked for no sooner" in plan.notes[0]
+    assert "large tensors are received no sooner" in plan.notes[0]
 
 
 def test_late_receipts_change_no_value_and_run_again_and_again():

@@ -148,7 +148,8 @@ class Compiler:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             paths = [str(Path(__file__).parents[3]), *sys.path]  # for the modules of users' ops
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+            folder().mkdir(parents=True, exist_ok=True)  # also for temporary files: the process may be killed
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "TMPDIR": str(folder())}
             command = [sys.executable, "-m", "thalweg._src.compile.inductor"]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment

@@ -24,7 +24,7 @@ def complete_attrs(
     _imply_attrs(definition, inputs, known)
     missing = [key for key in definition.attrs if key not in known]
     if missing:
-        raise ValueError(f"{definition.name} {name!r} misses attributes: {', '.join(map(show_value, missing))}")
+        raise ValueError(f"{definition.name} {name!r} is missing attributes: {', '.join(map(show_value, missing))}")
     return known
 
 

@@ -38,7 +38,7 @@ decode_wav_op = op(
     differentiable=False,
     infer=_decoded,
     doc="Decodes a 16-bit PCM WAV file to floats in [-1, 1), one column per channel, and its sample rate.",
-).many
+)
 encode_wav = export("audio.encode_wav")(
     op(
         "EncodeWav",
