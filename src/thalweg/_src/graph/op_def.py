@@ -95,7 +95,7 @@ class Facts:
 
 
 _FACTS = frozenset(field.name for field in fields(Facts))
-_MAX_OUTPUTS = 1 << 20  # more would fill the memory with tensors that nobody can use
+_MAX_OUTPUTS = 1 << 20  # more would fill memory with unusable tensors
 OPS: Registry[OpDef] = export("OPS")(Registry("operation"))
 
 

@@ -78,12 +78,12 @@ def fetched(values: Sequence[Value]) -> list[Any]:
     for value in values:
         if getattr(value, "nbytes", 0) > _SMALL:
             del value  # or it is counted as a holder
-            return [to_numpy(values[place], is_unstructured) for place, is_unstructured in enumerate(_are_free(values))]
+            return [to_numpy(values[place], is_unshared) for place, is_unshared in enumerate(_are_unshared(values))]
         arrays.append(to_numpy(value))
     return arrays
 
 
-def _are_free(values: Sequence[Value]) -> list[bool]:
+def _are_unshared(values: Sequence[Value]) -> list[bool]:
     """Returns for each value whether only the sequence refers to it.
 
     An object with a known answer is counted last as a baseline, since interpreters differ in the references they hold
@@ -95,14 +95,14 @@ def _are_free(values: Sequence[Value]) -> list[bool]:
     return [count <= sole for count in counts]
 
 
-def to_numpy(value: Value, is_unstructured: bool = False) -> Any:
+def to_numpy(value: Value, is_unshared: bool = False) -> Any:
     """Returns a value as a NumPy scalar or an array of its own.
 
-    is_unstructured: nobody else holds the value, which may so become the array if nobody else sees its memory
+    is_unshared: the caller holds the only reference; the array may then share memory that no other tensor views
     """
     if not isinstance(value, torch.Tensor):
-        return _strings(value, is_unstructured) if isinstance(value, np.ndarray) else value
-    if value.is_cpu and value.ndim and value.is_contiguous() and not (is_unstructured and _has_own_memory(value)):
+        return _strings(value, is_unshared) if isinstance(value, np.ndarray) else value
+    if value.is_cpu and value.ndim and value.is_contiguous() and not (is_unshared and _has_own_memory(value)):
         value = value.clone()  # a scalar is copied below, as is what lies in another order
     array = _array(value)
     return array[()] if array.ndim == 0 else array
@@ -124,10 +124,10 @@ def _array(value: torch.Tensor) -> np.ndarray[Any, Any]:
     return value.resolve_neg().resolve_conj().numpy() if value.is_complex() else value.numpy()
 
 
-def _strings(value: np.ndarray[Any, Any], is_unstructured: bool) -> Any:
+def _strings(value: np.ndarray[Any, Any], is_unshared: bool) -> Any:
     if value.ndim == 0:
         return value.item()
-    return value if is_unstructured and value.base is None else value.copy()
+    return value if is_unshared and value.base is None else value.copy()
 
 
 def _has_own_memory(value: torch.Tensor) -> bool:
