@@ -8,11 +8,9 @@ where there is no compiler, it makes the single calls as before.
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from statistics import median
 from typing import Any
 
 import torch
@@ -23,6 +21,7 @@ from thalweg._src.compile.codegen import Code, generate
 from thalweg._src.compile.inductor import BACKGROUND, FOREGROUND, Library, find
 from thalweg._src.compile.lowering import Layout, describe, is_importable, user_modules
 from thalweg._src.compile.segment import Segment
+from thalweg._src.compile.tiers import TrialTiers
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.kernels.registry import STEP, Call, Input
 from thalweg._src.partition.host_memory import arguments
@@ -34,7 +33,6 @@ from thalweg._src.shapes import is_fully_defined
 _FEWEST = 3  # other nodes that are worth a cluster
 _LAYOUTS = 4  # that a cluster is compiled for; a program with more of them changes too often
 _SMALL = 64  # elements of a constant that a library may hold
-_TRIALS = 5  # timed calls of each function before the faster one is kept
 _ALIGNED = 16  # bytes: what kernels of a device expect of an address
 
 
@@ -275,25 +273,21 @@ class _Trial:
     """Alternates between the plain and the compiled function, times both, and keeps the faster one."""
 
     def __init__(self, cluster: Cluster, layout: Any, compiled: Callable[[Any, tuple[Any, ...]], Any]) -> None:
-        self._cluster, self._layout = cluster, layout
-        self._ways = [(cluster.plain, list[float]()), (compiled, list[float]())]
-        self._turns = itertools.count()
-        self._lock = threading.Lock()
-        self._is_over = False
+        self._cluster, self._layout, self._compiled = cluster, layout, compiled
+        self._tiers = TrialTiers()
+        self._lock = threading.Lock()  # several threads may run the step
 
     def __call__(self, step: Step, values: tuple[Any, ...]) -> Any:
-        turn = next(self._turns)
-        run, times = self._ways[turn % 2]
+        with self._lock:
+            call, is_compiled = self._tiers.called()
+        run = self._compiled if is_compiled else self._cluster.plain
         self._cluster.synchronize()
         start = time.perf_counter()
         results = run(step, values)
         self._cluster.synchronize()
         seconds = time.perf_counter() - start
-        with self._lock:  # several threads may run the step
-            if turn > 1:  # the first call of each loads what it needs
-                times.append(seconds)
-            if not self._is_over and all(len(times) >= _TRIALS for _, times in self._ways):
-                self._is_over = True
-                (plain, slow), (compiled, fast) = self._ways
-                self._cluster.end_trial(self._layout, compiled if median(fast) < median(slow) else plain)
+        with self._lock:
+            decided = self._tiers.timed(call, seconds)
+        if decided:
+            self._cluster.end_trial(self._layout, self._compiled if self._tiers.winner else self._cluster.plain)
         return results

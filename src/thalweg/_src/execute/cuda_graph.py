@@ -20,6 +20,7 @@ from thalweg._src.compile.bind import Bound
 from thalweg._src.compile.clusters import Clusters
 from thalweg._src.compile.codegen import Code, generate
 from thalweg._src.compile.segment import Segment
+from thalweg._src.compile.tiers import CaptureTiers, Launch
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.kernels.registry import Call
 from thalweg._src.partition.host_memory import on_host
@@ -27,9 +28,6 @@ from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 from thalweg._src.resources.variables import VariableResource, capturing, locked
 
-_WARM_UP = 3  # runs of a signature before it is captured
-_MAX_CAPTURES = 4  # per segment; each keeps memory of its own
-_REMEMBERED = 256  # signatures that are counted; one that comes again only after so many others is rare
 _FEWEST = 4  # kernels that are worth it
 _log = logging.getLogger("thalweg")
 
@@ -129,7 +127,6 @@ class CapturedSegment:
     ) -> None:
         self._device = device
         self._clusters = clusters
-        self._version = 0
         self._bound = bound
         self._inputs = segment.inputs
         needed = [_needed(part, bound) for part in parts]
@@ -149,14 +146,13 @@ class CapturedSegment:
         self._on_host = [on_host(output) for output in self._middle.segment.inputs]
         self._leaving = [output in wanted for output in self._middle.segment.outputs]
         self._lock = threading.Lock()
-        self._seen: dict[Any, int] = {}
+        self._tiers = CaptureTiers()
         self._copied = [(node, 0) for node in parts[1] if node.type == "_CopyToDevice"]
         middle = self._middle.segment
         watched = Segment(segment.index, middle.nodes, middle.waits, middle.inputs, [*middle.outputs, *self._copied])
         self._watched = _Part(watched, bound.calls, bound.constants, self._clusters) if self._copied else self._middle
         self._copies: dict[Any, dict[Output, Any]] = {}
         self._captures: dict[Any, _Capture] = {}
-        self._failed = False
 
     @property
     def codes(self) -> list[Code]:
@@ -165,9 +161,8 @@ class CapturedSegment:
     def __call__(self, step: Step, *inputs: Any) -> Sequence[Any]:
         values = dict(zip(self._inputs, inputs))
         self._before.run(step, values)
-        if self._failed or not self._lock.acquire(
-            blocking=False
-        ):  # another thread's step uses the memory of the capture
+        # Another thread's step may be using the memory of the captures.
+        if self._tiers.failed or not self._lock.acquire(blocking=False):
             self._middle.run(step, values)
             return self._after.run(step, values)
         try:
@@ -183,21 +178,16 @@ class CapturedSegment:
             return False
         taken = self._middle.take(values)
         signature = tuple(map(_signature_of, taken, self._on_host))
-        capture = self._captures.get(signature)
-        if capture is None:
-            if None in signature or len(self._captures) == _MAX_CAPTURES:
-                return False
-            if len(self._seen) == _REMEMBERED:
-                self._seen.clear()
-                self._copies.clear()
-            self._seen[signature] = self._seen.get(signature, 0) + 1
-            if self._seen[signature] < _WARM_UP:
-                return False
-            if self._seen[signature] == _WARM_UP:
-                self._watched.run(step, values)
-                self._copies[signature] = {output: values.pop(output) for output in self._copied}
-                return True
-            capture = self._make(signature, step, taken)
+        launch, forgets = self._tiers.called(None if None in signature else signature)
+        if forgets:
+            self._copies.clear()
+        if launch is Launch.EAGER:
+            return False
+        if launch is Launch.WATCHED:
+            self._watched.run(step, values)
+            self._copies[signature] = {output: values.pop(output) for output in self._copied}
+            return True
+        capture = self._captures[signature] if launch is Launch.REPLAY else self._make(signature, step, taken)
         if capture is None or not capture.replay(taken):
             return False
         results = [value.clone() if leaves else value for value, leaves in zip(capture.outputs(), self._leaving)]
@@ -206,10 +196,8 @@ class CapturedSegment:
 
     def _is_stable(self, clusters: Clusters) -> bool:
         """Drops captures of clusters whose function changed since; False while a cluster is in its trial."""
-        if self._version != clusters.version:
-            self._version = clusters.version
+        if self._tiers.clusters_changed(clusters.version):
             self._captures.clear()
-            self._seen.clear()
             self._copies.clear()
         return not clusters.trying()
 
@@ -218,13 +206,14 @@ class CapturedSegment:
             inputs = [value if host else value.clone() for value, host in zip(taken, self._on_host)]
             capture = _Capture(self._capturing(step, inputs, self._copies.pop(signature)), inputs, self._variables())
         except _Held:
-            self._seen[signature] = 0  # by a fetched value that will be released: try again later
+            self._tiers.postponed(signature)  # a fetched value holds a buffer, and will release it
             return None
         except Exception as error:
             _log.info("a segment of %d nodes is not captured: %s", len(self._middle.segment.nodes), error)
-            self._failed = True
+            self._tiers.failed = True
             return None
         self._captures[signature] = capture
+        self._tiers.captured(signature)
         return capture
 
     def _capturing(

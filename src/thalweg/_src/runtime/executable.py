@@ -14,6 +14,7 @@ import torch
 from thalweg._src import errors
 from thalweg._src.compile.failure import explain
 from thalweg._src.compile.inductor import warn
+from thalweg._src.compile.tiers import StepTiers, Tier
 from thalweg._src.execute.program import Program
 from thalweg._src.execute.run import Run, new_run
 from thalweg._src.execute.sync_run import as_synchronous_run
@@ -42,8 +43,8 @@ class Executable:
         self, programs: Sequence[Program], num_fetches: int, placement: Placement, compiles: bool = False
     ) -> None:
         self.programs = list(programs)
-        self._compiles = compiles and not any(program.is_unstructured for program in programs)
-        self._spent = 0.0
+        structured = not any(program.is_unstructured for program in programs)
+        self._tiers = StepTiers(any(program.large for program in programs), compiles and structured)
         self.steps = itertools.count()  # step counter for periodic cost measurement
         self.placement = placement
         self._num_fetches = num_fetches
@@ -55,7 +56,7 @@ class Executable:
         ]
         self._function: Callable[..., Any] | None = None
         if len(programs) == 1 and not programs[0].waiting and not programs[0].is_unstructured:
-            self._function = self._first_run if programs[0].large else programs[0].functions[0]
+            self._function = self._next_tier if programs[0].large else programs[0].functions[0]
         elif len(programs) == 1:
             self._function = as_synchronous_run(programs[0])
 
@@ -74,13 +75,11 @@ class Executable:
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it is over or has failed."""
-        if not self._compiles:
+        if not self._tiers.compiles:
             return self._run(step, feeds)
         start = time.perf_counter()
         values = self._run(step, feeds)
-        self._spent += time.perf_counter() - start
-        if self._spent > COMPILE_AFTER_SECONDS:
-            self._compiles = False
+        if self._tiers.ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS):
             threads.submit(self._compile)
         return values
 
@@ -124,16 +123,13 @@ class Executable:
             result[position] = result[position].clone()
         return result
 
-    def _first_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
+    def _next_tier(self, step: Step, *feeds: Any) -> Sequence[Any]:
         """Interprets a large program once; a second run waits for code generation, which pays off from then on."""
-        self._function = self._second_run
         program = self.programs[0]
         with collector_paused():
-            return program.interpret(program.segments[0], step, feeds)
-
-    def _second_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
-        with collector_paused():
-            self._function = self.programs[0].functions[0]
+            if self._tiers.called() is Tier.INTERPRET:
+                return program.interpret(program.segments[0], step, feeds)
+            self._function = program.functions[0]
         values: Sequence[Any] = self._function(step, *feeds)
         return values
 

@@ -1,0 +1,119 @@
+"""The tiers of execution as lists of events and the actions that they lead to."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from thalweg._src.compile import tiers
+from thalweg._src.compile.tiers import MAX_CAPTURES, REMEMBERED, CaptureTiers, Launch, StepTiers, Tier, TrialTiers
+
+
+def test_the_machines_are_pure() -> None:
+    tree = ast.parse(Path(tiers.__file__).read_text())
+    imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert imported == {"__future__", "enum", "collections.abc", "statistics"}
+
+
+def test_a_small_program_runs_generated_code_at_once() -> None:
+    step = StepTiers(is_large=False, compiles=False)
+    assert [step.called() for _ in range(3)] == [Tier.RUN] * 3
+
+
+def test_a_large_program_is_interpreted_once_then_generated() -> None:
+    step = StepTiers(is_large=True, compiles=False)
+    assert [step.called() for _ in range(4)] == [Tier.INTERPRET, Tier.GENERATE, Tier.RUN, Tier.RUN]
+
+
+def test_a_hot_step_is_compiled_once() -> None:
+    step = StepTiers(is_large=False, compiles=True)
+    assert [step.ran(4.0, 10.0) for _ in range(5)] == [False, False, True, False, False]
+    assert not step.compiles
+
+
+def test_what_must_not_be_compiled_never_is() -> None:
+    step = StepTiers(is_large=False, compiles=False)
+    assert not any(step.ran(100.0, 10.0) for _ in range(3))
+
+
+@pytest.mark.parametrize(("plain", "compiled", "kept"), [(2.0, 1.0, True), (1.0, 2.0, False), (1.0, 1.0, False)])
+def test_a_trial_keeps_the_faster_function(plain: float, compiled: float, kept: bool) -> None:
+    trial = TrialTiers()
+    decided = []
+    for _ in range(14):
+        call, is_compiled = trial.called()
+        loading = 100.0 if call < 2 else 0.0  # the first call of each does not count
+        decided.append(trial.timed(call, loading + (compiled if is_compiled else plain)))
+    assert decided.index(True) == 11 and decided.count(True) == 1
+    assert trial.winner is kept
+
+
+def test_a_trial_of_several_threads_ends_once() -> None:
+    trial = TrialTiers()
+    calls = [trial.called() for _ in range(20)]  # all start before the first one ends
+    decided = [trial.timed(call, 1.0) for call, _ in reversed(calls)]
+    assert decided.count(True) == 1
+
+
+def launches(capture: CaptureTiers, signature: str, count: int) -> list[Launch]:
+    found = []
+    for _ in range(count):
+        launch, _ = capture.called(signature)
+        if launch is Launch.CAPTURE:
+            capture.captured(signature)
+        found.append(launch)
+    return found
+
+
+WARM = [Launch.EAGER, Launch.EAGER, Launch.WATCHED, Launch.CAPTURE]
+
+
+def test_a_signature_warms_up_is_captured_and_replayed() -> None:
+    assert launches(CaptureTiers(), "a", 6) == [*WARM, Launch.REPLAY, Launch.REPLAY]
+
+
+def test_each_signature_warms_up_by_itself() -> None:
+    capture = CaptureTiers()
+    assert launches(capture, "a", 4) == WARM
+    assert launches(capture, "b", 4) == WARM
+    assert launches(capture, "a", 1) == [Launch.REPLAY]
+
+
+def test_captures_are_few() -> None:
+    capture = CaptureTiers()
+    for number in range(MAX_CAPTURES):
+        assert launches(capture, str(number), 4) == WARM
+    assert launches(capture, "one more", 9) == [Launch.EAGER] * 9
+
+
+def test_a_capture_that_a_reference_prevents_is_tried_again() -> None:
+    capture = CaptureTiers()
+    assert [capture.called("a")[0] for _ in range(4)] == WARM
+    capture.postponed("a")
+    assert launches(capture, "a", 4) == WARM
+
+
+def test_other_functions_of_clusters_drop_all_captures() -> None:
+    capture = CaptureTiers()
+    launches(capture, "a", 5)
+    assert not capture.clusters_changed(0)
+    assert capture.clusters_changed(1) and not capture.clusters_changed(1)
+    assert launches(capture, "a", 4) == WARM
+
+
+def test_what_cannot_be_captured_runs_eagerly() -> None:
+    capture = CaptureTiers()
+    assert capture.called(None) == (Launch.EAGER, False)
+    launches(capture, "a", 5)
+    capture.failed = True
+    assert launches(capture, "a", 3) == [Launch.EAGER] * 3
+
+
+def test_rare_signatures_are_forgotten() -> None:
+    capture = CaptureTiers()
+    assert not any(capture.called(str(number))[1] for number in range(REMEMBERED))
+    assert capture.called("one more") == (Launch.EAGER, True)
+    assert launches(capture, "0", 4) == WARM
