@@ -1,1 +1,1 @@
-"""Executing compiled partitions: synchronous and pooled runs, the token engine, CUDA graphs, tiers."""
+"""Executing compiled partitions: synchronous and pooled runs, the token engine, CUDA graphs."""
