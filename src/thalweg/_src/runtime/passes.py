@@ -55,6 +55,11 @@ class Compilation:
     placement: Placement = field(default_factory=Placement)
     partitions: dict[str, StepGraph] = field(default_factory=dict)
     counters: set[Node] = field(default_factory=set)
+    costs: CostModel | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        file = self.config.experimental.cost_model
+        self.costs = CostModel.load(file) if file else None
 
     def graphs(self) -> dict[str, StepGraph]:
         """Returns the graphs as they are now, by device; before partitioning, the one graph under no device."""
@@ -62,10 +67,6 @@ class Compilation:
 
     def device(self, name: str) -> Device:
         return next(device for device in self.devices if device.name == name)
-
-    def costs(self) -> CostModel | None:
-        file = self.config.experimental.cost_model
-        return CostModel.load(file) if file else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def _place(c: Compilation) -> None:
     names = [device.name for device in c.devices if device.type == "CPU" or not c.step.is_unstructured]
     state_devices: dict[str, str] = c.devices[0].state("_state_devices", dict)
     placer, soft = c.config.experimental.placer, c.config.allow_soft_placement
-    c.placement = place(c.step, names, device_types, soft, placer, c.costs(), state_devices)
+    c.placement = place(c.step, names, device_types, soft, placer, c.costs, state_devices)
 
 
 def _partition(c: Compilation) -> None:
@@ -134,7 +135,7 @@ def _send_first(c: Compilation) -> None:
 
 def _plan_memory(c: Compilation) -> None:
     limits = memory_limits(c.config, [device.name for device in c.devices])
-    c.placement.memory = plan_memory(c.partitions, c.costs(), limits)
+    c.placement.memory = plan_memory(c.partitions, c.costs, limits)
 
 
 def _count_in_numbers(c: Compilation) -> None:
