@@ -45,7 +45,7 @@ def export(*names: str) -> Callable[[T], T]:
 
     def declare(value: T) -> T:
         EXPORTS.append(Export(names, module, value))
-        if isinstance(value, type) or callable(value):
+        if callable(value):
             document(value, *names)
         if isinstance(value, type) and issubclass(value, BaseException):
             value.__module__ = f"thalweg.{names[0]}".rpartition(".")[0]  # what a traceback shows

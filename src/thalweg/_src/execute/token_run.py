@@ -59,7 +59,7 @@ class TokenRun:
     def _take_events(self, queue: deque[Item]) -> bool:
         """Takes what waiting nodes have given meanwhile; gives the thread back if there is nothing.
 
-        A run is over when nothing is ready and no node waits: frames that only dead values have entered never close.
+        A run is over when nothing is ready and no node waits.
         """
         with self._lock:
             events, self._events = self._events, deque()
