@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import thalweg as tf
-from tests import children
+from tests import children, pretended_gpu
 from tests.leftovers import leftovers
 from thalweg._src.resources import accelerators
 from thalweg._src.runtime import executable
@@ -19,6 +19,23 @@ accelerators.enable_tensor_float_32_execution(False)
 os.environ["THALWEG_LINT"] = "1"
 # Tests that take long do not become other programs meanwhile.
 executable.COMPILE_AFTER_SECONDS = math.inf
+
+
+def pytest_addoption(parser):
+    parser.addoption("--pretend-gpu", action="store_true", help="run on the GPU of tests/pretended_gpu.py")
+
+
+def pytest_configure(config):
+    if config.getoption("--pretend-gpu"):
+        pretended_gpu.install()
+
+
+def pytest_collection_modifyitems(items):
+    """Skips what is true of a machine without GPUs only."""
+    if accelerators.accelerators()[0].count():
+        for item in items:
+            for mark in item.iter_markers("cpu_only"):
+                item.add_marker(pytest.mark.skip(reason=mark.kwargs["reason"]))
 
 
 @pytest.fixture(autouse=True, scope="session")
