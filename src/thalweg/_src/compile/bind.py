@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
+
+import torch
 
 from thalweg._src import dtypes
 from thalweg._src.compile.failure import explain, shape_error
@@ -13,8 +17,11 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
 from thalweg._src.graph.op_def import unknown_shapes
 from thalweg._src.kernels.registry import STEP, Call, Input, Known, invoke, select
 from thalweg._src.ops.shape_functions import broadcast_inputs, unchanged
+from thalweg._src.partition.host_memory import arguments
+from thalweg._src.resources.accelerators import accelerator_type
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
+from thalweg._src.resources.variables import VariableResource
 
 STRUCTURED = ("_While", "_Choose", "_Alive")  # nodes without a kernel: executors implement them
 _AS_TORCH = (unchanged, broadcast_inputs, unknown_shapes)  # what these refuse, torch refuses too
@@ -55,7 +62,7 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collecti
         if node in counters:
             bound.calls[node] = number_call(node)
             continue
-        kernel = bind_node(node, device)
+        kernel = _bind_beside_variable(node, device) if step.is_unstructured else bind_node(node, device)
         if isinstance(kernel, Known):
             bound.constants.update(((node, i), kernel.value) for i in range(len(node.dtypes)))
         elif node.definition.waits:
@@ -79,6 +86,38 @@ def bind_node(node: Node, device: Device) -> Call | Known:
     if not isinstance(kernel, Call):
         kernel = Call(kernel, tuple(Input(i) for i in range(len(node.inputs))))
     return _checked(node, kernel) if _needs_check(node) else kernel
+
+
+def _bind_beside_variable(node: Node, device: Device) -> Call | Known:
+    """Binds a node of unstructured control flow, which runs on the host and may use a variable of an accelerator.
+
+    Such a node runs where its variable is: its other inputs are copied there, and its outputs back.
+    """
+    kernel = bind_node(node, device)
+    if isinstance(kernel, Known) or not node.inputs or node.input_dtype(0) is not dtypes.resource:
+        return kernel
+    inputs = arguments(node.definition.inputs, node.attrs, len(node.inputs))
+    stays = [arg.name in node.definition.host for arg in inputs]
+
+    @functools.cache
+    def bound_on(where: torch.device) -> Call:
+        there = replace(device, type=accelerator_type(where), torch=where)
+        return cast(Call, bind_node(node, there))
+
+    def run(step: Step, *values: Any) -> Any:
+        where = values[0].device if isinstance(values[0], VariableResource) else device.torch
+        if where == device.torch:
+            return invoke(kernel, values, step)
+        results = invoke(bound_on(where), [v if host else _moved(v, where) for v, host in zip(values, stays)], step)
+        if isinstance(results, list | tuple):
+            return [_moved(result, device.torch) for result in results]
+        return _moved(results, device.torch)
+
+    return Call(run, (STEP, *(Input(i) for i in range(len(node.inputs)))))
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
 def _failing(error: BaseException) -> Call:

@@ -87,6 +87,11 @@ def accelerator_types() -> Iterable[str]:
     return _accelerators.keys()
 
 
+def accelerator_type(device: torch.device) -> str:
+    """Returns the device type that a torch device belongs to."""
+    return next(each.type for each in _accelerators.values() if each.torch_type == device.type)
+
+
 # -- CUDA -------------------------------------------------------------------------------------------------------------
 
 

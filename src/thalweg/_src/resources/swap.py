@@ -86,12 +86,12 @@ class SwappedTensor:
     __slots__ = ("__weakref__", "_swap", "device", "dtype", "held", "offset", "shape", "size")
 
     def __init__(self, swap: Swap, tensor: torch.Tensor) -> None:
-        self._swap = swap
         self.device = tensor.device
         self.shape, self.dtype = tensor.shape, tensor.dtype
         self.size = tensor.numel() * tensor.element_size()
         self.offset = 0
         self.held: torch.Tensor | None = tensor if tensor.device.type == "cpu" else _to_host(tensor)
+        self._swap = swap
 
     def value(self) -> torch.Tensor:
         """Returns the tensor on its original device."""
@@ -99,7 +99,8 @@ class SwappedTensor:
         return value if self.device.type == "cpu" else value.to(self.device, non_blocking=True)
 
     def __del__(self) -> None:
-        self._swap.release(self)
+        if hasattr(self, "_swap"):  # else there was no memory for it
+            self._swap.release(self)
 
 
 def _anonymous_file() -> IO[bytes]:
