@@ -3,6 +3,8 @@
 import ast
 import gc
 import keyword
+import os
+import re
 import traceback
 import weakref
 
@@ -69,6 +71,50 @@ def test_a_node_named_like_a_function_or_a_value(name):
     (value,) = code.function(Step(), torch.tensor(1.0))
     assert float(value) == 3.5
     assert len(set(code.names.values())) == len(code.names)
+
+
+HOSTILE = [
+    "x\nimport os; os.environ['HOSTILE'] = '1'",
+    "x = 1; __import__('os').environ.__setitem__('HOSTILE', '1')",
+    "x\r__import__('os').environ.__setitem__('HOSTILE', '1')",
+    "x\u2028raise SystemExit",
+    "x\x0craise SystemExit",
+    "\\",
+    "\x00",
+    "\ud800",
+    "'''",
+    "v0",
+    "g1",
+    "step",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_no_text_of_a_graph_is_in_the_code(name, monkeypatch):
+    monkeypatch.delenv("HOSTILE", raising=False)
+
+    class Kernel:
+        __name__ = name
+
+        def __call__(self, a, text, *, texts):
+            assert text == name and texts == [name]
+            return a + 1
+
+    x = node(name)
+    y = node(name, [x])
+    code = code_of({y: Call(Kernel(), (Input(0), name), {"texts": [name]})}, [(y, 0)], [(x, 0)])
+    (value,) = code.function(Step(), torch.tensor(1.0))
+    assert float(value) == 2 and "HOSTILE" not in os.environ
+    names = [n.id for n in ast.walk(ast.parse("\n".join(code.listing.lines))) if isinstance(n, ast.Name)]
+    assert names and all(re.fullmatch(r"step|[vg]\d+", each) for each in names)
+    assert len(code.text.splitlines()) == len(code.listing.lines)
+
+
+def test_names_that_unicode_makes_equal_are_two_values():
+    x, y = node("\ufb01"), node("fi")  # a ligature and two letters: one identifier for Python
+    code = code_of({(z := node("z", [x, y])): torch.sub}, [(z, 0)], [(x, 0), (y, 0)])
+    (value,) = code.function(Step(), torch.tensor(5.0), torch.tensor(2.0))
+    assert float(value) == 3
 
 
 def test_a_kernel_named_like_the_function_itself():

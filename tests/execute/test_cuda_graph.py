@@ -236,3 +236,28 @@ def test_a_device_type_of_ones_own():
         with tf.device("/cpu:0"):
             c = tf.reduce_sum(b)
         assert session.run(c) == pytest.approx(np.exp(3) + np.exp(6), rel=1e-6)
+
+
+def test_a_fed_value_used_before_and_inside_the_capture(rng=np.random.default_rng(8)):
+    x, training = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.bool, [])
+    with tf.device("/device:FAKE:0"):
+        normal = tf.layers.batch_normalization(tf.layers.dense(x, 5), training=training)
+        loss = tf.reduce_mean(tf.square(tf.tanh(normal) + tf.cast(training, tf.float32)))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        data = rng.standard_normal((3, 4))
+        losses = [session.run(loss, {x: data, training: i % 2 == 0}) for i in range(16)]
+    np.testing.assert_allclose(losses, losses[:2] * 8, rtol=1e-6)
+    assert sorted(notes.count for notes in RECORDS)[-2:] == [5, 5]
+
+
+def test_a_copy_to_the_device_that_is_used_after_the_capture_too():
+    x = tf.placeholder(tf.float32, [None, 4])
+    with tf.device("/device:FAKE:0"):
+        y = tf.concat([tf.exp(tf.tanh(tf.exp(tf.tanh(x))))] * 2, 0)
+        size = tf.stack([tf.shape(y)[0] * 2] * 4)  # computed on the host, from a shape in the middle
+        scaled = tf.cast(y, tf.int32) * size
+        result = tf.cast(tf.check_numerics(tf.cast(scaled, tf.float32), "is not captured"), tf.int32) + size
+    with tf.Session() as session:
+        values = [session.run(result, {x: np.zeros((3, 4))}) for _ in range(8)]
+    np.testing.assert_allclose(values, [np.full((6, 4), 2 * 12 + 12)] * 8)

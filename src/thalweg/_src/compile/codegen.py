@@ -1,4 +1,8 @@
-"""Code generation: a segment as one straight-line Python function, one line per node, values freed at last use."""
+"""Code generation: a segment as one straight-line Python function, one line per node, values freed at last use.
+
+Nothing that a graph says is written into the code: a graph may come from a file of another's. The identifiers are made
+here (`v17` for a value, `g3` for a global), and a side table holds the readable names that listings and errors show.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from thalweg._src.kernels.registry import STEP, Call, Input, inputs_of
 from thalweg._src.shapes import show
 
 _CHECK_EVERY = 32  # nodes between two looks at the step's cancellation
+_IDENTIFIER = re.compile(r"\b[vg][0-9]+\b")
 _serial = itertools.count()
 Arrange = Callable[[Sequence[Node], Iterable[Output]], list[Node]]
 
@@ -31,17 +36,66 @@ def outputs_of(node: Node) -> list[Output]:
 
 
 class Code:
-    """The text of one segment's function and the way back from its lines to the nodes."""
+    """One segment's function and the way back from its lines to the nodes."""
 
-    __slots__ = ("filename", "function", "iterations", "names", "nodes", "text")
+    __slots__ = ("filename", "function", "iterations", "listing", "names", "nodes")
 
-    def __init__(self, text: str, function: Callable[..., Any], writer: _Writer) -> None:
-        self.text = text
+    def __init__(self, function: Callable[..., Any], listing: Listing, writer: _Writer) -> None:
         self.function = function
+        self.listing = listing
         self.nodes = writer.node_of_line
         self.names = writer.names
         self.iterations = writer.iteration_of_line
         self.filename = function.__code__.co_filename
+
+    @property
+    def text(self) -> str:
+        """The function as it is shown: with the names, types and shapes of the graph."""
+        return self.listing.text()
+
+
+class Listing:
+    """The text of a generated function with readable names; made when it is looked at."""
+
+    __slots__ = ("_comments", "_wanted", "lines")
+
+    def __init__(self, lines: list[str], wanted: dict[str, str], comments: dict[int, Node]) -> None:
+        self.lines = lines
+        self._wanted = wanted
+        self._comments = {line: _comment(node) for line, node in comments.items()}
+
+    def text(self) -> str:
+        shown = self._readable()
+        lines = [
+            _IDENTIFIER.sub(lambda match: shown.get(match[0], match[0]), line) + self._comments.get(number, "")
+            for number, line in enumerate(self.lines, 1)
+        ]
+        return "\n".join(lines) + "\n"
+
+    def get_source(self, name: str) -> str:
+        """Called by linecache: tracebacks and debuggers show this text, as long as the function lives."""
+        return self.text()
+
+    def _readable(self) -> dict[str, str]:
+        """Returns a name of its own for each identifier."""
+        taken: dict[str, int] = {"step": 0, "_": 0}
+        result = {}
+        for identifier, wanted in self._wanted.items():
+            base = re.sub(r"\W", "_", wanted, flags=re.ASCII).lstrip("_")
+            if not base.isidentifier() or keyword.iskeyword(base):
+                base = f"v{base}"
+            name = base
+            while name in taken:
+                taken[base] += 1
+                name = f"{base}_{taken[base]}"
+            taken[name] = 0
+            result[identifier] = name
+        return result
+
+
+def _comment(node: Node) -> str:
+    name = node.name if node.name.isprintable() else repr(node.name)
+    return f"  # {name}" + (f" {node.dtypes[0].name}{show(node.shapes[0])}" if len(node.shapes) == 1 else "")
 
 
 def generate(
@@ -55,20 +109,11 @@ def generate(
     writer = _Writer(segment, calls, constants, arrange)
     text = writer.write()
     filename = f"thalweg step {next(_serial)}"  # linecache asks no loader for a name in angle brackets
+    listing = Listing(writer.lines, writer.wanted, writer.commented)
     namespace = writer.globals
-    namespace.update(__name__=filename, __loader__=_Source(text))
+    namespace.update(__name__=filename, __loader__=listing)
     exec(compile(text, filename, "exec"), namespace)
-    return Code(text, namespace[writer.function_name], writer)
-
-
-class _Source:
-    """Gives tracebacks and debuggers the text of a generated function, as long as the function lives."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def get_source(self, name: str) -> str:
-        return self._text
+    return Code(namespace[writer.function_name], listing, writer)
 
 
 class _Writer:
@@ -82,12 +127,13 @@ class _Writer:
         self.function_name = f"segment_{segment.index}"
         self.globals: dict[str, Any] = {}
         self.names: dict[Output, str] = {}
+        self.wanted: dict[str, str] = {}  # identifiers and what a reader would call them
         self.node_of_line: dict[int, Node] = {}
+        self.commented: dict[int, Node] = {}
         self.iteration_of_line: dict[int, str] = {}
         self.lines: list[str] = []
         self._global_of: dict[int, str] = {}
         self._kept: list[Any] = []  # keeps ids in _global_of alive
-        self._taken: dict[str, int] = {"step": 0, "_": 0, self.function_name: 0}
         self._iteration = ""
 
     def write(self) -> str:
@@ -122,11 +168,8 @@ class _Writer:
         return [self.name_of(output) if output in used else "_" for output in outputs_of(node)]
 
     def write_line(self, node: Node, text: str) -> None:
-        comment = f"  # {node.name}"
-        if len(node.shapes) == 1:
-            comment += f" {node.dtypes[0].name}{show(node.shapes[0])}"
-        self.lines.append(text + comment)
-        self.node_of_line[len(self.lines)] = node
+        self.lines.append(text)
+        self.node_of_line[len(self.lines)] = self.commented[len(self.lines)] = node
         if self._iteration:
             self.iteration_of_line[len(self.lines)] = self._iteration
 
@@ -171,17 +214,11 @@ class _Writer:
             self.names[output] = self._fresh(node.name.rpartition("/")[2] + (f"_{index}" if index else ""))
         return self.names[output]
 
-    def _fresh(self, wanted: str) -> str:
-        """Returns an identifier that no local or global name of the function has yet."""
-        base = (wanted if wanted.isidentifier() else re.sub(r"\W", "_", wanted)).lstrip("_")
-        if not base.isidentifier() or keyword.iskeyword(base):
-            base = f"v{base}"
-        name = base
-        while name in self._taken:
-            self._taken[base] += 1
-            name = f"{base}_{self._taken[base]}"
-        self._taken[name] = 0
-        return name
+    def _fresh(self, wanted: str, letter: str = "v") -> str:
+        """Returns a new identifier. What it is wanted to be called goes to the side table alone."""
+        identifier = f"{letter}{len(self.wanted)}"
+        self.wanted[identifier] = wanted
+        return identifier
 
     def value(self, output: Output) -> str:
         if output in self.constants:
@@ -208,7 +245,7 @@ class _Writer:
     def as_global(self, value: Any, base: str = "") -> str:
         key = id(value)
         if key not in self._global_of:
-            name = self._fresh(_name_of(value) or base or type(value).__name__)
+            name = self._fresh(_name_of(value) or base or type(value).__name__, "g")
             self.globals[name] = value
             self._global_of[key] = name
             self._kept.append(value)
@@ -421,4 +458,4 @@ def _is_literal(value: Any) -> bool:
         return math.isfinite(value)
     if isinstance(value, list | tuple):
         return type(value) in (list, tuple) and all(_is_literal(item) for item in value)
-    return value is None or type(value) in (bool, int, str)
+    return value is None or type(value) in (bool, int)

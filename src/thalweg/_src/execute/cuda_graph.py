@@ -131,15 +131,15 @@ class CapturedSegment:
         self._inputs = segment.inputs
         needed = [_needed(part, bound) for part in parts]
         wanted = set(segment.outputs)
-        there = list(segment.inputs)
+        there = dict.fromkeys(segment.inputs)
         made: list[_Part] = []
         for index, nodes in enumerate(parts):
             later = wanted.union(*needed[index + 1 :])
-            outputs = [o for o in _outputs(nodes) if o in later and o not in bound.constants]
+            outputs = [o for o in _outputs(nodes) if o in later and o not in bound.constants and o not in there]
             if index == 2:
                 outputs, needed[2] = segment.outputs, needed[2] | wanted
             inputs = [output for output in there if output in needed[index]]
-            there += outputs
+            there.update(dict.fromkeys(outputs))
             part = Segment(segment.index, nodes, segment.waits, inputs, outputs)
             made.append(_Part(part, bound.calls, bound.constants, self._clusters))
         self._before, self._middle, self._after = made
@@ -185,7 +185,7 @@ class CapturedSegment:
             return False
         if launch is Launch.WATCHED:
             self._watched.run(step, values)
-            self._copies[signature] = {output: values.pop(output) for output in self._copied}
+            self._copies[signature] = {output: values[output] for output in self._copied}
             return True
         capture = self._captures[signature] if launch is Launch.REPLAY else self._make(signature, step, taken)
         if capture is None or not capture.replay(taken):
@@ -204,7 +204,8 @@ class CapturedSegment:
     def _make(self, signature: Any, step: Step, taken: list[Any]) -> _Capture | None:
         try:
             inputs = [value if host else value.clone() for value, host in zip(taken, self._on_host)]
-            capture = _Capture(self._capturing(step, inputs, self._copies.pop(signature)), inputs, self._variables())
+            copies = self._copies.pop(signature)
+            capture = _Capture(self._capturing(step, inputs, copies), [*inputs, *copies.values()], self._variables())
         except _Held:
             self._tiers.postponed(signature)  # a fetched value holds a buffer, and will release it
             return None
@@ -227,8 +228,20 @@ class CapturedSegment:
         generators = [self._device.state(node.name, lambda: None) for node in drawing]
         part = _Part(self._middle.segment, calls, {**self._bound.constants, **copies}, self._clusters)
         assert self._device.accelerator is not None and self._device.accelerator.capture is not None
-        capture = self._device.accelerator.capture
-        return lambda: capture(lambda: part.code.function(step, *inputs), generators)
+        capture, drawing = self._device.accelerator.capture, self._device.drawing
+
+        def capture_alone() -> tuple[Sequence[Any], Callable[[], None]]:
+            """Captures while no other step draws from the generators, and launches likewise."""
+            with drawing:
+                values, launch = capture(lambda: part.code.function(step, *inputs), generators)
+
+            def launch_alone() -> None:
+                with drawing:
+                    launch()
+
+            return values, launch_alone if generators else launch
+
+        return capture_alone
 
     def _variables(self) -> dict[VariableResource, bool]:
         """Returns the variables that the middle part uses, and whether it changes them."""
@@ -271,7 +284,10 @@ class _Held(Exception):
 
 
 class _Capture:
-    """The noted kernels of one signature, with the memory they read and write."""
+    """The captured kernels of one signature, with the memory they read and write.
+
+    inputs: the tensors that they read: first those of each step, then those that are the same in every step
+    """
 
     def __init__(
         self,

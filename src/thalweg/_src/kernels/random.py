@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, kernel
+from thalweg._src.kernels.registry import Bind, Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -49,6 +49,24 @@ def _generator(node: Node, device: Device) -> torch.Generator:
     return device.state(node.name, make)  # type: ignore[no-any-return]
 
 
+def _drawing(bind: Bind) -> Bind:
+    """Makes a kernel wait while another thread captures the use of a generator, which must not be drawn from then."""
+
+    def bind_alone(node: Node, device: Device) -> Callable[..., Any] | Call:
+        bound = bind(node, device)
+        if device.accelerator is None:
+            return bound
+        call = bound if isinstance(bound, Call) else Call(bound, tuple(Input(i) for i in range(len(node.inputs))))
+
+        def draw(*args: Any, **options: Any) -> Any:
+            with device.drawing:
+                return call.function(*args, **options)
+
+        return Call(draw, call.args, call.kwargs)
+
+    return bind_alone
+
+
 def _truncated_normal(
     shape: Sequence[int], *, generator: torch.Generator, dtype: torch.dtype, device: torch.device
 ) -> torch.Tensor:
@@ -69,6 +87,7 @@ _SAMPLERS: dict[str, Sampler] = {
 
 
 @kernel("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
+@_drawing
 def bind_sampler(node: Node, device: Device) -> Callable[..., Any] | Call:
     sampler = _SAMPLERS[node.type]
     options = {"generator": _generator(node, device), "dtype": TORCH[node.dtypes[0]], "device": device.torch}
@@ -119,6 +138,7 @@ def _redraw(
 
 
 @kernel("RandomUniformInt")
+@_drawing
 def bind_integers(node: Node, device: Device) -> Callable[..., Any]:
     generator = _generator(node, device)
     return lambda shape, minval, maxval: _integers(shape, minval, maxval, generator)
@@ -130,6 +150,7 @@ def bind_stateless_integers(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @kernel("RandomShuffle")
+@_drawing
 def bind_shuffle(node: Node, device: Device) -> Callable[..., Any]:
     generator = _generator(node, device)
 
@@ -158,6 +179,7 @@ def _for_each(shape: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("RandomGamma")
+@_drawing
 def bind_gamma(node: Node, device: Device) -> Callable[..., Any]:
     generator, dtype = _generator(node, device), TORCH[node.dtypes[0]]
     wide = dtype if dtype.itemsize >= 4 else torch.float32
@@ -170,6 +192,7 @@ def bind_gamma_grad(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @kernel("RandomPoissonV2")
+@_drawing
 def bind_poisson(node: Node, device: Device) -> Callable[..., Any]:
     generator, dtype = _generator(node, device), TORCH[node.dtypes[0]]
     return lambda shape, rate: torch.poisson(_for_each(shape, rate.double()), generator=generator).to(dtype)
@@ -190,6 +213,7 @@ def _draws(logits: torch.Tensor, count: int, generator: torch.Generator, dtype: 
 
 
 @kernel("Multinomial")
+@_drawing
 def bind_multinomial(node: Node, device: Device) -> Callable[..., Any]:
     generator, dtype = _generator(node, device), TORCH[node.dtypes[0]]
     return lambda logits, count: _draws(logits, int(count), generator, dtype)

@@ -63,6 +63,8 @@ class _Memory:
 
     def visit(self, node: Node) -> None:
         """Decides where a node runs, brings its inputs there, and notes where its outputs are."""
+        if node.guard:
+            node.guard = tuple((self.at(predicate, host=True), side) for predicate, side in node.guard)
         if node.type in ("_Arg", "_Recv"):
             return
         if node.type == "_While":

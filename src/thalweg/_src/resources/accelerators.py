@@ -177,17 +177,23 @@ def _capture_cuda(
 ) -> tuple[Sequence[Any], Replay]:
     """Captures the kernels of a function in a CUDA graph."""
     graph: Any = torch.cuda.CUDAGraph()
-    for generator in generators:
+    before = [(generator, generator.clone_state()) for generator in generators]
+    for generator, _ in before:
         graph.register_generator_state(generator)
     current = torch.cuda.current_stream()
     side = torch.cuda.Stream(current.device)  # type: ignore[no-untyped-call]
     side.wait_stream(current)
-    with torch.cuda.stream(side):
-        graph.capture_begin(capture_error_mode="thread_local")
-        try:
-            values = function()
-        finally:
-            graph.capture_end()
+    try:
+        with torch.cuda.stream(side):
+            graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                values = function()
+            finally:
+                graph.capture_end()
+    except BaseException:
+        for generator, state in before:  # else torch would go on to believe that the generators are being captured
+            generator.graphsafe_set_state(state)
+        raise
     current.wait_stream(side)
     return values, graph.replay
 

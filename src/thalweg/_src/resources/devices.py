@@ -31,6 +31,9 @@ class Device:
     accelerator: Accelerator | None = None
     memory_limit: int = 0  # bytes that a step may use here; 0 for no limit
     compiling: bool = False  # a placeholder for tracing: kernels are bound on it and never run
+    drawing: threading.RLock = field(
+        default_factory=threading.RLock
+    )  # held to use generators, and to capture their use
     _states: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
