@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow conformance check api docs bench format clean
+.PHONY: demo test test-slow test-pretended-gpu cuda-dtypes conformance check api docs bench format clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/base: pyproject.toml
@@ -32,6 +32,14 @@ test: $(VENV)/test
 
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow
+
+# The tests as they run on a machine with a GPU, on any machine.
+test-pretended-gpu: $(VENV)/test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --pretend-gpu
+
+# On a machine with CUDA: records for which types torch has no kernels there, which the pretended GPU then lacks too.
+cuda-dtypes: $(VENV)/test
+	$(BIN)/python -m tests.record_cuda_dtypes tests/fixtures/cuda_dtypes.json
 
 # TensorFlow itself, in an environment of its own, as the judge of names, files and numbers. `conformance` asks it and
 # records its answers in tests/fixtures/tensorflow_answers, with which `test` compares.

@@ -1,5 +1,6 @@
 """Tensors of the pretended GPU: they wrap tensors of the host, and refuse what tensors of CUDA refuse."""
 
+import functools
 import json
 import weakref
 from pathlib import Path
@@ -39,7 +40,7 @@ def call_types(args, kwargs):
 
 
 class Away(torch.Tensor):
-    """A tensor of the pretended GPU; `inner` is where its values are, the host's own memory."""
+    """A tensor of the pretended GPU; `on_host` is where its values are, the host's own memory."""
 
     @staticmethod
     def __new__(cls, inner, device):
@@ -50,7 +51,9 @@ class Away(torch.Tensor):
             )
 
     def __init__(self, inner, device):
-        self.inner = inner
+        self.on_host = inner
+        torch._C._set_conj(self, inner.is_conj())
+        torch._C._set_neg(self, inner.is_neg())
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -60,7 +63,7 @@ class Away(torch.Tensor):
 
     def follow(self):
         """Takes the layout of what it wraps, after a call that may have changed it."""
-        inner = self.inner
+        inner = self.on_host
         if self.shape == inner.shape and self.stride() == inner.stride():
             return
         with no_dispatch():
@@ -72,10 +75,10 @@ class Away(torch.Tensor):
                 torch._C._set_meta_in_tls_dispatch_include(before)
 
     def untyped_storage(self):
-        return self.inner.untyped_storage()
+        return self.on_host.untyped_storage()
 
     def data_ptr(self):
-        return self.inner.data_ptr()
+        return self.on_host.data_ptr()
 
     def numpy(self, **options):
         raise TypeError(
@@ -87,18 +90,26 @@ class Away(torch.Tensor):
         return self.cpu().tolist()
 
     def __repr__(self):
-        return f"{self.inner!r} on {self.device}"
+        return f"{self.on_host!r} on {self.device}"
 
 
 def call(function, args, kwargs):
+    """Divides a call into those that CUDA has kernels for, and computes them."""
+    return function.decompose(*args, **kwargs) if _is_composite(function) else compute(function, args, kwargs)
+
+
+@functools.cache
+def _is_composite(function):
+    return torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), "CompositeImplicitAutograd")
+
+
+def compute(function, args, kwargs):
     """Computes on the host what a call asks of the device."""
-    if torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), "CompositeImplicitAutograd"):
-        return function.decompose(*args, **kwargs)  # into what CUDA has kernels for
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     device = _common_device(function, args, tensors)
     if sentence := _REFUSED.get((str(function), call_types(args, kwargs))):
         raise NotImplementedError(sentence)
-    outer = {id(tensor.inner): tensor for tensor in tensors if isinstance(tensor, Away)}
+    outer = {id(tensor.on_host): tensor for tensor in tensors if isinstance(tensor, Away)}
     if kwargs.get("device") is not None or not tensors:
         device = _with_index(kwargs.get("device"))
     if "device" in kwargs:
@@ -107,7 +118,7 @@ def call(function, args, kwargs):
             del kwargs["pin_memory"]
     if (generator := kwargs.get("generator")) is not None:
         _require_generator(generator)
-    plain_args, plain_kwargs = tree_map_only(Away, lambda tensor: tensor.inner, (args, kwargs))
+    plain_args, plain_kwargs = tree_map_only(Away, lambda tensor: tensor.on_host, (args, kwargs))
     results = function(*plain_args, **plain_kwargs)
     if function in COPIES and device == _HOST:
         return args[0] if function is _aten.copy_.default else results

@@ -53,11 +53,11 @@ class _Capture(TorchDispatchMode):
         kwargs = kwargs or {}
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         away = [tensor for tensor in tensors if isinstance(tensor, Away)]
-        if away and (function.overloadpacket in _WAITING or _crosses(function, tensors, kwargs)):
+        if (away and function.overloadpacket in _WAITING) or _crosses(function, tensors, kwargs):
             raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
         outside = [tensor for tensor in away if not self._owns(tensor)]
         if function._schema.is_mutable:
-            self._saved += [(tensor.inner, tensor.inner.clone()) for tensor in outside]
+            self._saved += [(tensor.on_host, tensor.on_host.clone()) for tensor in outside]
         kept = tree_map_only(Away, self._kept, (args, kwargs))
         results = function(*args, **kwargs)
         made = [leaf for leaf in tree_leaves(results) if isinstance(leaf, Away)]
@@ -93,13 +93,14 @@ class _Capture(TorchDispatchMode):
                 again = function(*args, **kwargs)
                 for old, new in zip(tree_leaves(results), tree_leaves(again)):
                     if isinstance(old, Away) and old.data_ptr() != new.data_ptr():
-                        old.inner.copy_(new.inner)
+                        old.on_host.copy_(new.on_host)
 
 
 def _crosses(function, tensors, kwargs):
     """Returns whether a call copies between the host and the device, for which the host waits."""
-    devices = {tensor.device for tensor in tensors} | {kwargs.get("device") or tensors[0].device}
-    return function in COPIES and len(devices) > 1
+    if function not in COPIES:
+        return False
+    return len({kwargs.get("device") or tensors[0].device, *(tensor.device for tensor in tensors)}) > 1
 
 
 def capture(function, generators):

@@ -82,6 +82,11 @@ def accelerators() -> list[Accelerator]:
     return list(_accelerators.values())
 
 
+def accelerator_of(device: torch.device) -> Accelerator:
+    """Returns the accelerator that a torch device, other than the CPU, belongs to."""
+    return next(accelerator for accelerator in accelerators() if accelerator.torch_type == device.type)
+
+
 def accelerator_types() -> Iterable[str]:
     """Returns the device types of all accelerators, whose kernels are those of "GPU"."""
     return _accelerators.keys()

@@ -16,6 +16,7 @@ from typing import IO, Any
 import torch
 
 from thalweg._src import errors
+from thalweg._src.resources.accelerators import accelerator_of
 
 
 class Swap:
@@ -44,7 +45,8 @@ class Swap:
     def _spill(self, swapped: SwappedTensor) -> None:
         assert swapped.held is not None
         if swapped.device.type != "cpu":
-            torch.cuda.synchronize(swapped.device)  # the copy to the host may still be running
+            # The copy to the host may still be running.
+            accelerator_of(swapped.device).synchronize(swapped.device)
         try:
             if self._file is None:
                 self._file = _anonymous_file()
@@ -108,9 +110,10 @@ def _anonymous_file() -> IO[bytes]:
 
 
 def _to_host(tensor: torch.Tensor) -> torch.Tensor:
-    """Starts an asynchronous copy to pinned host memory."""
-    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    return host.copy_(tensor, non_blocking=True)
+    """Copies a tensor to the host: asynchronously, to pinned memory, where the device has such."""
+    is_pinned = accelerator_of(tensor.device).has_pinned_memory()
+    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=is_pinned)
+    return host.copy_(tensor, non_blocking=is_pinned)
 
 
 def _memory() -> int:

@@ -1,0 +1,29 @@
+"""Whole programs and random ones on the pretended GPU, in processes of their own: torch cannot lose a device again.
+
+`make test-pretended-gpu` runs all other tests there too.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import children
+
+ROOT = Path(__file__).parents[1]
+TESTS = [
+    "tests/test_away_tensors.py",
+    "tests/test_programs.py",
+    "tests/control_flow/test_random_programs.py",
+]
+
+
+@pytest.mark.cpu_only(reason="these tests run there already")
+@pytest.mark.parametrize("tests", TESTS)
+def test_on_a_gpu(tests):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "--pretend-gpu", "--tb=short", tests]
+    done = children.run(command, check=False, cwd=ROOT, env=environment)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "passed" in done.stdout
