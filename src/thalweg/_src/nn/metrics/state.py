@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from thalweg._src.graph.convert import convert_to_tensor
@@ -12,6 +15,10 @@ from thalweg._src.ops.reshape import zeros
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variables import Variable
 
+_COLLECTIONS = [
+    inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Any")
+    for name in ("metrics_collections", "updates_collections")
+]
 Result = tuple[Any, Any]  # the value, and the operation that adds a batch and returns the new value
 
 
@@ -26,6 +33,25 @@ def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: s
         aggregation=VariableAggregation.SUM,
         name=name,
     )
+
+
+def metric(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Adds `metrics_collections` and `updates_collections` before the parameter `name` of a metric.
+
+    The value and the update that the function returns are added to these collections.
+    """
+    own = inspect.signature(function)
+    before = [parameter for parameter in own.parameters.values() if parameter.name != "name"]
+    signature = own.replace(parameters=[*before, *_COLLECTIONS, own.parameters["name"]])
+
+    @wraps(function)
+    def collecting(*args: Any, **kwargs: Any) -> Result:
+        given = signature.bind(*args, **kwargs).arguments
+        collections = [given.pop(parameter.name, None) for parameter in _COLLECTIONS]
+        return collected(*function(**given), *collections)
+
+    collecting.__signature__ = signature  # type: ignore[attr-defined]
+    return collecting
 
 
 def collected(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> Result:
