@@ -226,7 +226,7 @@ def weighted(title: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tens
 def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0) -> Tensor:
     """Returns the weighted mean absolute difference."""
     labels, predictions = _as_float(labels, predictions)
-    return absolute(subtract(predictions, labels))
+    return absolute(subtract(predictions, labels))  # type: ignore[no-any-return]
 
 
 @export("losses.cosine_distance")

@@ -30,6 +30,7 @@ from thalweg._src.ops.math import add
 from thalweg._src.ops.reshape import size
 from thalweg._src.ops.sequences import range as sequence
 from thalweg._src.ops.where import where
+from thalweg._src.read_only import ReadOnly
 
 _KEYS = (dtypes.int32, dtypes.int64, dtypes.string)
 
@@ -63,6 +64,10 @@ class StrongHashSpec(HasherSpec):
 class IdTableWithHashBuckets(LookupInterface):
     """A table of ids with hash buckets, after the last id, for keys that are not in it."""
 
+    init = ReadOnly[Operation](
+        "The operation that initializes the table; deprecated name of `initializer`.", "initializer"
+    )
+
     def __init__(
         self,
         table: Any,
@@ -94,11 +99,6 @@ class IdTableWithHashBuckets(LookupInterface):
     def initializer(self) -> Operation:
         """The operation that initializes the table."""
         return no_op() if self._table is None else self._table.initializer
-
-    @property
-    def init(self) -> Operation:
-        """The operation that initializes the table; deprecated name of `initializer`."""
-        return self.initializer
 
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of entries plus that of buckets."""

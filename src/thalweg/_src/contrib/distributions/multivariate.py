@@ -23,6 +23,7 @@ from thalweg._src.ops.pad_tile import broadcast_dynamic_shape
 from thalweg._src.ops.random import random_normal
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, matrix_transpose, ones_like, shape, squeeze, zeros_like
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import broadcast
 
 
@@ -50,10 +51,7 @@ class MultivariateNormal(Distribution):
             name=name,
         )
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean."""
-        return self._loc
+    loc = ReadOnly[Tensor]("The mean.")
 
     @property
     def scale_matrix(self) -> Tensor:

@@ -31,6 +31,7 @@ from thalweg._src.ops.reduction import argmax, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones, reshape, transpose
 from thalweg._src.ops.special import lgamma
 from thalweg._src.ops.where import one_hot
+from thalweg._src.read_only import ReadOnly
 
 
 class _OneHotBase(Distribution):
@@ -38,16 +39,8 @@ class _OneHotBase(Distribution):
 
     _logits: Tensor
     _probs: Tensor
-
-    @property
-    def logits(self) -> Tensor:
-        """The log probabilities of the classes, up to a constant."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self._probs
+    logits = ReadOnly[Tensor]("The log probabilities of the classes, up to a constant.")
+    probs = ReadOnly[Tensor]("The probabilities of the classes.")
 
     @property
     def event_size(self) -> Tensor:
@@ -135,6 +128,8 @@ def _uniform(shape: Any, dtype: Any, seed: int | None) -> Tensor:
 class _Relaxed(_OneHotBase):
     """The base class of Gumbel-softmax distributions."""
 
+    temperature = ReadOnly[Tensor]("The temperature.")
+
     def __init__(
         self,
         temperature: Any,
@@ -159,11 +154,6 @@ class _Relaxed(_OneHotBase):
             graph_parents=[self._logits, self._probs, self._temperature],
             name=scope,
         )
-
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self._temperature
 
     def _expanded_temperature(self) -> Tensor:
         """Returns the temperature with a last dimension for the classes; it may differ within the batch."""
@@ -210,6 +200,9 @@ class RelaxedBernoulli(ScalarDistribution):
     """The relaxed (concrete) Bernoulli distribution on (0, 1)."""
 
     _parameter_names = ("logits", "temperature")
+    temperature = ReadOnly[Tensor]("The temperature.")
+    logits = ReadOnly[Tensor]("The log-odds of 1.")
+    probs = ReadOnly[Tensor]("The probability of 1.")
 
     def __init__(
         self,
@@ -236,21 +229,6 @@ class RelaxedBernoulli(ScalarDistribution):
             name=scope,
         )
 
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self._temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of 1."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self._probs
-
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = _uniform(self._block(n), self.dtype, seed)
         return math.sigmoid((math.log(u) - math.log1p(-u) + self.logits) / self.temperature)
@@ -269,6 +247,9 @@ class Binomial(ScalarDistribution):
     """The binomial distribution: the number of successes in `total_count` trials."""
 
     _parameter_names = ("total_count", "probs")
+    total_count = ReadOnly[Tensor]("The number of trials.")
+    logits = ReadOnly[Tensor]("The log-odds of a success.")
+    probs = ReadOnly[Tensor]("The probability of a success.")
 
     def __init__(
         self,
@@ -294,21 +275,6 @@ class Binomial(ScalarDistribution):
             name=scope,
         )
 
-    @property
-    def total_count(self) -> Tensor:
-        """The number of trials."""
-        return self._total_count
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of a success."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of a success."""
-        return self._probs
-
     def _log_prob(self, value: Tensor) -> Tensor:
         value = require_whole(value) if self.validate_args else value
         others = self.total_count - value
@@ -330,6 +296,8 @@ class Poisson(ScalarDistribution):
     """The Poisson distribution with rate `rate`."""
 
     _parameter_names = ("rate",)
+    rate = ReadOnly[Tensor]("The rate.")
+    log_rate = ReadOnly[Tensor]("The log of the rate.")
 
     def __init__(
         self,
@@ -359,16 +327,6 @@ class Poisson(ScalarDistribution):
             graph_parents=[self._rate],
             name=scope,
         )
-
-    @property
-    def rate(self) -> Tensor:
-        """The rate."""
-        return self._rate
-
-    @property
-    def log_rate(self) -> Tensor:
-        """The log of the rate."""
-        return self._log_rate
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return random_poisson(self.rate, [n], dtype=self.dtype, seed=seed)

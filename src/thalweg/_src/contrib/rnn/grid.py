@@ -15,6 +15,7 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.pad_tile import pad
 from thalweg._src.ops.reshape import shape as shape_of, zeros
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import Zeros
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
@@ -93,6 +94,7 @@ class GridLSTMCell(RNNCell):
     """A grid LSTM cell along time and frequency, after Kalchbrenner et al."""
 
     _prefixes: tuple[str, ...] = ("state",)
+    state_tuple_type = ReadOnly[Any]("The named tuple of the states.")
 
     def __init__(
         self,
@@ -146,11 +148,6 @@ class GridLSTMCell(RNNCell):
         if self._state_is_tuple:
             return self._state_tuple_type(*[self._num_units] * len(self._state_tuple_type._fields))
         return 2 * self._num_units * sum(self._blocks)
-
-    @property
-    def state_tuple_type(self) -> Any:
-        """The named tuple of the states."""
-        return self._state_tuple_type
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step."""

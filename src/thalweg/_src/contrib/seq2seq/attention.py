@@ -24,6 +24,7 @@ from thalweg._src.ops.nn import softmax
 from thalweg._src.ops.reduction import argmax, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, squeeze, zeros
 from thalweg._src.ops.where import one_hot, sequence_mask, where
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import Constant, Ones, Zeros
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
@@ -54,6 +55,14 @@ class AttentionMechanism:
 
 class _Mechanism(AttentionMechanism):
     """The implementation of attention mechanisms: memory (the values), keys and masks."""
+
+    memory_layer = ReadOnly[Any]("The layer from the memory to the keys.")
+    query_layer = ReadOnly[Any]("The layer applied to queries, or None.")
+    values = ReadOnly[Any]("The memory, with zeros past the end of each sequence.")
+    keys = ReadOnly[Any]("The keys that queries are compared with.")
+    batch_size = ReadOnly[Any]("The batch size.")
+    alignments_size = ReadOnly[Any]("The number of memory entries.")
+    state_size = ReadOnly[Any]("The size of the state.", "_alignments_size")
 
     def __init__(
         self,
@@ -89,41 +98,6 @@ class _Mechanism(AttentionMechanism):
             self._batch_size: Any = known[0] if known and known[0] is not None else shape(self._keys)[0]
             self._alignments_size: Any = known[1] if known and known[1] is not None else shape(self._keys)[1]
             self._score_mask_value = float("-inf") if score_mask_value is None else score_mask_value
-
-    @property
-    def memory_layer(self) -> Any:
-        """The layer from the memory to the keys."""
-        return self._memory_layer
-
-    @property
-    def query_layer(self) -> Any:
-        """The layer applied to queries, or None."""
-        return self._query_layer
-
-    @property
-    def values(self) -> Any:
-        """The memory, with zeros past the end of each sequence."""
-        return self._values
-
-    @property
-    def keys(self) -> Any:
-        """The keys that queries are compared with."""
-        return self._keys
-
-    @property
-    def batch_size(self) -> Any:
-        """The batch size."""
-        return self._batch_size
-
-    @property
-    def alignments_size(self) -> Any:
-        """The number of memory entries."""
-        return self._alignments_size
-
-    @property
-    def state_size(self) -> Any:
-        """The size of the state."""
-        return self._alignments_size
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         """Returns the alignments before the first step: zeros."""

@@ -22,12 +22,15 @@ from thalweg._src.ops.random import random_gamma, random_normal, random_uniform
 from thalweg._src.ops.reshape import ones, ones_like, zeros_like
 from thalweg._src.ops.special import betainc, digamma, lgamma, ndtri
 from thalweg._src.ops.where import where_v2
+from thalweg._src.read_only import ReadOnly
 
 
 class _LocationScale(ScalarDistribution):
     """A location-scale distribution."""
 
     _parameter_names = ("loc", "scale")
+    loc = ReadOnly[Tensor]("The location.")
+    scale = ReadOnly[Tensor]("The scale.")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, name: str, given: Any) -> None:
         with name_scope(name, values=[loc, scale]) as scope:
@@ -41,16 +44,6 @@ class _LocationScale(ScalarDistribution):
             graph_parents=[self._loc, self._scale],
             name=scope,
         )
-
-    @property
-    def loc(self) -> Tensor:
-        """The location."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale."""
-        return self._scale
 
     def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
@@ -147,6 +140,9 @@ class StudentT(ScalarDistribution):
     """Student's t-distribution with `df` degrees of freedom, location `loc` and scale `scale`."""
 
     _parameter_names = ("df", "loc", "scale")
+    df = ReadOnly[Tensor]("The degrees of freedom.")
+    loc = ReadOnly[Tensor]("The location.")
+    scale = ReadOnly[Tensor]("The scale.")
 
     def __init__(
         self,
@@ -169,21 +165,6 @@ class StudentT(ScalarDistribution):
             graph_parents=[self._df, self._loc, self._scale],
             name=scope,
         )
-
-    @property
-    def df(self) -> Tensor:
-        """The degrees of freedom."""
-        return self._df
-
-    @property
-    def loc(self) -> Tensor:
-        """The location."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale."""
-        return self._scale
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         standard = random_normal(self._block(n), dtype=self.dtype, seed=seed)
@@ -234,6 +215,8 @@ class Uniform(ScalarDistribution):
     """The uniform distribution on [low, high)."""
 
     _parameter_names = ("low", "high")
+    low = ReadOnly[Tensor]("The lower bound.")
+    high = ReadOnly[Tensor]("The upper bound.")
 
     def __init__(
         self,
@@ -257,16 +240,6 @@ class Uniform(ScalarDistribution):
             graph_parents=[self._low, self._high],
             name=scope,
         )
-
-    @property
-    def low(self) -> Tensor:
-        """The lower bound."""
-        return self._low
-
-    @property
-    def high(self) -> Tensor:
-        """The upper bound."""
-        return self._high
 
     def range(self, name: str = "range") -> Tensor:
         """Returns high - low."""

@@ -32,6 +32,7 @@ from thalweg._src.ops.reduction import reduce_all, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape
 from thalweg._src.ops.special import betainc, digamma, lbeta, lgamma
 from thalweg._src.ops.where import one_hot, where_v2
+from thalweg._src.read_only import ReadOnly
 
 
 @export("distributions.Beta", "contrib.distributions.Beta")
@@ -39,6 +40,9 @@ class Beta(ScalarDistribution):
     """The beta distribution, with density proportional to x**(concentration1 - 1) * (1 - x)**(concentration0 - 1)."""
 
     _parameter_names = ("concentration1", "concentration0")
+    concentration1 = ReadOnly[Tensor]("The concentration of x.")
+    concentration0 = ReadOnly[Tensor]("The concentration of 1 - x.")
+    total_concentration = ReadOnly[Tensor]("The sum of both concentrations.")
 
     def __init__(
         self,
@@ -63,21 +67,6 @@ class Beta(ScalarDistribution):
             graph_parents=[self._concentration1, self._concentration0, self._total_concentration],
             name=scope,
         )
-
-    @property
-    def concentration1(self) -> Tensor:
-        """The concentration of x."""
-        return self._concentration1
-
-    @property
-    def concentration0(self) -> Tensor:
-        """The concentration of 1 - x."""
-        return self._concentration0
-
-    @property
-    def total_concentration(self) -> Tensor:
-        """The sum of both concentrations."""
-        return self._total_concentration
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         second = derived_seed(seed, "beta")
@@ -147,6 +136,9 @@ def _beta_from_beta(a: Beta, b: Beta, name: str | None = None) -> Tensor:
 class _DirichletBase(Distribution):
     """A distribution with the classes in the last dimension of `concentration`."""
 
+    concentration = ReadOnly[Tensor]("The concentrations of the classes.")
+    total_concentration = ReadOnly[Tensor]("The sum of the concentrations.")
+
     def __init__(
         self,
         concentration: Tensor,
@@ -168,16 +160,6 @@ class _DirichletBase(Distribution):
             graph_parents=[concentration, *parents],
             name=name,
         )
-
-    @property
-    def concentration(self) -> Tensor:
-        """The concentrations of the classes."""
-        return self._concentration
-
-    @property
-    def total_concentration(self) -> Tensor:
-        """The sum of the concentrations."""
-        return self._total_concentration
 
     def _batch_shape(self) -> Any:
         return self.total_concentration.dims
@@ -283,6 +265,8 @@ def _dirichlet_from_dirichlet(a: Dirichlet, b: Dirichlet, name: str | None = Non
 class DirichletMultinomial(_DirichletBase):
     """The Dirichlet-multinomial distribution: class counts of draws with Dirichlet-distributed probabilities."""
 
+    total_count = ReadOnly[Tensor]("The number of draws.")
+
     def __init__(
         self,
         total_count: Any,
@@ -298,11 +282,6 @@ class DirichletMultinomial(_DirichletBase):
             tensor = _concentrations(concentration, validate_args)
             parents = [self._total_count]
             super().__init__(tensor, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, parents, scope)
-
-    @property
-    def total_count(self) -> Tensor:
-        """The number of draws."""
-        return self._total_count
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         classes = self.event_shape_tensor()[0]

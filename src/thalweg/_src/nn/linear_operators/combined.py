@@ -15,6 +15,7 @@ from thalweg._src.ops.diagonal import eye
 from thalweg._src.ops.math import add, conj, multiply, pow
 from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reshape import expand_dims, matrix_transpose, reshape, shape as shape_of
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape, broadcast
 
 
@@ -49,6 +50,8 @@ def _common(operators: Sequence[LinearOperator]) -> Shape:
 class _ComposedOperator(LinearOperator):
     """The base class of operators composed of several."""
 
+    operators = ReadOnly[list[LinearOperator]]("The operators that this one is composed of.")
+
     def _keep(self, operators: Any, hints: Sequence[bool | None], join: str, name: str | None) -> None:
         """Stores the parts; hints are those of LinearOperator, in the same order."""
         self._operators = _operators(operators)
@@ -57,11 +60,6 @@ class _ComposedOperator(LinearOperator):
         non_singular, self_adjoint, positive, square = hints
         kind = self._operators[0].dtype
         LinearOperator.__init__(self, kind, parents, non_singular, self_adjoint, positive, square, whole)
-
-    @property
-    def operators(self) -> list[LinearOperator]:
-        """The operators that this one is composed of."""
-        return self._operators
 
     def _batch_tensor(self) -> Tensor:
         return common_batch(*(op.batch_shape_tensor() for op in self._operators))
@@ -129,6 +127,8 @@ class LinearOperatorComposition(_ComposedOperator):
 class _DerivedOperator(LinearOperator):
     """The base class of operators derived from one."""
 
+    operator = ReadOnly[LinearOperator]("The operator that this one is derived from.")
+
     def __init__(
         self,
         operator: LinearOperator,
@@ -150,11 +150,6 @@ class _DerivedOperator(LinearOperator):
         )
 
     _SUFFIX = ""
-
-    @property
-    def operator(self) -> LinearOperator:
-        """The operator that this one is derived from."""
-        return self._operator
 
     def _shape(self) -> Shape:
         dims = self._operator._shape()

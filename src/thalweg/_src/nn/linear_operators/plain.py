@@ -21,6 +21,7 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reduction import reduce_prod, reduce_sum
 from thalweg._src.ops.reshape import constant_value, expand_dims, matrix_transpose, ones, shape as shape_of, zeros
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape
 
 _TYPES = dtypes.FLOATING | dtypes.COMPLEX
@@ -43,6 +44,8 @@ def _transposed(x: Tensor, adjoint_arg: bool) -> Tensor:
 class LinearOperatorFullMatrix(LinearOperator):
     """A dense matrix."""
 
+    matrix = ReadOnly[Tensor]("The matrix.")
+
     def __init__(
         self,
         matrix: Any,
@@ -55,11 +58,6 @@ class LinearOperatorFullMatrix(LinearOperator):
         self._matrix = elements(matrix, "matrix", 2)
         hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
         super().__init__(self._matrix.dtype, [self._matrix], *hints, name=name)
-
-    @property
-    def matrix(self) -> Tensor:
-        """The matrix."""
-        return self._matrix
 
     def _shape(self) -> Shape:
         return self._matrix.dims
@@ -75,6 +73,8 @@ class LinearOperatorFullMatrix(LinearOperator):
 class LinearOperatorLowerTriangular(LinearOperator):
     """A lower triangular matrix."""
 
+    tril = ReadOnly[Tensor]("The lower triangular matrix.")
+
     def __init__(
         self,
         tril: Any,
@@ -89,11 +89,6 @@ class LinearOperatorLowerTriangular(LinearOperator):
         self._tril = matrix_band_part(elements(tril, "tril", 2), -1, 0)
         hints = is_non_singular, is_self_adjoint, is_positive_definite, True
         super().__init__(self._tril.dtype, [self._tril], *hints, name=name)
-
-    @property
-    def tril(self) -> Tensor:
-        """The lower triangular matrix."""
-        return self._tril
 
     def _shape(self) -> Shape:
         return self._tril.dims
@@ -121,6 +116,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
 class LinearOperatorDiag(LinearOperator):
     """A diagonal matrix."""
 
+    diag = ReadOnly[Tensor]("The diagonal.")
+
     def __init__(
         self,
         diag: Any,
@@ -139,11 +136,6 @@ class LinearOperatorDiag(LinearOperator):
         super().__init__(
             self._diag.dtype, [self._diag], is_non_singular, is_self_adjoint, is_positive_definite, True, name
         )
-
-    @property
-    def diag(self) -> Tensor:
-        """The diagonal."""
-        return self._diag
 
     def _shape(self) -> Shape:
         dims = self._diag.dims
@@ -279,6 +271,8 @@ class LinearOperatorIdentity(_Sized):
 class LinearOperatorScaledIdentity(_Sized):
     """A multiple of the identity matrix."""
 
+    multiplier = ReadOnly[Tensor]("The factor of the identity.")
+
     def __init__(
         self,
         num_rows: Any,
@@ -304,11 +298,6 @@ class LinearOperatorScaledIdentity(_Sized):
             True,
             name,
         )
-
-    @property
-    def multiplier(self) -> Tensor:
-        """The factor of the identity."""
-        return self._multiplier
 
     def _factor(self, adjoint: bool = False) -> Tensor:
         return expand_dims(expand_dims(conj(self._multiplier) if adjoint else self._multiplier, -1), -1)

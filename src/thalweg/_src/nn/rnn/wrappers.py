@@ -19,11 +19,14 @@ from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell, require_cell
 from thalweg._src.ops.math import divide, floor
 from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reshape import constant_value
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import as_shape
 
 
 class CellWrapper(RNNCell):
     """The base class of wrappers, which delegate to another cell; its variables keep their names."""
+
+    wrapped_cell = ReadOnly[Any]("The wrapped cell.", "cell")
 
     def __init__(self, cell: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -32,11 +35,6 @@ class CellWrapper(RNNCell):
 
     @property
     def _cell(self) -> Any:
-        return self.cell
-
-    @property
-    def wrapped_cell(self) -> Any:
-        """The wrapped cell."""
         return self.cell
 
     @property
