@@ -41,15 +41,7 @@ class MultivariateNormal(Distribution):
         self._loc = zeros_like(scale[..., 0] if diagonal is None else scale) if loc is None else loc
         if self._loc.dtype != scale.dtype:
             raise TypeError(f"loc is {self._loc.dtype.name}, the scale {scale.dtype.name}")
-        super().__init__(
-            dtype=scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._loc, scale],
-            name=name,
-        )
+        self._defined_by(given, [self._loc, scale], FULLY_REPARAMETERIZED, name)
 
     loc = ReadOnly[Tensor]("The mean.")
 

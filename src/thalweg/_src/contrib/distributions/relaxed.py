@@ -76,15 +76,7 @@ class OneHotCategorical(_OneHotBase):
         given = dict(locals())
         with name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
-        super().__init__(
-            dtype=dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._logits, self._probs],
-            name=scope,
-        )
+        self._defined_by(given, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         rows = reshape(self.logits, concat([[-1], self.event_shape_tensor()], 0))
@@ -145,15 +137,7 @@ class _Relaxed(_OneHotBase):
             self._temperature = convert_to_tensor(temperature, self._logits.dtype, name="temperature")
             if validate_args:
                 self._temperature = with_dependencies([check.assert_positive(self._temperature)], self._temperature)
-        super().__init__(
-            dtype=self._logits.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters={key: value for key, value in given.items() if key != "__class__"},
-            graph_parents=[self._logits, self._probs, self._temperature],
-            name=scope,
-        )
+        self._defined_by(given, [self._logits, self._probs, self._temperature], FULLY_REPARAMETERIZED, scope)
 
     def _expanded_temperature(self) -> Tensor:
         """Returns the temperature with a last dimension for the classes; it may differ within the batch."""
@@ -219,15 +203,7 @@ class RelaxedBernoulli(ScalarDistribution):
             self._temperature = convert_to_tensor(temperature, self._logits.dtype, name="temperature")
             if validate_args:
                 self._temperature = with_dependencies([check.assert_positive(self._temperature)], self._temperature)
-        super().__init__(
-            dtype=self._logits.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._logits, self._probs, self._temperature],
-            name=scope,
-        )
+        self._defined_by(given, [self._logits, self._probs, self._temperature], FULLY_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = _uniform(self._block(n), self.dtype, seed)
@@ -265,15 +241,7 @@ class Binomial(ScalarDistribution):
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
             count = convert_to_tensor(total_count, self._probs.dtype, name="total_count")
             self._total_count = require_whole(count) if validate_args else count
-        super().__init__(
-            dtype=self._probs.dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._total_count, self._logits, self._probs],
-            name=scope,
-        )
+        self._defined_by(given, [self._total_count, self._logits, self._probs], NOT_REPARAMETERIZED, scope)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         value = require_whole(value) if self.validate_args else value
@@ -318,15 +286,7 @@ class Poisson(ScalarDistribution):
             else:
                 (self._rate,) = floats(validate_args, ("rate",), rate=rate)
                 self._log_rate = math.log(self._rate)
-        super().__init__(
-            dtype=self._rate.dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._rate],
-            name=scope,
-        )
+        self._defined_by(given, [self._rate], NOT_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return random_poisson(self.rate, [n], dtype=self.dtype, seed=seed)

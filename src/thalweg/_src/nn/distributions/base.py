@@ -74,6 +74,19 @@ class Distribution:
         self._parameters = dict(parameters or {})
         self._name = name
 
+    def _defined_by(
+        self,
+        given: dict[str, Any],
+        tensors: Sequence[Tensor],
+        reparameterization_type: ReparameterizationType,
+        name: str,
+        dtype: Any = None,
+    ) -> None:
+        """Calls the constructor for a subclass with the arguments `given`; the default dtype is that of the last tensor."""
+        checks = given["validate_args"], given["allow_nan_stats"]
+        element_type = tensors[-1].dtype if dtype is None else dtype
+        Distribution.__init__(self, element_type, reparameterization_type, *checks, given, tensors, name)
+
     # -- what is known without running anything ----------------------------------------------------------------------
 
     name = ReadOnly[str]("The name of the distribution.")

@@ -35,15 +35,7 @@ class _LocationScale(ScalarDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, name: str, given: Any) -> None:
         with name_scope(name, values=[loc, scale]) as scope:
             self._loc, self._scale = floats(validate_args, ("scale",), loc=loc, scale=scale)
-        super().__init__(
-            dtype=self._scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._loc, self._scale],
-            name=scope,
-        )
+        self._defined_by(given, [self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
 
     def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
@@ -156,15 +148,7 @@ class StudentT(ScalarDistribution):
         given = dict(locals())
         with name_scope(name, values=[df, loc, scale]) as scope:
             self._df, self._loc, self._scale = floats(validate_args, ("df",), df=df, loc=loc, scale=scale)
-        super().__init__(
-            dtype=self._scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._df, self._loc, self._scale],
-            name=scope,
-        )
+        self._defined_by(given, [self._df, self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         standard = random_normal(self._block(n), dtype=self.dtype, seed=seed)
@@ -231,15 +215,7 @@ class Uniform(ScalarDistribution):
             message = "Uniform: low must be below high"
             with control_dependencies([check.assert_less(low, high, message=message)] if validate_args else []):
                 self._low, self._high = floats(False, low=low, high=high)
-        super().__init__(
-            dtype=self._low.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._low, self._high],
-            name=scope,
-        )
+        self._defined_by(given, [self._low, self._high], FULLY_REPARAMETERIZED, scope)
 
     def range(self, name: str = "range") -> Tensor:
         """Returns high - low."""

@@ -53,15 +53,7 @@ class Bernoulli(ScalarDistribution):
         given = dict(locals())
         with name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
-        super().__init__(
-            dtype=dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._logits, self._probs],
-            name=scope,
-        )
+        self._defined_by(given, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = random_uniform(self._block(n), dtype=self.probs.dtype, seed=seed)
@@ -121,15 +113,7 @@ class Categorical(Distribution):
             known = None if shape is None else shape[-1]
             size = reshape_ops.shape(self._logits)[-1] if known is None else known
             self._event_size = convert_to_tensor(size, dtypes.int32, name="event_size")
-        super().__init__(
-            dtype=dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._logits, self._probs],
-            name=scope,
-        )
+        self._defined_by(given, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
     def _batch_shape(self) -> Any:
         return None if self.logits.dims is None else self.logits.dims[:-1]
@@ -215,15 +199,7 @@ class Multinomial(Distribution):
             self._total_count = require_counts(total) if validate_args else total
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
             self._means = expand_dims(self._total_count, -1) * self._probs
-        super().__init__(
-            dtype=self._probs.dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._total_count, self._logits, self._probs],
-            name=scope,
-        )
+        self._defined_by(given, [self._total_count, self._logits, self._probs], NOT_REPARAMETERIZED, scope)
 
     def _batch_shape(self) -> Any:
         return None if self._means.dims is None else self._means.dims[:-1]

@@ -42,15 +42,7 @@ class Gamma(ScalarDistribution):
         names = ("concentration", "rate")
         with name_scope(name, values=[concentration, rate]) as scope:
             self._concentration, self._rate = floats(validate_args, names, concentration=concentration, rate=rate)
-        super().__init__(
-            dtype=self._concentration.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._concentration, self._rate],
-            name=scope,
-        )
+        self._defined_by(given, [self._concentration, self._rate], FULLY_REPARAMETERIZED, scope)
 
     def _shaping(self) -> list[Tensor]:
         return [self.concentration, self.rate]

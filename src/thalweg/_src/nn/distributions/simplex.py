@@ -58,14 +58,8 @@ class Beta(ScalarDistribution):
                 validate_args, self._parameter_names, concentration1=concentration1, concentration0=concentration0
             )
             self._total_concentration = self._concentration1 + self._concentration0
-        super().__init__(
-            dtype=self._total_concentration.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._concentration1, self._concentration0, self._total_concentration],
-            name=scope,
+        self._defined_by(
+            given, [self._concentration1, self._concentration0, self._total_concentration], FULLY_REPARAMETERIZED, scope
         )
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
@@ -143,23 +137,13 @@ class _DirichletBase(Distribution):
         self,
         concentration: Tensor,
         kind: ReparameterizationType,
-        validate_args: bool,
-        allow_nan_stats: bool,
         given: dict[str, Any],
         parents: list[Tensor],
         name: str,
     ) -> None:
         self._concentration = concentration
         self._total_concentration = reduce_sum(concentration, -1)
-        super().__init__(
-            dtype=concentration.dtype,
-            reparameterization_type=kind,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[concentration, *parents],
-            name=name,
-        )
+        self._defined_by(given, [concentration, *parents], kind, name, dtype=concentration.dtype)
 
     def _batch_shape(self) -> Any:
         return self.total_concentration.dims
@@ -204,7 +188,7 @@ class Dirichlet(_DirichletBase):
         given = dict(locals())
         with name_scope(name, values=[concentration]) as scope:
             tensor = _concentrations(concentration, validate_args)
-            super().__init__(tensor, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, [], scope)
+            super().__init__(tensor, FULLY_REPARAMETERIZED, given, [], scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         parts = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
@@ -281,7 +265,7 @@ class DirichletMultinomial(_DirichletBase):
             self._total_count = require_counts(total) if validate_args else total
             tensor = _concentrations(concentration, validate_args)
             parents = [self._total_count]
-            super().__init__(tensor, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, parents, scope)
+            super().__init__(tensor, NOT_REPARAMETERIZED, given, parents, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         classes = self.event_shape_tensor()[0]
