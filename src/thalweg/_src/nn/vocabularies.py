@@ -67,6 +67,7 @@ class IdTableWithHashBuckets(LookupInterface):
     init = ReadOnly[Operation](
         "The operation that initializes the table; deprecated name of `initializer`.", "initializer"
     )
+    name = ReadOnly[str]("The name of the table.")
 
     def __init__(
         self,
@@ -90,10 +91,6 @@ class IdTableWithHashBuckets(LookupInterface):
         self._num_oov_buckets = num_oov_buckets
         self._hasher_spec = hasher_spec
         self._name = name.rstrip("/") if name else "hash_bucket" if table is None else table.name
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def initializer(self) -> Operation:

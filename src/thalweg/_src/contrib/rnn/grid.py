@@ -37,6 +37,8 @@ def _zeros(inputs: Any, units: int) -> Any:
 class TimeFreqLSTMCell(RNNCell):
     """An LSTM cell over windows of the frequency axis in each time step, after Sainath and Li."""
 
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
+
     def __init__(
         self,
         num_units: int,
@@ -61,10 +63,6 @@ class TimeFreqLSTMCell(RNNCell):
     @property
     def state_size(self) -> Any:
         return 2 * self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one time step over all frequency windows."""

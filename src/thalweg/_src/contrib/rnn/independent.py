@@ -13,11 +13,15 @@ from thalweg._src.ops.math import sigmoid, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.pad_tile import tile
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import Constant, RandomUniform, Zeros
 
 
 class _IndependentCell(LayerRNNCell):
     """The base class of independently recurrent cells."""
+
+    state_size = ReadOnly[Any]("The size of the state.", "_num_units")
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
 
     def __init__(
         self,
@@ -35,14 +39,6 @@ class _IndependentCell(LayerRNNCell):
         self._activation = activation_of(activation) or tanh
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def _weights(self, input_shape: Any, prefix: str, gates: int, bias: Any) -> tuple[Any, Any, Any]:
         """Creates the input weights, the recurrent weights and the bias of some gates."""

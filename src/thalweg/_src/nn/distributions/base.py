@@ -82,7 +82,7 @@ class Distribution:
         name: str,
         dtype: Any = None,
     ) -> None:
-        """Calls the constructor for a subclass with the arguments `given`; the default dtype is that of the last tensor."""
+        """Calls the constructor for a subclass with arguments `given`; the default dtype is that of the last tensor."""
         checks = given["validate_args"], given["allow_nan_stats"]
         element_type = tensors[-1].dtype if dtype is None else dtype
         Distribution.__init__(self, element_type, reparameterization_type, *checks, given, tensors, name)

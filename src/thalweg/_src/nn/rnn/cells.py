@@ -22,6 +22,7 @@ from thalweg._src.ops.math import clip_by_value, sigmoid, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.reshape import shape as shape_of
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import as_shape
 from thalweg._src.variables.initializers import Constant, Zeros
 from thalweg._src.variables.partitioners import fixed_size_partitioner
@@ -142,6 +143,9 @@ def affine(parts: Sequence[Any], kernel: Any, bias: Any) -> Tensor:
 class BasicRNNCell(LayerRNNCell):
     """The basic RNN cell: output and state are activation(inputs * W + state * U + b)."""
 
+    state_size = ReadOnly[Any]("The size of the state.", "_num_units")
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
+
     def __init__(
         self,
         num_units: int,
@@ -155,14 +159,6 @@ class BasicRNNCell(LayerRNNCell):
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
         self._activation = activation_of(activation) or tanh
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         """Creates kernel and bias."""
@@ -181,6 +177,8 @@ class GRUCell(LayerRNNCell):
     """A gated recurrent unit, after Cho et al."""
 
     _names = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
+    state_size = ReadOnly[Any]("The size of the state.", "_num_units")
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
 
     def __init__(
         self,
@@ -199,14 +197,6 @@ class GRUCell(LayerRNNCell):
         self._activation = activation_of(activation) or tanh
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         """Creates the kernels and biases of gates and candidate; the bias of the gates is initialized to 1."""
@@ -246,6 +236,8 @@ class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ("c", "h"))):
 class BasicLSTMCell(LayerRNNCell):
     """An LSTM cell without peepholes, clipping or projection."""
 
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
+
     def __init__(
         self,
         num_units: int,
@@ -268,10 +260,6 @@ class BasicLSTMCell(LayerRNNCell):
     def state_size(self) -> Any:
         units = self._num_units
         return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         """Creates kernel and bias of all gates, in the order input, candidate, forget, output."""
