@@ -46,6 +46,7 @@ from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import ones_like, rank, shape, size, zeros_like
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.where import where
+from thalweg._src.signatures import parameter, taking
 
 
 @export("losses.Reduction")
@@ -80,8 +81,9 @@ class Reduction:
 
 _BY_NONZERO_WEIGHTS = Reduction.SUM_BY_NONZERO_WEIGHTS
 _REDUCTION = [
-    inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
-    for name, default in (("scope", None), ("loss_collection", GraphKeys.LOSSES), ("reduction", _BY_NONZERO_WEIGHTS))
+    parameter("scope", None),
+    parameter("loss_collection", GraphKeys.LOSSES),
+    parameter("reduction", _BY_NONZERO_WEIGHTS),
 ]
 
 
@@ -198,22 +200,16 @@ def weighted(title: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tens
 
     def declare(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         own = inspect.signature(function)
-        signature = own.replace(parameters=[*own.parameters.values(), *_REDUCTION])
         labels, predictions = list(own.parameters)[:2]
 
         @wraps(function)
-        def loss(*args: Any, **kwargs: Any) -> Tensor:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = bound.arguments
-            scope, loss_collection, reduction = (given.pop(parameter.name) for parameter in _REDUCTION)
+        def loss(scope: Any, loss_collection: Any, reduction: str, **given: Any) -> Tensor:
             _require(**{name: given[name] for name in (labels, predictions)})
             weights = given["weights"]
             with name_scope(scope, title, [given[predictions], given[labels], weights]) as name:
                 return compute_weighted_loss(function(**given), weights, name, loss_collection, reduction)
 
-        loss.__signature__ = signature  # type: ignore[attr-defined]
-        return loss
+        return taking(own.replace(parameters=[*own.parameters.values(), *_REDUCTION]), loss)
 
     return declare
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
@@ -23,6 +22,7 @@ from thalweg._src.nn.layers.separable_convolution import SeparableConv2D
 from thalweg._src.nn.layers.transposed_convolution import Conv2DTranspose, Conv3DTranspose
 from thalweg._src.ops import nn
 from thalweg._src.ops.convolution import depthwise_conv2d
+from thalweg._src.signatures import parameters_of
 
 _CLASSES = {3: Conv1D, 4: Conv2D, 5: Conv3D}
 _SEPARABLE = {"bias": "biases", "depthwise_kernel": "depthwise_weights", "pointwise_kernel": "pointwise_weights"}
@@ -61,17 +61,13 @@ def convolution(
 
 def _of_rank(dims: int, name: str) -> Any:
     """Returns `convolution` for inputs of one rank, with a name of its own, by which arg_scope refers to it."""
-    parameters = inspect.signature(convolution).parameters.values()
-    signature = inspect.Signature([parameter for parameter in parameters if parameter.name != "conv_dims"])
 
-    def function(*args: Any, **kwargs: Any) -> Tensor:
+    @parameters_of(convolution, without=["conv_dims"])
+    def function(**given: Any) -> Any:
         """Applies a convolution, normalizer and activation."""
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()  # those of `convolution` in an arg_scope are not meant
-        return convolution(**bound.arguments, conv_dims=dims)
+        return convolution(**given, conv_dims=dims)
 
     function.__name__ = function.__qualname__ = name
-    function.__signature__ = signature  # type: ignore[attr-defined]
     return add_arg_scope(function)
 
 

@@ -13,6 +13,7 @@ from thalweg._src.contrib.layers.outputs import add_to_variable_collections, fin
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import nn
+from thalweg._src.signatures import parameter, taking
 from thalweg._src.variables.initializers import Zeros
 
 ZEROS = Zeros()
@@ -44,24 +45,19 @@ def weighted_layer(default_scope: str) -> Callable[[Callable[..., Any]], Callabl
 
     def declare(function: Callable[..., Any]) -> Callable[..., Tensor]:
         own = inspect.signature(function).parameters.values()
-        first = [parameter for parameter in own if parameter.kind is _KIND]
-        shared = [inspect.Parameter(name, _KIND, default=default) for name, default in _SHARED.items()]
-        last = [parameter.replace(kind=_KIND) for parameter in own if parameter.kind is not _KIND]
-        signature = inspect.Signature([*first, *shared, *last])
+        first = [declared for declared in own if declared.kind is _KIND]
+        shared = [parameter(name, default) for name, default in _SHARED.items()]
+        last = [declared.replace(kind=_KIND) for declared in own if declared.kind is not _KIND]
 
         @wraps(function)
-        def layer(*args: Any, **kwargs: Any) -> Tensor:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            given = bound.arguments
+        def layer(**given: Any) -> Tensor:
             options = {name: given.pop(name) for name in _SHARED}
             with layer_scope(options["scope"], default_scope, given["inputs"], options["reuse"], _RENAMED) as opened:
                 given["inputs"] = convert_to_tensor(given["inputs"])
                 layer_class, arguments = function(**given)
                 return _applied(layer_class, arguments, given["inputs"], opened, options)
 
-        layer.__signature__ = signature  # type: ignore[attr-defined]
-        return layer
+        return taking(inspect.Signature([*first, *shared, *last]), layer)
 
     return declare
 

@@ -27,6 +27,7 @@ from thalweg._src.ops.slicing import slice as slice_of
 from thalweg._src.ops.sparse import sparse_retain
 from thalweg._src.ops.sparse_shaping import sparse_concat, sparse_reshape
 from thalweg._src.ops.where import where_v2
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.assign import assign_add
 
 
@@ -248,18 +249,14 @@ def _relevant(labels: Any, k: int) -> Tensor:
 
 
 @export("metrics.sparse_precision_at_k")
-@metric
-def sparse_precision_at_k(
-    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None, name: str | None = None
-) -> Result:
+@parameters_of(precision_at_k)
+def sparse_precision_at_k(**given: Any) -> Result:
     """Deprecated name of `precision_at_k`."""
-    return precision_at_k(labels, predictions, k, class_id, weights, name=name)
+    return precision_at_k(**given)
 
 
 @export("metrics.sparse_average_precision_at_k")
-@metric
-def sparse_average_precision_at_k(
-    labels: Any, predictions: Any, k: int, weights: Any = None, name: str | None = None
-) -> Result:
+@parameters_of(average_precision_at_k)
+def sparse_average_precision_at_k(**given: Any) -> Result:
     """Deprecated name of `average_precision_at_k`."""
-    return average_precision_at_k(labels, predictions, k, weights, name=name)
+    return average_precision_at_k(**given)

@@ -12,13 +12,11 @@ from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.weights import require_compatible, squeeze_to_common_rank, with_rank_of
 from thalweg._src.ops.reshape import zeros
+from thalweg._src.signatures import parameter, taking
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variables import Variable
 
-_COLLECTIONS = [
-    inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Any")
-    for name in ("metrics_collections", "updates_collections")
-]
+_COLLECTIONS = [parameter("metrics_collections", None), parameter("updates_collections", None)]
 Result = tuple[Any, Any]  # the value, and the operation that adds a batch and returns the new value
 
 
@@ -41,17 +39,13 @@ def metric(function: Callable[..., Result]) -> Callable[..., Result]:
     The value and the update that the function returns are added to these collections.
     """
     own = inspect.signature(function)
-    before = [parameter for parameter in own.parameters.values() if parameter.name != "name"]
-    signature = own.replace(parameters=[*before, *_COLLECTIONS, own.parameters["name"]])
+    before = [declared for name, declared in own.parameters.items() if name != "name"]
 
     @wraps(function)
-    def collecting(*args: Any, **kwargs: Any) -> Result:
-        given = signature.bind(*args, **kwargs).arguments
-        collections = [given.pop(parameter.name, None) for parameter in _COLLECTIONS]
-        return collected(*function(**given), *collections)
+    def collecting(metrics_collections: Any, updates_collections: Any, **given: Any) -> Result:
+        return collected(*function(**given), metrics_collections, updates_collections)
 
-    collecting.__signature__ = signature  # type: ignore[attr-defined]
-    return collecting
+    return taking(own.replace(parameters=[*before, *_COLLECTIONS, own.parameters["name"]]), collecting)
 
 
 def collected(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> Result:

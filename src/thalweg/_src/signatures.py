@@ -1,0 +1,44 @@
+"""Signatures that functions share: parameters declared once, for functions that pass them on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+
+def parameter(name: str, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    """Returns a parameter that may be given by position or by name."""
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+
+
+def arguments(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns all arguments of a call by name, default values included."""
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = dict(bound.arguments)
+    for name, declared in signature.parameters.items():
+        if declared.kind is inspect.Parameter.VAR_KEYWORD:
+            given |= given.pop(name)
+    return given
+
+
+def taking(signature: inspect.Signature, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function of keyword arguments as one with a signature."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(**arguments(signature, args, kwargs))
+
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+def parameters_of(
+    other: Callable[..., Any], without: Sequence[str] = (), **defaults: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: a function of keyword arguments takes the parameters of another one, some with other defaults."""
+    declared = inspect.signature(other).parameters
+    kept = [p.replace(default=defaults.get(name, p.default)) for name, p in declared.items() if name not in without]
+    return lambda function: taking(inspect.Signature(kept), function)
