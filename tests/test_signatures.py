@@ -18,6 +18,16 @@ def aligned(**given: Any) -> tuple[Any, ...]:
     return resized(**given, align=True)
 
 
+@parameters_of(resized, before="size")
+def cropped(box: Any, **given: Any) -> tuple[Any, ...]:
+    return box, *resized(**given)
+
+
+def test_own_parameters_have_their_place() -> None:
+    assert list(inspect.signature(cropped).parameters) == ["image", "box", "size", "align", "kwargs"]
+    assert cropped("x", "y", 5) == ("y", "x", 5, False, {})
+
+
 def test_parameters_are_those_of_the_other_function() -> None:
     assert str(inspect.signature(aligned)) == "(image: Any, size: int = 3, **kwargs: Any)"
     assert (aligned.__name__, aligned.__doc__) == ("aligned", "Passes its arguments on.")

@@ -36,9 +36,21 @@ def taking(signature: inspect.Signature, function: Callable[..., Any]) -> Callab
 
 
 def parameters_of(
-    other: Callable[..., Any], without: Sequence[str] = (), **defaults: Any
+    other: Callable[..., Any], without: Sequence[str] = (), before: str | None = None, **defaults: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: a function of keyword arguments takes the parameters of another one, some with other defaults."""
+    """Decorator: a function of keyword arguments takes the parameters of another one, some with other defaults.
+
+    Parameters that the function names itself and the other one lacks come before the one that `before` names.
+    """
     declared = inspect.signature(other).parameters
-    kept = [p.replace(default=defaults.get(name, p.default)) for name, p in declared.items() if name not in without]
-    return lambda function: taking(inspect.Signature(kept), function)
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        kept = {name: p.replace(default=defaults.get(name, p.default)) for name, p in declared.items()}
+        named = inspect.signature(function).parameters.items()
+        own = [p for name, p in named if name not in kept and p.kind is not inspect.Parameter.VAR_KEYWORD]
+        names = [name for name in kept if name not in without]
+        place = names.index(before) if before else len(names)
+        every = [kept[name] for name in names]
+        return taking(inspect.Signature([*every[:place], *own, *every[place:]]), function)
+
+    return declare

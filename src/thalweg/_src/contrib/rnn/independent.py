@@ -14,6 +14,7 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.pad_tile import tile
 from thalweg._src.read_only import ReadOnly
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.initializers import Constant, RandomUniform, Zeros
 
 
@@ -98,18 +99,9 @@ class IndyGRUCell(_IndependentCell):
 class IndyLSTMCell(_IndependentCell):
     """An independently recurrent LSTM cell."""
 
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: Any = 1.0,
-        activation: Any = None,
-        reuse: Any = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(num_units, activation, reuse, kernel_initializer, bias_initializer, name, dtype)
+    @parameters_of(_IndependentCell.__init__, before="activation")
+    def __init__(self, forget_bias: Any = 1.0, **given: Any) -> None:
+        super().__init__(**given)
         self._forget_bias = forget_bias
 
     @property

@@ -107,6 +107,28 @@ class _Mechanism(AttentionMechanism):
         """Returns the state before the first step: the initial alignments."""
         return self.initial_alignments(batch_size, dtype)
 
+    def _multiplicative_score(self, query: Any, scale: bool) -> Any:
+        """Returns the product of the query and each key, after Luong et al."""
+        if query.shape[-1].value != self._keys.shape[-1].value:
+            raise ValueError(
+                f"Incompatible or unknown inner dimensions between query and keys: query {query.shape}, keys "
+                f"{self._keys.shape}. Perhaps you need to set num_units to the keys' dimension?"
+            )
+        score = squeeze(matmul(expand_dims(query, 1), self._keys, transpose_b=True), [1])
+        if scale:
+            score = score * get_variable("attention_g", dtype=query.dtype, initializer=Ones(), shape=())
+        return score
+
+    def _additive_score(self, query: Any, units: int, normalize: bool) -> Any:
+        """Returns the weighted tanh of the sum of the query and each key, after Bahdanau et al."""
+        together = self._keys + expand_dims(self._query_layer(query), 1)
+        v: Any = get_variable("attention_v", [units], dtype=query.dtype)
+        if normalize:
+            g = get_variable("attention_g", dtype=query.dtype, initializer=Constant(units**-0.5), shape=())
+            together = together + get_variable("attention_b", [units], dtype=query.dtype, initializer=Zeros())
+            v = g * v * rsqrt(reduce_sum(square(v)))
+        return reduce_sum(v * tanh(together), [2])
+
     def _alignments(self, score: Any) -> tuple[Any, Any]:
         """Returns the alignments, zero beyond the length of the memory, also as the next state."""
         if self._mask is not None:
@@ -141,15 +163,7 @@ class LuongAttention(_Mechanism):
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "luong_attention", [query]):
-            if query.shape[-1].value != self._keys.shape[-1].value:
-                raise ValueError(
-                    f"Incompatible or unknown inner dimensions between query and keys: query {query.shape}, keys "
-                    f"{self._keys.shape}. Perhaps you need to set num_units to the keys' dimension?"
-                )
-            score = squeeze(matmul(expand_dims(query, 1), self._keys, transpose_b=True), [1])
-            if self._scale:
-                score = score * get_variable("attention_g", dtype=query.dtype, initializer=Ones(), shape=())
-            return self._alignments(score)
+            return self._alignments(self._multiplicative_score(query, self._scale))
 
 
 @export("contrib.seq2seq.BahdanauAttention")
@@ -182,16 +196,7 @@ class BahdanauAttention(_Mechanism):
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "bahdanau_attention", [query]):
-            processed = expand_dims(self._query_layer(query), 1)
-            kind, units = query.dtype, self._num_units
-            v: Any = get_variable("attention_v", [units], dtype=kind)
-            together = self._keys + processed
-            if self._normalize:
-                g = get_variable("attention_g", dtype=kind, initializer=Constant(units**-0.5), shape=())
-                b = get_variable("attention_b", [units], dtype=kind, initializer=Zeros())
-                v = g * v * rsqrt(reduce_sum(square(v)))
-                together = together + b
-            return self._alignments(reduce_sum(v * tanh(together), [2]))
+            return self._alignments(self._additive_score(query, self._num_units, self._normalize))
 
 
 @export("contrib.seq2seq.AttentionWrapperState")
