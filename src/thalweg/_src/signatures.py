@@ -46,9 +46,9 @@ def parameters_of(
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         kept = {name: p.replace(default=defaults.get(name, p.default)) for name, p in declared.items()}
-        named = inspect.signature(function).parameters.items()
-        own = [p for name, p in named if name not in kept and p.kind is not inspect.Parameter.VAR_KEYWORD]
         names = [name for name in kept if name not in without]
+        named = inspect.signature(function).parameters.items()
+        own = [p for name, p in named if name not in names and p.kind is not inspect.Parameter.VAR_KEYWORD]
         place = names.index(before) if before else len(names)
         every = [kept[name] for name in names]
         return taking(inspect.Signature([*every[:place], *own, *every[place:]]), function)

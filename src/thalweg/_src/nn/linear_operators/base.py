@@ -26,6 +26,7 @@ from thalweg._src.ops.reduction import reduce_max, reduce_min, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, shape as shape_of, size, squeeze
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Dimension, Shape, TensorShape, is_fully_defined
+from thalweg._src.signatures import parameters_of
 
 
 @export("linalg.LinearOperator")
@@ -384,3 +385,9 @@ def common_batch(*tensors: Tensor) -> Tensor:
     for other in tensors[1:]:
         result = broadcast_dynamic_shape(result, other)
     return result
+
+
+def hinted(**defaults: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator of a constructor: the hints and the name of LinearOperator follow its own parameters."""
+    own = ["dtype", "graph_parents", "parameters"]
+    return parameters_of(LinearOperator.__init__, without=own, before="is_non_singular", **defaults)

@@ -11,7 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.linear_operators.base import LinearOperator
+from thalweg._src.nn.linear_operators.base import LinearOperator, hinted
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.diagonal import eye, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
@@ -46,18 +46,10 @@ class LinearOperatorFullMatrix(LinearOperator):
 
     matrix = ReadOnly[Tensor]("The matrix.")
 
-    def __init__(
-        self,
-        matrix: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorFullMatrix",
-    ) -> None:
+    @hinted(name="LinearOperatorFullMatrix")
+    def __init__(self, matrix: Any, **hints: Any) -> None:
         self._matrix = elements(matrix, "matrix", 2)
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
-        super().__init__(self._matrix.dtype, [self._matrix], *hints, name=name)
+        super().__init__(self._matrix.dtype, [self._matrix], **hints)
 
     def _shape(self) -> Shape:
         return self._matrix.dims
@@ -75,20 +67,12 @@ class LinearOperatorLowerTriangular(LinearOperator):
 
     tril = ReadOnly[Tensor]("The lower triangular matrix.")
 
-    def __init__(
-        self,
-        tril: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorLowerTriangular",
-    ) -> None:
-        if is_square is False:
+    @hinted(name="LinearOperatorLowerTriangular")
+    def __init__(self, tril: Any, **hints: Any) -> None:
+        if hints["is_square"] is False:
             raise ValueError("is_square=False: a lower triangular operator must be square.")
         self._tril = matrix_band_part(elements(tril, "tril", 2), -1, 0)
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, True
-        super().__init__(self._tril.dtype, [self._tril], *hints, name=name)
+        super().__init__(self._tril.dtype, [self._tril], **{**hints, "is_square": True})
 
     def _shape(self) -> Shape:
         return self._tril.dims
@@ -118,24 +102,17 @@ class LinearOperatorDiag(LinearOperator):
 
     diag = ReadOnly[Tensor]("The diagonal.")
 
-    def __init__(
-        self,
-        diag: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorDiag",
-    ) -> None:
+    @hinted(name="LinearOperatorDiag")
+    def __init__(self, diag: Any, **hints: Any) -> None:
         self._diag = elements(diag, "diag", 1)
-        if is_square is False:
+        if hints["is_square"] is False:
             raise ValueError("is_square=False: a diagonal operator must be square.")
-        if is_self_adjoint is False and not self._diag.dtype.is_complex:
+        if hints["is_self_adjoint"] is False and not self._diag.dtype.is_complex:
             raise ValueError("is_self_adjoint=False: a diagonal of real numbers equals its adjoint.")
-        is_self_adjoint = is_self_adjoint if self._diag.dtype.is_complex else True
-        super().__init__(
-            self._diag.dtype, [self._diag], is_non_singular, is_self_adjoint, is_positive_definite, True, name
-        )
+        hints["is_square"] = True
+        if not self._diag.dtype.is_complex:
+            hints["is_self_adjoint"] = True
+        super().__init__(self._diag.dtype, [self._diag], **hints)
 
     def _shape(self) -> Shape:
         dims = self._diag.dims

@@ -8,7 +8,7 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, same_batches
+from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, hinted, same_batches
 from thalweg._src.nn.linear_operators.plain import LinearOperatorDiag, LinearOperatorIdentity, elements
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
@@ -129,19 +129,13 @@ class LinearOperatorHouseholder(LinearOperator):
 
     reflection_axis = ReadOnly[Tensor]("The vector orthogonal to the hyperplane.", "_axis")
 
-    def __init__(
-        self,
-        reflection_axis: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorHouseholder",
-    ) -> None:
-        if False in (is_square, is_self_adjoint, is_non_singular) or is_positive_definite:
+    @hinted(name="LinearOperatorHouseholder")
+    def __init__(self, reflection_axis: Any, **hints: Any) -> None:
+        always = hints["is_square"], hints["is_self_adjoint"], hints["is_non_singular"]
+        if False in always or hints["is_positive_definite"]:
             raise ValueError("A reflection is always square, self-adjoint, non-singular and not positive definite.")
         self._axis = elements(reflection_axis, "reflection_axis", 1)
-        super().__init__(self._axis.dtype, [self._axis], True, True, False, True, name)
+        super().__init__(self._axis.dtype, [self._axis], True, True, False, True, hints["name"])
 
     def _shape(self) -> Shape:
         dims = self._axis.dims
@@ -189,22 +183,14 @@ class LinearOperatorPermutation(LinearOperator):
 
     perm = ReadOnly[Tensor]("The permutation.")
 
-    def __init__(
-        self,
-        perm: Any,
-        dtype: Any = dtypes.float32,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorPermutation",
-    ) -> None:
-        if False in (is_non_singular, is_square):
+    @hinted(name="LinearOperatorPermutation")
+    def __init__(self, perm: Any, dtype: Any = dtypes.float32, **hints: Any) -> None:
+        if False in (hints["is_non_singular"], hints["is_square"]):
             raise ValueError("A hint is False that holds for every permutation: it is square and non-singular.")
         self._perm = convert_to_tensor(perm, name="perm")
         if not self._perm.dtype.is_integer:
             raise TypeError(f"perm must hold integers, got {self._perm.dtype.name}.")
-        super().__init__(dtype, [self._perm], True, is_self_adjoint, is_positive_definite, True, name)
+        super().__init__(dtype, [self._perm], **{**hints, "is_non_singular": True, "is_square": True})
 
     def _shape(self) -> Shape:
         dims = self._perm.dims
@@ -234,21 +220,12 @@ class LinearOperatorToeplitz(LinearOperator):
     col = ReadOnly[Tensor]("The first column.")
     row = ReadOnly[Tensor]("The first row.")
 
-    def __init__(
-        self,
-        col: Any,
-        row: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorToeplitz",
-    ) -> None:
-        if is_square is False:
+    @hinted(name="LinearOperatorToeplitz")
+    def __init__(self, col: Any, row: Any, **hints: Any) -> None:
+        if hints["is_square"] is False:
             raise ValueError("Only square Toeplitz operators are supported.")
         self._col, self._row = elements(col, "col", 1), elements(row, "row", 1)
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, True
-        super().__init__(self._row.dtype, [self._col, self._row], *hints, name=name)
+        super().__init__(self._row.dtype, [self._col, self._row], **{**hints, "is_square": True})
 
     def _shape(self) -> Shape:
         batch: Any = broadcast(self._col.dims, self._row.dims)
@@ -275,21 +252,12 @@ class LinearOperatorTridiag(LinearOperator):
     diagonals = ReadOnly[Any]("The diagonals.", "_given")
     diagonals_format = ReadOnly[str]("The format of the diagonals.", "_format")
 
-    def __init__(
-        self,
-        diagonals: Any,
-        diagonals_format: str = "compact",
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorTridiag",
-    ) -> None:
+    @hinted(name="LinearOperatorTridiag")
+    def __init__(self, diagonals: Any, diagonals_format: str = "compact", **hints: Any) -> None:
         self._format = diagonals_format
         self._given = diagonals
         self._rows = compact_diagonals(diagonals, diagonals_format)
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, True
-        super().__init__(self._rows.dtype, [self._rows], *hints, name=name)
+        super().__init__(self._rows.dtype, [self._rows], **{**hints, "is_square": True})
 
     def _shape(self) -> Shape:
         dims = self._rows.dims
