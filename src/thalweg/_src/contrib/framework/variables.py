@@ -74,29 +74,14 @@ def local_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Any:
     """Returns a new local variable, which is neither saved nor trained."""
-    return Variable(
-        initial_value,
-        trainable=False,
-        collections=[GraphKeys.LOCAL_VARIABLES],
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        name=name,
-    )
+    return Variable(**locals(), trainable=False, collections=[GraphKeys.LOCAL_VARIABLES])
 
 
 @export("contrib.framework.global_variable", "contrib.slim.global_variable")
-def global_variable(
-    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
-) -> Any:
+@parameters_of(local_variable)
+def global_variable(**given: Any) -> Any:
     """Returns a new global variable, which is not trained."""
-    return Variable(
-        initial_value,
-        trainable=False,
-        collections=[GraphKeys.GLOBAL_VARIABLES],
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        name=name,
-    )
+    return Variable(**given, trainable=False, collections=[GraphKeys.GLOBAL_VARIABLES])
 
 
 @export("contrib.framework.add_model_variable", "contrib.slim.add_model_variable")
