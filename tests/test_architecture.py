@@ -17,7 +17,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 FOUNDATION = {
     *("errors", "dtypes", "shapes", "devices", "messages", "config", "registry"),
-    *("export", "documentation", "parameter_docs", "lazy_names"),
+    *("export", "documentation", "parameter_docs", "lazy_names", "read_only", "signatures"),
 }
 # Which folders a folder may import, besides itself, the foundation, and what those may import; lower ones come first.
 DOWN = {

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.contrib.metrics import streaming
 
 
 @pytest.fixture(autouse=True)
@@ -178,17 +177,17 @@ def test_shapes_known_only_in_the_step(session: Any) -> None:
 
 def test_older_names_take_predictions_first(session: Any) -> None:
     scores = np.array([0.9, 0.4, 0.6, 0.1, 0.8], np.float32)
-    names_to_values, names_to_updates = streaming.aggregate_metric_map(
+    names_to_values, names_to_updates = tf.contrib.metrics.aggregate_metric_map(
         {
-            "precision": streaming.streaming_precision([1, 1], [1, 0]),
-            "recall": streaming.streaming_recall([1, 1], [1, 0]),
-            "auc": streaming.streaming_auc(scores, _TRUE, num_thresholds=100),
-            "best": streaming.streaming_recall_at_k(_SCORES, [3, 3], 1),
-            "mean": streaming.streaming_mean([1.0, 2.0]),
+            "precision": tf.contrib.metrics.streaming_precision([1, 1], [1, 0]),
+            "recall": tf.contrib.metrics.streaming_recall([1, 1], [1, 0]),
+            "auc": tf.contrib.metrics.streaming_auc(scores, _TRUE, num_thresholds=100),
+            "best": tf.contrib.metrics.streaming_recall_at_k(_SCORES, [3, 3], 1),
+            "mean": tf.contrib.metrics.streaming_mean([1.0, 2.0]),
         }
     )
     session.run(tf.local_variables_initializer())
     session.run(names_to_updates)
     expected = {"precision": 0.5, "recall": 1.0, "auc": 5 / 6, "best": 0.5, "mean": 1.5}
     assert session.run(names_to_values) == pytest.approx(expected, abs=1e-5)
-    assert streaming.aggregate_metrics((1, 2), (3, 4)) == ([1, 3], [2, 4])
+    assert tf.contrib.metrics.aggregate_metrics((1, 2), (3, 4)) == ([1, 3], [2, 4])

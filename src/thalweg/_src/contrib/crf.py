@@ -26,6 +26,7 @@ from thalweg._src.ops.pad_tile import reverse_sequence
 from thalweg._src.ops.reduction import argmax, reduce_max, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, shape as shape_of, squeeze, zeros_like
 from thalweg._src.ops.where import sequence_mask, where
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.variable_scope import get_variable
 
 
@@ -107,17 +108,12 @@ def _lengths(sequence_lengths: Any) -> Tensor:
 class _ChainCell(RNNCell):
     """A cell with one number per tag in state and output."""
 
+    state_size = ReadOnly[Any]("The size of the state.", "_num_tags")
+    output_size = ReadOnly[Any]("The size of the output.", "_num_tags")
+
     def __init__(self, num_tags: Any) -> None:
         super().__init__()
         self._num_tags = num_tags
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_tags
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_tags
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Runs one step, without a variable scope: there are no variables."""

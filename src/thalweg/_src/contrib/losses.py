@@ -11,27 +11,9 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn import losses as plain
-from thalweg._src.nn.losses import add_loss, get_losses, get_regularization_losses, get_total_loss
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.nn import relu
 from thalweg._src.ops.reshape import squeeze
-
-__all__ = [
-    "absolute_difference",
-    "add_loss",
-    "compute_weighted_loss",
-    "cosine_distance",
-    "get_losses",
-    "get_regularization_losses",
-    "get_total_loss",
-    "hinge_loss",
-    "log_loss",
-    "mean_pairwise_squared_error",
-    "mean_squared_error",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "sparse_softmax_cross_entropy",
-]
 
 
 @export("contrib.losses.compute_weighted_loss", "contrib.slim.losses.compute_weighted_loss")
@@ -47,20 +29,14 @@ def _swapped(function: Callable[..., Tensor]) -> Any:
     def loss(predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None) -> Tensor:
         return function(labels, predictions, weights, scope=scope)
 
-    loss.__name__ = loss.__qualname__ = function.__name__
+    name = loss.__name__ = loss.__qualname__ = function.__name__
     loss.__doc__ = (function.__doc__ or "").partition("\n")[0] or None
-    return add_arg_scope(loss)
+    return export(f"contrib.losses.{name}", f"contrib.slim.losses.{name}")(add_arg_scope(loss))
 
 
-absolute_difference = export("contrib.losses.absolute_difference", "contrib.slim.losses.absolute_difference")(
-    _swapped(plain.absolute_difference)
-)
-mean_squared_error = export("contrib.losses.mean_squared_error", "contrib.slim.losses.mean_squared_error")(
-    _swapped(plain.mean_squared_error)
-)
-mean_pairwise_squared_error = export(
-    "contrib.losses.mean_pairwise_squared_error", "contrib.slim.losses.mean_pairwise_squared_error"
-)(_swapped(plain.mean_pairwise_squared_error))
+absolute_difference = _swapped(plain.absolute_difference)
+mean_squared_error = _swapped(plain.mean_squared_error)
+mean_pairwise_squared_error = _swapped(plain.mean_pairwise_squared_error)
 
 
 @export("contrib.losses.log_loss", "contrib.slim.losses.log_loss")

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.saved_model.saved_model import load
 from thalweg._src.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY, get_tensor_from_tensor_info
 from thalweg._src.session.session import Session
@@ -17,6 +18,10 @@ _SERVING = "serve"
 class Predictor:
     """The base class of predictors: functions from inputs by name to outputs by name."""
 
+    session = ReadOnly[Any]("The session.")
+    feed_tensors = ReadOnly[dict[str, Any]]("The tensors to feed, by name.")
+    fetch_tensors = ReadOnly[dict[str, Any]]("The tensors to fetch, by name.")
+
     def __init__(self, session: Any, feed_tensors: Mapping[str, Any], fetch_tensors: Mapping[str, Any]) -> None:
         self._session = session
         self._feed_tensors = dict(feed_tensors)
@@ -25,18 +30,6 @@ class Predictor:
     @property
     def graph(self) -> Graph:
         return self._session.graph  # type: ignore[no-any-return]
-
-    @property
-    def session(self) -> Any:
-        return self._session
-
-    @property
-    def feed_tensors(self) -> dict[str, Any]:
-        return self._feed_tensors
-
-    @property
-    def fetch_tensors(self) -> dict[str, Any]:
-        return self._fetch_tensors
 
     def __call__(self, input_dict: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the outputs for a dictionary of inputs, both by the names of the signature."""

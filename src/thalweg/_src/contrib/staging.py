@@ -15,12 +15,18 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.input.queues import _as_names, _as_types
 from thalweg._src.ops import staging as ops
 from thalweg._src.ops.constants import constant
+from thalweg._src.read_only import ReadOnly
 
 
 class BaseStagingArea:
     """The base class of staging areas: dtypes, shapes and names of the values, limits, and shared name."""
 
     _prefix = "StagingArea"
+    name = ReadOnly[str]("The shared name of the area.")
+    dtypes = ReadOnly[list[types_.DType]]("The types of the components.")
+    names = ReadOnly[list[str] | None]("The names of the components, or None.")
+    capacity = ReadOnly[int]("The largest number of elements; 0 sets no limit.")
+    memory_limit = ReadOnly[int]("The largest number of bytes; 0 sets no limit.")
 
     def __init__(
         self,
@@ -47,34 +53,9 @@ class BaseStagingArea:
         self._memory_limit = memory_limit
 
     @property
-    def name(self) -> str:
-        """The shared name of the area."""
-        return self._name
-
-    @property
-    def dtypes(self) -> list[types_.DType]:
-        """The types of the components."""
-        return self._dtypes
-
-    @property
     def shapes(self) -> list[shapes_.TensorShape]:
         """The shapes of the components."""
         return [shapes_.TensorShape(shape) for shape in self._shapes]
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the components, or None."""
-        return self._names
-
-    @property
-    def capacity(self) -> int:
-        """The largest number of elements; 0 sets no limit."""
-        return self._capacity
-
-    @property
-    def memory_limit(self) -> int:
-        """The largest number of bytes; 0 sets no limit."""
-        return self._memory_limit
 
     def _attrs(self, dtypes: Sequence[Any]) -> dict[str, Any]:
         return {

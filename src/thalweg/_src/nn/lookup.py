@@ -19,25 +19,19 @@ from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import lookup as ops
 from thalweg._src.ops.control import group
+from thalweg._src.read_only import ReadOnly
 
 
 @export("contrib.lookup.LookupInterface")
 class LookupInterface(ABC):
     """The interface of lookup tables: key and value types, name, size and lookup."""
 
+    key_dtype = ReadOnly[DType]("The type of the keys.")
+    value_dtype = ReadOnly[DType]("The type of the values.")
+
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
-
-    @property
-    def key_dtype(self) -> DType:
-        """The type of the keys."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> DType:
-        """The type of the values."""
-        return self._value_dtype
 
     @property
     @abstractmethod
@@ -56,6 +50,10 @@ class LookupInterface(ABC):
 class _Table(LookupInterface):
     """The base class of tables with a resource handle."""
 
+    resource_handle = ReadOnly[Tensor]("The tensor of the resource.", "_handle")
+    table_ref = ReadOnly[Tensor]("The tensor of the resource; deprecated name of `resource_handle`.", "_handle")
+    default_value = ReadOnly[Tensor]("The value of missing keys.")
+
     def __init__(self, key_dtype: Any, value_dtype: Any, default_value: Any, handle: Tensor, value_shape: Any) -> None:
         super().__init__(key_dtype, value_dtype)
         self._handle = handle
@@ -67,23 +65,8 @@ class _Table(LookupInterface):
             )
 
     @property
-    def resource_handle(self) -> Tensor:
-        """The tensor of the resource."""
-        return self._handle
-
-    @property
-    def table_ref(self) -> Tensor:
-        """The tensor of the resource; deprecated name of `resource_handle`."""
-        return self._handle
-
-    @property
     def name(self) -> str:
         return self._handle.op.name.rpartition("/")[2]
-
-    @property
-    def default_value(self) -> Tensor:
-        """The value of missing keys."""
-        return self._default_value
 
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of entries."""
@@ -114,19 +97,12 @@ class _Table(LookupInterface):
 class TableInitializerBase(ABC):
     """The base class of initializers of static tables."""
 
+    key_dtype = ReadOnly[DType]("The type of the keys.")
+    value_dtype = ReadOnly[DType]("The type of the values.")
+
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
-
-    @property
-    def key_dtype(self) -> DType:
-        """The type of the keys."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> DType:
-        """The type of the values."""
-        return self._value_dtype
 
     @property
     def _shared_name(self) -> str:
@@ -278,6 +254,11 @@ class TextFileIdTableInitializer(TextFileInitializer):
 class InitializableLookupTableBase(_Table):
     """The base class of tables that an initializer fills once."""
 
+    initializer = ReadOnly[Operation]("The operation that initializes the table.")
+    init = ReadOnly[Operation](
+        "The operation that initializes the table; deprecated name of `initializer`.", "_initializer"
+    )
+
     def __init__(
         self, default_value: Any, initializer: Any, shared_name: str | None = None, name: str | None = None
     ) -> None:
@@ -292,16 +273,6 @@ class InitializableLookupTableBase(_Table):
             )
             super().__init__(initializer.key_dtype, initializer.value_dtype, default_value, handle, ())
             self._initializer: Operation = initializer.initialize(self)
-
-    @property
-    def initializer(self) -> Operation:
-        """The operation that initializes the table."""
-        return self._initializer
-
-    @property
-    def init(self) -> Operation:
-        """The operation that initializes the table; deprecated name of `initializer`."""
-        return self._initializer
 
     def export(self, name: str | None = None) -> Any:
         """Returns all keys and all values."""

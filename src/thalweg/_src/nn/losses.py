@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from thalweg._src import dtypes
@@ -43,6 +46,7 @@ from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import ones_like, rank, shape, size, zeros_like
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.where import where
+from thalweg._src.signatures import parameter, taking
 
 
 @export("losses.Reduction")
@@ -76,6 +80,11 @@ class Reduction:
 
 
 _BY_NONZERO_WEIGHTS = Reduction.SUM_BY_NONZERO_WEIGHTS
+_REDUCTION = [
+    parameter("scope", None),
+    parameter("loss_collection", GraphKeys.LOSSES),
+    parameter("reduction", _BY_NONZERO_WEIGHTS),
+]
 
 
 # -- collections ------------------------------------------------------------------------------------------------------
@@ -183,24 +192,37 @@ def _as_float(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
     return labels, predictions
 
 
+def weighted(title: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Decorator: weights and reduces the losses that a function of labels, predictions and weights returns.
+
+    The parameters `scope`, `loss_collection` and `reduction` are added.
+    """
+
+    def declare(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        own = inspect.signature(function)
+        labels, predictions = list(own.parameters)[:2]
+
+        @wraps(function)
+        def loss(scope: Any, loss_collection: Any, reduction: str, **given: Any) -> Tensor:
+            _require(**{name: given[name] for name in (labels, predictions)})
+            weights = given["weights"]
+            with name_scope(scope, title, [given[predictions], given[labels], weights]) as name:
+                return compute_weighted_loss(function(**given), weights, name, loss_collection, reduction)
+
+        return taking(own.replace(parameters=[*own.parameters.values(), *_REDUCTION]), loss)
+
+    return declare
+
+
 # -- the losses -------------------------------------------------------------------------------------------------------
 
 
 @export("losses.absolute_difference")
-def absolute_difference(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@weighted("absolute_difference")
+def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0) -> Tensor:
     """Returns the weighted mean absolute difference."""
-    _require(labels=labels, predictions=predictions)
-    with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as name:
-        labels, predictions = _as_float(labels, predictions)
-        losses = absolute(subtract(predictions, labels))
-        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+    labels, predictions = _as_float(labels, predictions)
+    return absolute(subtract(predictions, labels))  # type: ignore[no-any-return]
 
 
 @export("losses.cosine_distance")
@@ -226,63 +248,34 @@ def cosine_distance(
 
 
 @export("losses.hinge_loss")
-def hinge_loss(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@weighted("hinge_loss")
+def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0) -> Tensor:
     """Returns the weighted hinge loss max(0, 1 - (2 labels - 1) logits), for labels 0 and 1."""
-    _require(labels=labels, logits=logits)
-    with name_scope(scope, "hinge_loss", [logits, labels, weights]) as name:
-        labels, logits = _as_float(labels, logits)
-        signs = subtract(multiply(2.0, labels), ones_like(labels))
-        losses = relu(subtract(1.0, multiply(signs, logits)))
-        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+    labels, logits = _as_float(labels, logits)
+    signs = subtract(multiply(2.0, labels), ones_like(labels))
+    return relu(subtract(1.0, multiply(signs, logits)))
 
 
 @export("losses.huber_loss")
-def huber_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    delta: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@weighted("huber_loss")
+def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: Any = 1.0) -> Tensor:
     """Returns the weighted Huber loss: half the squared error up to `delta`, linear beyond."""
-    _require(labels=labels, predictions=predictions)
-    with name_scope(scope, "huber_loss", [predictions, labels, weights]) as name:
-        labels, predictions = _as_float(labels, predictions)
-        errors = absolute(subtract(predictions, labels))
-        # The part beyond delta is computed by subtraction, whose gradient is right at both ends.
-        near = minimum(errors, delta)
-        far = subtract(errors, near)
-        losses = add(multiply(0.5, multiply(near, near)), multiply(delta, far))
-        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+    labels, predictions = _as_float(labels, predictions)
+    errors = absolute(subtract(predictions, labels))
+    # The part beyond delta is computed by subtraction, whose gradient is right at both ends.
+    near = minimum(errors, delta)
+    far = subtract(errors, near)
+    return add(multiply(0.5, multiply(near, near)), multiply(delta, far))
 
 
 @export("losses.log_loss")
-def log_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    epsilon: float = 1e-7,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@weighted("log_loss")
+def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7) -> Tensor:
     """Returns the weighted log loss -labels log(predictions) - (1 - labels) log(1 - predictions)."""
-    _require(labels=labels, predictions=predictions)
-    with name_scope(scope, "log_loss", [predictions, labels, weights]) as name:
-        labels, predictions = _as_float(labels, predictions)
-        positive = multiply(labels, log(add(predictions, epsilon)))
-        negative = multiply(subtract(1.0, labels), log(add(subtract(1.0, predictions), epsilon)))
-        losses = subtract(-positive, negative)
-        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+    labels, predictions = _as_float(labels, predictions)
+    positive = multiply(labels, log(add(predictions, epsilon)))
+    negative = multiply(subtract(1.0, labels), log(add(subtract(1.0, predictions), epsilon)))
+    return subtract(-positive, negative)
 
 
 @export("losses.mean_pairwise_squared_error")
@@ -314,66 +307,39 @@ def mean_pairwise_squared_error(
 
 
 @export("losses.mean_squared_error")
-def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@weighted("mean_squared_error")
+def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0) -> Tensor:
     """Returns the weighted mean squared error."""
-    _require(labels=labels, predictions=predictions)
-    with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as name:
-        labels, predictions = _as_float(labels, predictions)
-        losses = squared_difference(predictions, labels)
-        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+    labels, predictions = _as_float(labels, predictions)
+    return squared_difference(predictions, labels)
 
 
 @export("losses.sigmoid_cross_entropy")
+@weighted("sigmoid_cross_entropy_loss")
 def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO_WEIGHTS,
+    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0
 ) -> Tensor:
     """Returns the weighted cross entropy of independent classes; smoothing moves labels towards 1/2."""
-    _require(multi_class_labels=multi_class_labels, logits=logits)
-    with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]) as name:
-        logits = convert_to_tensor(logits)
-        labels = cast(multi_class_labels, logits.dtype)
-        require_compatible(logits, labels)
-        if label_smoothing > 0:
-            labels = add(multiply(labels, 1 - label_smoothing), 0.5 * label_smoothing)
-        losses = sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
-        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+    logits = convert_to_tensor(logits)
+    labels = cast(multi_class_labels, logits.dtype)
+    require_compatible(logits, labels)
+    if label_smoothing > 0:
+        labels = add(multiply(labels, 1 - label_smoothing), 0.5 * label_smoothing)
+    return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
 
 
 @export("losses.softmax_cross_entropy")
-def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0,
-    scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
-    reduction: str = _BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@weighted("softmax_cross_entropy_loss")
+def softmax_cross_entropy(onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0) -> Tensor:
     """Returns the weighted cross entropy of exclusive classes; smoothing moves labels towards 1 / classes."""
-    _require(onehot_labels=onehot_labels, logits=logits)
-    with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as name:
-        logits = convert_to_tensor(logits)
-        labels = cast(onehot_labels, logits.dtype)
-        require_compatible(logits, labels)
-        if label_smoothing > 0:
-            classes: Any = cast(shape(labels)[-1], logits.dtype)
-            labels = add(multiply(labels, 1.0 - label_smoothing), label_smoothing / classes)
-        labels = stop_gradient(labels, name="labels_stop_gradient")
-        losses = softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
-        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+    logits = convert_to_tensor(logits)
+    labels = cast(onehot_labels, logits.dtype)
+    require_compatible(logits, labels)
+    if label_smoothing > 0:
+        classes: Any = cast(shape(labels)[-1], logits.dtype)
+        labels = add(multiply(labels, 1.0 - label_smoothing), label_smoothing / classes)
+    labels = stop_gradient(labels, name="labels_stop_gradient")
+    return softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
 
 
 @export("losses.sparse_softmax_cross_entropy")

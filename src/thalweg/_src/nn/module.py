@@ -11,6 +11,7 @@ from thalweg._src.checkpoint.trackable import AutoTrackable
 from thalweg._src.export import export
 from thalweg._src.graph import scopes
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.variables import Variable
 
 _NAME = re.compile(r"^[A-Za-z_]\w*$")
@@ -20,6 +21,8 @@ _NAME = re.compile(r"^[A-Za-z_]\w*$")
 class Module(AutoTrackable):
     """A base class for objects that hold variables as attributes; checkpoints save them by attribute name."""
 
+    name = ReadOnly[str]("The name of the module.")
+
     def __init__(self, name: str | None = None) -> None:
         if name is None:
             name = _snake_case(type(self).__name__)
@@ -28,11 +31,6 @@ class Module(AutoTrackable):
         self._name = name
         with scopes.name_scope(name) as scope:
             self._scope_name = scope
-
-    @property
-    def name(self) -> str:
-        """The name of the module."""
-        return self._name
 
     @property
     def name_scope(self) -> scopes.name_scope:

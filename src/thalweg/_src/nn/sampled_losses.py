@@ -20,39 +20,7 @@ from thalweg._src.ops.nn import sigmoid_cross_entropy_with_logits, softmax_cross
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, zeros_like
 from thalweg._src.ops.sparse import sparse_to_dense
-
-
-@export("nn.nce_loss")
-def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = False,
-    partition_strategy: str = "mod",
-    name: str = "nce_loss",
-) -> Tensor:
-    """Returns the noise-contrastive estimation loss of each example."""
-    logits, targets = _sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-        partition_strategy,
-        name,
-        None,
-    )
-    losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
-    return reduce_sum(losses, 1)
+from thalweg._src.signatures import parameters_of
 
 
 @export("nn.sampled_softmax_loss")
@@ -71,23 +39,19 @@ def sampled_softmax_loss(
     seed: int | None = None,
 ) -> Tensor:
     """Returns the softmax cross entropy of each example over its true and the sampled classes."""
-    logits, targets = _sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-        partition_strategy,
-        name,
-        seed,
-    )
+    logits, targets = _sampled_logits(**locals())
     return softmax_cross_entropy_with_logits_v2(
         labels=stop_gradient(targets, name="labels_stop_gradient"), logits=logits
     )
+
+
+@export("nn.nce_loss")
+@parameters_of(sampled_softmax_loss, without=["seed"], remove_accidental_hits=False, name="nce_loss")
+def nce_loss(**given: Any) -> Tensor:
+    """Returns the noise-contrastive estimation loss of each example."""
+    logits, targets = _sampled_logits(**given, seed=None)
+    losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
+    return reduce_sum(losses, 1)
 
 
 def _sampled_logits(

@@ -18,6 +18,7 @@ from thalweg._src.ops.gather import gather
 from thalweg._src.ops.math import add, floordiv, floormod, multiply, subtract
 from thalweg._src.ops.reshape import constant_value, shape, zeros
 from thalweg._src.ops.space_to_depth import batch_to_space_nd, space_to_batch_nd
+from thalweg._src.signatures import parameters_of
 
 
 @export("required_space_to_batch_paddings")
@@ -125,43 +126,12 @@ def conv2d_backprop_input_v2(
     name: str | None = None,
 ) -> Tensor:
     """Returns the gradient of conv2d with respect to its input, of which only the shape is used."""
-    return conv2d_backprop_input_op(
-        shape(input),
-        filter,
-        out_backprop,
-        strides=strides,
-        padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    options = {key: value for key, value in locals().items() if key not in ("input", "filter", "out_backprop")}
+    return conv2d_backprop_input_op(shape(input), filter, out_backprop, **options)
 
 
 @export("conv2d_backprop_filter_v2")
-def conv2d_backprop_filter_v2(
-    input: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: str,
-    use_cudnn_on_gpu: bool = True,
-    explicit_paddings: Any = (),
-    data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
-    name: str | None = None,
-) -> Tensor:
+@parameters_of(conv2d_backprop_input_v2)
+def conv2d_backprop_filter_v2(input: Any, filter: Any, out_backprop: Any, **options: Any) -> Tensor:
     """Returns the gradient of conv2d with respect to its filter, of which only the shape is used."""
-    return conv2d_backprop_filter_op(
-        input,
-        shape(filter),
-        out_backprop,
-        strides=strides,
-        padding=padding,
-        use_cudnn_on_gpu=use_cudnn_on_gpu,
-        explicit_paddings=explicit_paddings,
-        data_format=data_format,
-        dilations=dilations,
-        name=name,
-    )
+    return conv2d_backprop_filter_op(input, shape(filter), out_backprop, **options)

@@ -30,6 +30,7 @@ from thalweg._src.ops.math import add
 from thalweg._src.ops.reshape import size
 from thalweg._src.ops.sequences import range as sequence
 from thalweg._src.ops.where import where
+from thalweg._src.read_only import ReadOnly
 
 _KEYS = (dtypes.int32, dtypes.int64, dtypes.string)
 
@@ -63,6 +64,11 @@ class StrongHashSpec(HasherSpec):
 class IdTableWithHashBuckets(LookupInterface):
     """A table of ids with hash buckets, after the last id, for keys that are not in it."""
 
+    init = ReadOnly[Operation](
+        "The operation that initializes the table; deprecated name of `initializer`.", "initializer"
+    )
+    name = ReadOnly[str]("The name of the table.")
+
     def __init__(
         self,
         table: Any,
@@ -87,18 +93,9 @@ class IdTableWithHashBuckets(LookupInterface):
         self._name = name.rstrip("/") if name else "hash_bucket" if table is None else table.name
 
     @property
-    def name(self) -> str:
-        return self._name
-
-    @property
     def initializer(self) -> Operation:
         """The operation that initializes the table."""
         return no_op() if self._table is None else self._table.initializer
-
-    @property
-    def init(self) -> Operation:
-        """The operation that initializes the table; deprecated name of `initializer`."""
-        return self.initializer
 
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of entries plus that of buckets."""

@@ -131,11 +131,6 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "Session InteractiveSession": {"graph": "The graph to run; by default the current default graph."},
     "Module": {"name": "Name of the module and of its name scope."},
-    "OpError": {
-        "node_def": "The NodeDef of the operation that failed, or None.",
-        "op": "The operation that failed, or None.",
-        "message": "Text of the error.",
-    },
     "Operation": {
         "graph": "The graph it belongs to.",
         "name": "Its name, unique in the graph.",
@@ -250,8 +245,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "input": "Deprecated name of `input_tensor`.",
         "inputs": "The strings to join.",
     },
-    "norm": {"axis": "One axis for vector norms, two for matrix norms; None takes all elements as one vector."},
-    "linalg.normalize": {
+    "norm linalg.normalize": {
         "axis": "One axis for vector norms, two for matrix norms; None takes all elements as one vector."
     },
     "argmax argmin": {"axis": "The axis to reduce; 0 by default."},
@@ -279,7 +273,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "exclusive": "Whether more than one true predicate is an error.",
         "default": "Function to call if no predicate is true.",
     },
-    "cast saturate_cast": {"value": "The tensor to convert."},
+    "saturate_cast": {"value": "The tensor to convert."},
     "clip_by_norm": {"axes": "The axes over which each norm is computed; None takes the whole tensor."},
     "contrib.opt.clip_gradients_by_global_norm": {"clip_norm": "The largest allowed common norm."},
     "colocate_with": {"op": "The operation or tensor whose device is used."},
@@ -345,12 +339,12 @@ SCOPED: dict[str, dict[str, str]] = {
     "compat.dimension_value dimension_value": {"dimension": "A `Dimension`, an integer or None."},
     "einsum": {"*inputs": "The tensors to contract.", "**kwargs": "Accepted for compatibility; only `name` is used."},
     "depth_to_space space_to_depth": {"input": "Images [batch, height, width, channels]."},
-    "expand_dims": {"axis": "Position of the new axis.", "dim": "Deprecated name of `axis`."},
+    "expand_dims": {"axis": "Position of the new axis."},
     "extract_image_patches": {"padding": '"SAME" pads with zeros, "VALID" takes complete windows alone.'},
     _FAKE_QUANT: {"inputs": "The numbers to quantize."},
     "fill": {"dims": "The shape of the result.", "value": "The scalar to fill it with."},
     "fingerprint": {"data": "A tensor with one row for each fingerprint.", "method": 'The hash: "farmhash64".'},
-    "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner": {
+    "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner sparse_split": {
         "axis": "The axis to split."
     },
     _LOOPS: {
@@ -398,7 +392,6 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "multinomial random.categorical": {
         "logits": "Unscaled log probabilities [batch, classes].",
-        "num_samples": "Number of samples for each row.",
         "dtype": "Integer type of the result.",
     },
     "numpy_function py_func": {"func": "Function from NumPy arrays to arrays."},
@@ -488,7 +481,7 @@ SCOPED: dict[str, dict[str, str]] = {
     "substr": {"len": "Number of bytes or characters."},
     "switch_case": {"default": "Function to call if no branch has the index."},
     "tensordot": {"axes": "Number of axes to sum over, or the axes of `a` and those of `b`."},
-    "transpose": {"perm": "The new order of the dimensions; by default reversed."},
+    "transpose sparse_transpose": {"perm": "The new order of the dimensions; by default reversed."},
     "tuple": {"tensors": "The tensors; None entries stay None."},
     "unique unique_with_counts": {"x": "A vector."},
     "where where_v2": {
@@ -512,21 +505,17 @@ SCOPED: dict[str, dict[str, str]] = {
         "skip": "Number of points to leave out at the start.",
     },
     "math.zero_fraction": {"value": "The tensor."},
-    "audio.encode_wav": {"audio": "Samples [length, channels] in [-1, 1].", "sample_rate": "Samples per second."},
+    "audio.encode_wav": {"audio": "Samples [length, channels] in [-1, 1]."},
     "audio.decode_wav": {
         "desired_channels": "Number of channels to return; -1 takes those of the file.",
         "desired_samples": "Number of samples to return; -1 takes those of the file.",
     },
     "bitwise.left_shift bitwise.right_shift": {"y": "The number of bits."},
-    "compat.as_bytes compat.as_str compat.as_str_any": {"value": "The value to convert."},
+    "compat.as_str_any": {"value": "The value to convert."},
     "compat.path_to_str": {"path": "A path object, or anything else."},
-    "app.run": {
-        "main": "Function called with the arguments left; by default `main` of the main module.",
-        "argv": "The command line; by default that of the process.",
-    },
+    "app.run": {"main": "Function called with the arguments left; by default `main` of the main module."},
     "sparse_add": {"a": "A tensor, dense or sparse.", "b": "A tensor, dense or sparse."},
     "sparse_concat": {"axis": "The axis to join along."},
-    "sparse_split": {"axis": "The axis to split."},
     "sparse_fill_empty_rows": {"default_value": "The value put at the first position of empty rows."},
     "sparse_mask": {"a": "The IndexedSlices."},
     "sparse_slice": {"start": "Index of the first element along each dimension.", "size": "Size along each dimension."},
@@ -536,7 +525,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "default_value": "Value at all other positions.",
     },
     "sparse_to_indicator sparse_merge": {"vocab_size": "Number of different ids, the size of the last dimension."},
-    "sparse_transpose": {"perm": "The new order of the dimensions; by default reversed."},
     "sparse_matmul": {"a_is_sparse": "Whether `a` holds many zeros.", "b_is_sparse": "Whether `b` holds many zeros."},
     "serialize_tensor": {"tensor": "The tensor to serialize."},
     "space_to_batch batch_to_space": {
@@ -544,9 +532,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "block_shape": "Another name of `block_size`, which may differ by dimension.",
     },
     "space_to_batch space_to_batch_nd": {"paddings": "Zeros to add before and after each spatial dimension."},
-    "eye": {"batch_shape": "Leading dimensions of the result."},
     "ones_like zeros_like": {"dtype": "The element type of the result; by default that of the tensor."},
-    "reduce_join": {"separator": "String put between the joined parts."},
     "accumulate_n add_n": {"inputs": "The tensors to add."},
     "accumulate_n": {"shape": "Static shape of the inputs."},
     "clip_by_value clip_by_norm clip_by_average_norm": {"t": "The tensor to clip."},

@@ -16,7 +16,6 @@ PARAMETERS: dict[str, str] = {
     "sampled_candidates": "The sampled classes.",
     "sampled_values": "Result of a candidate sampler; by default that of `log_uniform_candidate_sampler`.",
     "remove_accidental_hits": "Whether sampled classes that are true ones are left out.",
-    "biases": "The bias, a vector.",
     "variance_epsilon": "A small number that keeps the variance away from zero.",
     "variance": "The variance.",
     "scale_after_normalization": "Whether the result is multiplied by `gamma`.",
@@ -193,6 +192,14 @@ _LAYER_CLASSES = (
     "layers.Flatten layers.Layer layers.MaxPooling1D layers.MaxPooling2D layers.MaxPooling3D layers.SeparableConv1D "
     "layers.SeparableConv2D"
 )
+_SPARSE_CROSS_ENTROPY = (
+    "nn.sparse_softmax_cross_entropy_with_logits losses.sparse_softmax_cross_entropy "
+    "contrib.losses.sparse_softmax_cross_entropy"
+)
+_REGULARIZERS = (
+    "contrib.layers.l1_regularizer contrib.layers.l2_regularizer contrib.layers.l1_l2_regularizer "
+    "contrib.layers.sum_regularizer"
+)
 
 SCOPED: dict[str, dict[str, str]] = {
     "nn.": {
@@ -345,7 +352,6 @@ SCOPED: dict[str, dict[str, str]] = {
     "nn.fractional_avg_pool nn.fractional_max_pool": {
         "value": "Images [batch, height, width, channels].",
         "seed": "The first seed; for `deterministic` windows.",
-        "seed2": "The second seed.",
     },
     "nn.in_top_k": {
         "predictions": "Scores [batch, classes].",
@@ -382,10 +388,8 @@ SCOPED: dict[str, dict[str, str]] = {
     "nn.softmax_cross_entropy_with_logits nn.softmax_cross_entropy_with_logits_v2": {
         "labels": "Distributions over the classes.",
         "axis": "The axis of the classes; the last by default.",
-        "dim": "Deprecated name of `axis`.",
     },
-    "nn.sparse_softmax_cross_entropy_with_logits": {"labels": "Class of each example."},
-    "nn.raw_rnn": {"cell": "The RNN cell."},
+    _SPARSE_CROSS_ENTROPY: {"labels": "Class of each example."},
     "layers.": {
         "name": "Name of the layer.",
         "padding": '"same" pads with zeros so that strides alone decide the output size, "valid" does not pad.',
@@ -396,7 +400,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "rate": "Fraction of the inputs to set to zero.",
         "axis": "The axis to normalize: that of the channels.",
         "momentum": "Momentum of the moving averages.",
-        "scale": "Whether the result is multiplied by a learned factor (gamma).",
         "units": "Number of output units.",
         "seed": "Seed of the random mask.",
         "dtype": "Type of the layer's variables; by default that of the first input.",
@@ -409,29 +412,22 @@ SCOPED: dict[str, dict[str, str]] = {
         "axes": "Sizes of some axes, by number.",
     },
     "losses.": {
-        "scope": "Name scope of the operations.",
         "weights": "Factors of the losses: a scalar, or a tensor that broadcasts to them.",
         "loss": "The loss.",
         "axis": "The axis of the vectors.",
         "delta": "Where the loss changes from quadratic to linear.",
         "epsilon": "A small number that keeps logarithms finite.",
     },
-    "losses.compute_weighted_loss": {"losses": "The losses of the elements."},
-    "losses.hinge_loss losses.log_loss": {"labels": "Labels 0 and 1."},
-    "losses.sparse_softmax_cross_entropy": {"labels": "Class of each example."},
+    "losses.hinge_loss losses.log_loss contrib.losses.hinge_loss": {"labels": "Labels 0 and 1."},
     "losses.mean_pairwise_squared_error": {"labels": "The true values [batch, ...]."},
     "contrib.losses.": {
-        "scope": "Name scope of the operations.",
         "weights": "Factors of the losses: a scalar, or one for each example.",
         "epsilon": "A small number that keeps logarithms finite.",
         "axis": "The axis of the vectors.",
     },
-    "contrib.losses.hinge_loss": {"labels": "Labels 0 and 1."},
-    "contrib.losses.sparse_softmax_cross_entropy": {"labels": "Class of each example."},
     "metrics.": {
         "name": "Name of the variable scope.",
         "weights": "Weights of the values, which must broadcast to them; None weighs all equally.",
-        "values": "The values of the batch.",
         "dim": "The axis of the vectors.",
         "threshold": "The threshold.",
         "k": "How many of the highest predictions count.",
@@ -461,7 +457,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "seed": "Seed of the random values.",
         "dim": "The axis to normalize along.",
         "variables": "Variables to optimize; by default all trainable ones.",
-        "collection": "Name of the collection.",
         "op": "The tensor to summarize.",
         "**kwargs": "Further keyword arguments of the layer.",
         "*args": "Further positional arguments of the layer.",
@@ -473,17 +468,13 @@ SCOPED: dict[str, dict[str, str]] = {
         "mode": '"FAN_IN", "FAN_OUT" or "FAN_AVG": the number that divides the variance.',
         "dtype": "Default type of the values.",
         "optimizer": "Name, class or instance of an optimizer, or a function from the rate to one.",
-        "update_ops": "Operations to run before the step; by default the collection `UPDATE_OPS`.",
         "learning_rate": "The learning rate; None takes that of the optimizer or of its decay.",
         "tensors": "The tensors to summarize.",
         "tensor": "The tensor.",
         "decay": "Decay of the moving averages; near 1 for large data sets.",
     },
     "contrib.layers.l1_regularizer contrib.layers.l2_regularizer": {"scale": "Factor of the penalty."},
-    "contrib.layers.l1_regularizer contrib.layers.l2_regularizer contrib.layers.l1_l2_regularizer": {
-        "scope": "Name scope of the operations."
-    },
-    "contrib.layers.sum_regularizer": {"scope": "Name scope of the operations."},
+    _REGULARIZERS: {"scope": "Name scope of the operations."},
     "contrib.layers.batch_norm": {
         "updates_collections": "Collections for the updates of the averages; None updates them with the output."
     },

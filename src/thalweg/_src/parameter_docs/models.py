@@ -243,8 +243,7 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     _UNINITIALIZED: {"initializer": "Accepted for compatibility; the scope's initializer is used."},
     "contrib.rnn.Conv1DLSTMCell contrib.rnn.Conv2DLSTMCell contrib.rnn.Conv3DLSTMCell": {
-        "name": "Name of the layer, and of its variable scope.",
-        "**kwargs": "Arguments of `ConvLSTMCell` other than `conv_ndims`.",
+        "**kwargs": "Arguments of `ConvLSTMCell` other than `conv_ndims`."
     },
     "contrib.rnn.IntersectionRNNCell contrib.rnn.UGRNNCell": {"forget_bias": "What is added to the bias of the gates."},
     "contrib.rnn.EmbeddingWrapper": {
@@ -257,7 +256,6 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "contrib.rnn.stack_bidirectional_rnn": {"inputs": "List of inputs [batch, size], one for each step."},
     _LEGACY: {
-        "cell": "The RNN cell.",
         "initial_state": "First state of the decoder.",
         "scope": "Name or object of the variable scope.",
         "dtype": "Type of the states.",
@@ -327,7 +325,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "key": "Key of the feature.",
         "keys": "Keys of features, or categorical columns, to cross.",
         "shape": "Shape of the feature of one example.",
-        "default_value": "Value of examples that lack the feature; None makes it required.",
         "dtype": "Element type of the feature.",
         "num_buckets": "Number of categories.",
         "normalizer_fn": "Function applied to the numbers.",

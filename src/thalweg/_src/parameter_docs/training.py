@@ -89,7 +89,6 @@ PARAMETERS: dict[str, str] = {
     "save_checkpoint_steps": "Steps between checkpoints; None or 0 saves none.",
     "log_step_count_steps": "Steps between reports of the speed.",
     "max_wait_secs": "Longest time to wait for the chief.",
-    "summary_dir": "Folder of the summaries; by default `checkpoint_dir`.",
     "copy_from_scaffold": "Scaffold to take missing parts from.",
     "local_init_feed_dict": "Values fed to `local_init_op`.",
     "recovery_wait_secs": "Seconds between attempts to find the model ready.",
@@ -251,11 +250,8 @@ _DECAYS = "train.exponential_decay train.natural_exp_decay train.inverse_time_de
 
 SCOPED: dict[str, dict[str, str]] = {
     "train.": {
-        "name": "A name for the operations that are added to the graph.",
-        "global_step": "The global step.",
         "var_list": "The variables to save, a list or a dictionary by name in the checkpoint; all by default.",
         "target": "Function to call.",
-        "tensors": "The tensors of one example: a list or a dictionary.",
         "num_threads": "Number of threads that fill the queue.",
         "seed": "Seed of the shuffling.",
         "shuffle": "Whether elements are shuffled in each epoch.",
@@ -274,29 +270,18 @@ SCOPED: dict[str, dict[str, str]] = {
         "tensor": "The tensor.",
         "limit": "Upper bound of the integers, excluded.",
         "centered": "Whether the mean gradient is subtracted before squaring.",
-        "graph": "The graph; by default the current default graph.",
         "decay": "Decay of the running mean of squares.",
         "beta": "What is added to the denominator of the rate.",
-        "sess": "The session.",
     },
-    "train.AdamOptimizer": {"epsilon": "A small number added to the denominator."},
-    _ADAM: {
-        "beta1": "Decay of the running mean of gradients.",
-        "beta2": "Decay of the running mean of squared gradients.",
-        "epsilon": "A small number added to the denominator.",
-    },
+    _ADAM: {"epsilon": "A small number added to the denominator."},
     "contrib.opt.AdaMaxOptimizer": {"beta2": "Decay of the largest recent gradient."},
-    "train.AdagradDAOptimizer": {"global_step": "Variable that counts the training steps."},
     "contrib.opt.AdamGSOptimizer contrib.opt.LazyAdamGSOptimizer": {
         "global_step": "Variable that counts the steps; powers of the decays follow from it."
     },
     "contrib.opt.AddSignOptimizer": {"alpha": "What is added to the agreement of gradient and mean."},
     "contrib.opt.AddSignOptimizer contrib.opt.PowerSignOptimizer": {"beta": "Decay of the mean of gradients."},
     "contrib.opt.VariableClippingOptimizer": {"max_norm": "Largest norm."},
-    "contrib.opt.": {
-        "var_list": "The variables to optimize; by default all trainable ones.",
-        "opt": "The optimizer to wrap.",
-    },
+    "contrib.opt.": {"var_list": "The variables to optimize; by default all trainable ones."},
     "contrib.opt.DecoupledWeightDecayExtension": {
         "weight_decay": "Part of a variable that each step removes.",
         "*args": "Positional arguments of the optimizer.",
@@ -349,10 +334,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "logdir": "Folder for checkpoints and event files; None writes none.",
     },
     "train.export_meta_graph": {"graph_def": "The GraphDef to export, in place of a graph."},
-    "train.import_meta_graph": {
-        "import_scope": "Name scope to import the graph under.",
-        "**kwargs": "Accepted for compatibility.",
-    },
+    "train.import_meta_graph": {"**kwargs": "Accepted for compatibility."},
     "train.QueueRunner": {
         "import_scope": "Name scope to put before the names in `queue_runner_def`.",
         "queue": "The queue.",
@@ -361,24 +343,16 @@ SCOPED: dict[str, dict[str, str]] = {
     "train.limit_epochs": {"num_epochs": "How often the tensor is given; None sets no limit."},
     _BATCHES: {"tensors": "The tensors of one example: a list or a dictionary."},
     "train.input_producer": {"input_tensor": "The rows to enqueue."},
-    "train.create_global_step train.get_global_step train.get_or_create_global_step": {
-        "graph": "The graph; by default the current default graph."
-    },
     "train.summary_iterator": {"path": "Path of the event file."},
     "contrib.training.": {
-        "name": "A name for the operations that are added to the graph.",
-        "tensors": "The tensors of one example: a list or a dictionary.",
-        "num_buckets": "Number of buckets.",
         "values": 'Text such as "rate=0.1,sizes=[2,3]".',
         "**kwargs": "The settings, by name.",
         "max_norm": "Largest norm of each gradient.",
         "batch_size": "Number of examples in a batch, or one number for each bucket.",
         "num_threads": "Number of threads that fill the queues.",
-        "logdir": "Folder for event files and checkpoints.",
     },
     "contrib.training.bucket_by_sequence_length": {"bucket_boundaries": "Lengths that separate the buckets."},
     "mixed_precision.": {
-        "opt": "The optimizer to wrap.",
         "multiplier": "Factor by which the scale grows and shrinks.",
         "name": "Name of the variable.",
         "shape": "Shape of the variable.",
@@ -389,11 +363,9 @@ SCOPED: dict[str, dict[str, str]] = {
     "saved_model.": {
         "inputs": "Inputs by name.",
         "sess": "The session to load into.",
-        "import_scope": "Name scope to import the graph under.",
         "tensor": "The tensor, dense or sparse.",
         "scores": "The tensor of scores, or None.",
         "predictions": "The tensor of predictions.",
-        "graph": "The graph; by default the current default graph.",
     },
     "saved_model.get_tensor_from_tensor_info": {"import_scope": "Name scope that the graph was imported under."},
     "contrib.predictor.": {"graph": "Graph to load into; by default a new one."},
@@ -402,7 +374,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "tensor": "The tensor to record.",
         "values": "The numbers to record.",
         "collections": "Collections that the summary is added to; by default `SUMMARIES`.",
-        "sample_rate": "Samples per second.",
     },
     "summary.merge": {"inputs": "Serialized summaries, string tensors.", "name": "A name for the operation."},
     "summary.merge_all": {"name": "A name for the operation."},
@@ -427,5 +398,4 @@ SCOPED: dict[str, dict[str, str]] = {
         "outputs": "Outputs by name."
     },
     "train.LooperThread train.start_queue_runners": {"coord": "The coordinator."},
-    "graph_util.convert_variables_to_constants contrib.slim.learning.train_step": {"sess": "The session."},
 }

@@ -16,6 +16,7 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import softplus
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, squeeze, zeros_like
+from thalweg._src.read_only import ReadOnly
 
 
 @export("contrib.distributions.bijectors.Bijector")
@@ -24,6 +25,13 @@ class Bijector:
 
     `forward_min_event_ndims` is the rank of the events that the function maps: 0 for scalars.
     """
+
+    name = ReadOnly[str]("The name of the bijector.")
+    dtype = ReadOnly[Any]("The element type.")
+    validate_args = ReadOnly[bool]("Whether arguments are checked.")
+    is_constant_jacobian = ReadOnly[bool]("Whether the Jacobian is constant.")
+    forward_min_event_ndims = ReadOnly[int]("The smallest rank of events of `forward`.", "_least")
+    inverse_min_event_ndims = ReadOnly[int]("The smallest rank of events of `inverse`.", "_least")
 
     def __init__(
         self,
@@ -43,36 +51,6 @@ class Bijector:
         self._validate_args = validate_args
         self._dtype = dtype
         self._name = name or type(self).__name__.lower()
-
-    @property
-    def name(self) -> str:
-        """The name of the bijector."""
-        return self._name
-
-    @property
-    def dtype(self) -> Any:
-        """The element type."""
-        return self._dtype
-
-    @property
-    def validate_args(self) -> bool:
-        """Whether arguments are checked."""
-        return self._validate_args
-
-    @property
-    def is_constant_jacobian(self) -> bool:
-        """Whether the Jacobian is constant."""
-        return self._is_constant_jacobian
-
-    @property
-    def forward_min_event_ndims(self) -> int:
-        """The smallest rank of events of `forward`."""
-        return self._least
-
-    @property
-    def inverse_min_event_ndims(self) -> int:
-        """The smallest rank of events of `inverse`."""
-        return self._least
 
     def forward(self, x: Any, name: str = "forward") -> Tensor:
         """Returns the transformed x."""

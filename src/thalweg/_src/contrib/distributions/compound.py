@@ -19,11 +19,15 @@ from thalweg._src.ops.nn import log_softmax
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims
 from thalweg._src.ops.where import one_hot
+from thalweg._src.read_only import ReadOnly
 
 
 @export("contrib.distributions.Independent")
 class Independent(Distribution):
     """A distribution with the last batch dimensions of another one as event dimensions."""
+
+    distribution = ReadOnly[Distribution]("The wrapped distribution.")
+    reinterpreted_batch_ndims = ReadOnly[int]("The number of batch dimensions that are event dimensions.", "_count")
 
     def __init__(
         self,
@@ -50,16 +54,6 @@ class Independent(Distribution):
             parameters=given,
             name=name or f"Independent{distribution.name.rstrip('/').split('/')[-1]}",
         )
-
-    @property
-    def distribution(self) -> Distribution:
-        """The wrapped distribution."""
-        return self._distribution
-
-    @property
-    def reinterpreted_batch_ndims(self) -> int:
-        """The number of batch dimensions that are event dimensions."""
-        return self._count
 
     def _split(self, batch: Any) -> int:
         return len(batch) - self._count
@@ -162,6 +156,9 @@ class _MixtureBase(Distribution):
 class MixtureSameFamily(_MixtureBase):
     """A mixture of the distributions along the last batch axis of another one."""
 
+    mixture_distribution = ReadOnly[Any]("The Categorical distribution of the components.", "_mixture")
+    components_distribution = ReadOnly[Distribution]("The distribution of the components.", "_components")
+
     def __init__(
         self,
         mixture_distribution: Any,
@@ -187,16 +184,6 @@ class MixtureSameFamily(_MixtureBase):
             parameters=given,
             name=name,
         )
-
-    @property
-    def mixture_distribution(self) -> Any:
-        """The Categorical distribution of the components."""
-        return self._mixture
-
-    @property
-    def components_distribution(self) -> Distribution:
-        """The distribution of the components."""
-        return self._components
 
     def _batch_shape(self) -> Any:
         return self._components.batch_shape.as_list()[:-1]
@@ -236,6 +223,9 @@ class MixtureSameFamily(_MixtureBase):
 class Mixture(_MixtureBase):
     """A mixture of a list of distributions, with Categorical weights."""
 
+    cat = ReadOnly[Any]("The Categorical distribution of the components.")
+    components = ReadOnly[list[Distribution]]("The component distributions.", "_list")
+
     def __init__(
         self,
         cat: Any,
@@ -265,16 +255,6 @@ class Mixture(_MixtureBase):
             parameters=given,
             name=name,
         )
-
-    @property
-    def cat(self) -> Any:
-        """The Categorical distribution of the components."""
-        return self._cat
-
-    @property
-    def components(self) -> list[Distribution]:
-        """The component distributions."""
-        return self._list
 
     @property
     def num_components(self) -> int:
@@ -327,6 +307,9 @@ class Mixture(_MixtureBase):
 class TransformedDistribution(Distribution):
     """The distribution of samples of another one, transformed by a bijector."""
 
+    distribution = ReadOnly[Distribution]("The base distribution.")
+    bijector = ReadOnly[Any]("The bijector that transforms samples.")
+
     def __init__(
         self, distribution: Distribution, bijector: Any = None, validate_args: bool = False, name: str | None = None
     ) -> None:
@@ -343,16 +326,6 @@ class TransformedDistribution(Distribution):
             parameters=given,
             name=name or f"{self._bijector.name}{distribution.name.rstrip('/').split('/')[-1]}",
         )
-
-    @property
-    def distribution(self) -> Distribution:
-        """The base distribution."""
-        return self._distribution
-
-    @property
-    def bijector(self) -> Any:
-        """The bijector that transforms samples."""
-        return self._bijector
 
     def _batch_shape(self) -> Any:
         shape = self._distribution.batch_shape

@@ -23,6 +23,7 @@ from thalweg._src.ops.pad_tile import broadcast_dynamic_shape
 from thalweg._src.ops.random import random_normal
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, matrix_transpose, ones_like, shape, squeeze, zeros_like
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import broadcast
 
 
@@ -40,20 +41,9 @@ class MultivariateNormal(Distribution):
         self._loc = zeros_like(scale[..., 0] if diagonal is None else scale) if loc is None else loc
         if self._loc.dtype != scale.dtype:
             raise TypeError(f"loc is {self._loc.dtype.name}, the scale {scale.dtype.name}")
-        super().__init__(
-            dtype=scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._loc, scale],
-            name=name,
-        )
+        self._defined_by(given, [self._loc, scale], FULLY_REPARAMETERIZED, name)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean."""
-        return self._loc
+    loc = ReadOnly[Tensor]("The mean.")
 
     @property
     def scale_matrix(self) -> Tensor:

@@ -31,6 +31,7 @@ from thalweg._src.ops.reduction import argmax, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones, reshape, transpose
 from thalweg._src.ops.special import lgamma
 from thalweg._src.ops.where import one_hot
+from thalweg._src.read_only import ReadOnly
 
 
 class _OneHotBase(Distribution):
@@ -38,16 +39,8 @@ class _OneHotBase(Distribution):
 
     _logits: Tensor
     _probs: Tensor
-
-    @property
-    def logits(self) -> Tensor:
-        """The log probabilities of the classes, up to a constant."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self._probs
+    logits = ReadOnly[Tensor]("The log probabilities of the classes, up to a constant.")
+    probs = ReadOnly[Tensor]("The probabilities of the classes.")
 
     @property
     def event_size(self) -> Tensor:
@@ -83,15 +76,7 @@ class OneHotCategorical(_OneHotBase):
         given = dict(locals())
         with name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
-        super().__init__(
-            dtype=dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._logits, self._probs],
-            name=scope,
-        )
+        self._defined_by(given, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         rows = reshape(self.logits, concat([[-1], self.event_shape_tensor()], 0))
@@ -135,6 +120,8 @@ def _uniform(shape: Any, dtype: Any, seed: int | None) -> Tensor:
 class _Relaxed(_OneHotBase):
     """The base class of Gumbel-softmax distributions."""
 
+    temperature = ReadOnly[Tensor]("The temperature.")
+
     def __init__(
         self,
         temperature: Any,
@@ -150,20 +137,7 @@ class _Relaxed(_OneHotBase):
             self._temperature = convert_to_tensor(temperature, self._logits.dtype, name="temperature")
             if validate_args:
                 self._temperature = with_dependencies([check.assert_positive(self._temperature)], self._temperature)
-        super().__init__(
-            dtype=self._logits.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters={key: value for key, value in given.items() if key != "__class__"},
-            graph_parents=[self._logits, self._probs, self._temperature],
-            name=scope,
-        )
-
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self._temperature
+        self._defined_by(given, [self._logits, self._probs, self._temperature], FULLY_REPARAMETERIZED, scope)
 
     def _expanded_temperature(self) -> Tensor:
         """Returns the temperature with a last dimension for the classes; it may differ within the batch."""
@@ -210,6 +184,9 @@ class RelaxedBernoulli(ScalarDistribution):
     """The relaxed (concrete) Bernoulli distribution on (0, 1)."""
 
     _parameter_names = ("logits", "temperature")
+    temperature = ReadOnly[Tensor]("The temperature.")
+    logits = ReadOnly[Tensor]("The log-odds of 1.")
+    probs = ReadOnly[Tensor]("The probability of 1.")
 
     def __init__(
         self,
@@ -226,30 +203,7 @@ class RelaxedBernoulli(ScalarDistribution):
             self._temperature = convert_to_tensor(temperature, self._logits.dtype, name="temperature")
             if validate_args:
                 self._temperature = with_dependencies([check.assert_positive(self._temperature)], self._temperature)
-        super().__init__(
-            dtype=self._logits.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._logits, self._probs, self._temperature],
-            name=scope,
-        )
-
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self._temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of 1."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self._probs
+        self._defined_by(given, [self._logits, self._probs, self._temperature], FULLY_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = _uniform(self._block(n), self.dtype, seed)
@@ -269,6 +223,9 @@ class Binomial(ScalarDistribution):
     """The binomial distribution: the number of successes in `total_count` trials."""
 
     _parameter_names = ("total_count", "probs")
+    total_count = ReadOnly[Tensor]("The number of trials.")
+    logits = ReadOnly[Tensor]("The log-odds of a success.")
+    probs = ReadOnly[Tensor]("The probability of a success.")
 
     def __init__(
         self,
@@ -284,30 +241,7 @@ class Binomial(ScalarDistribution):
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
             count = convert_to_tensor(total_count, self._probs.dtype, name="total_count")
             self._total_count = require_whole(count) if validate_args else count
-        super().__init__(
-            dtype=self._probs.dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._total_count, self._logits, self._probs],
-            name=scope,
-        )
-
-    @property
-    def total_count(self) -> Tensor:
-        """The number of trials."""
-        return self._total_count
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of a success."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of a success."""
-        return self._probs
+        self._defined_by(given, [self._total_count, self._logits, self._probs], NOT_REPARAMETERIZED, scope)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         value = require_whole(value) if self.validate_args else value
@@ -330,6 +264,8 @@ class Poisson(ScalarDistribution):
     """The Poisson distribution with rate `rate`."""
 
     _parameter_names = ("rate",)
+    rate = ReadOnly[Tensor]("The rate.")
+    log_rate = ReadOnly[Tensor]("The log of the rate.")
 
     def __init__(
         self,
@@ -350,25 +286,7 @@ class Poisson(ScalarDistribution):
             else:
                 (self._rate,) = floats(validate_args, ("rate",), rate=rate)
                 self._log_rate = math.log(self._rate)
-        super().__init__(
-            dtype=self._rate.dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._rate],
-            name=scope,
-        )
-
-    @property
-    def rate(self) -> Tensor:
-        """The rate."""
-        return self._rate
-
-    @property
-    def log_rate(self) -> Tensor:
-        """The log of the rate."""
-        return self._log_rate
+        self._defined_by(given, [self._rate], NOT_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         return random_poisson(self.rate, [n], dtype=self.dtype, seed=seed)

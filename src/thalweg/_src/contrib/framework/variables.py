@@ -16,6 +16,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, device as device_scope, get_collection
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.control import group
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.global_step import assert_global_step, get_global_step
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope
@@ -61,39 +62,11 @@ def variable(
 
 @export("contrib.framework.model_variable", "contrib.slim.model_variable")
 @add_arg_scope
-def model_variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = dtypes.float32,
-    initializer: Any = None,
-    regularizer: Any = None,
-    trainable: bool = True,
-    collections: Any = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Callable[..., Any] | None = None,
-    use_resource: bool | None = None,
-    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-    aggregation: VariableAggregation = VariableAggregation.NONE,
-) -> Any:
+@parameters_of(variable, dtype=dtypes.float32)
+def model_variable(**given: Any) -> Any:
     """Returns a variable that is also in the collection of model variables."""
-    return variable(
-        name,
-        shape=shape,
-        dtype=dtype,
-        initializer=initializer,
-        regularizer=regularizer,
-        trainable=trainable,
-        collections=[*(collections or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES],
-        caching_device=caching_device,
-        device=device,
-        partitioner=partitioner,
-        custom_getter=custom_getter,
-        use_resource=use_resource,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
+    collections = [*(given.pop("collections") or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
+    return variable(**given, collections=collections)
 
 
 @export("contrib.framework.local_variable", "contrib.slim.local_variable")
@@ -101,29 +74,14 @@ def local_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Any:
     """Returns a new local variable, which is neither saved nor trained."""
-    return Variable(
-        initial_value,
-        trainable=False,
-        collections=[GraphKeys.LOCAL_VARIABLES],
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        name=name,
-    )
+    return Variable(**locals(), trainable=False, collections=[GraphKeys.LOCAL_VARIABLES])
 
 
 @export("contrib.framework.global_variable", "contrib.slim.global_variable")
-def global_variable(
-    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
-) -> Any:
+@parameters_of(local_variable)
+def global_variable(**given: Any) -> Any:
     """Returns a new global variable, which is not trained."""
-    return Variable(
-        initial_value,
-        trainable=False,
-        collections=[GraphKeys.GLOBAL_VARIABLES],
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        name=name,
-    )
+    return Variable(**given, trainable=False, collections=[GraphKeys.GLOBAL_VARIABLES])
 
 
 @export("contrib.framework.add_model_variable", "contrib.slim.add_model_variable")

@@ -6,7 +6,6 @@ from typing import Any
 
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.framework.variables import layer_scope, model_variable
-from thalweg._src.contrib.layers.dense import RENAMED, XAVIER, ZEROS
 from thalweg._src.contrib.layers.outputs import (
     add_to_variable_collections,
     channel_dimension,
@@ -14,6 +13,7 @@ from thalweg._src.contrib.layers.outputs import (
     get_variable_collections,
     two_element_tuple,
 )
+from thalweg._src.contrib.layers.weighted import XAVIER, ZEROS, weighted_layer
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
@@ -22,6 +22,7 @@ from thalweg._src.nn.layers.separable_convolution import SeparableConv2D
 from thalweg._src.nn.layers.transposed_convolution import Conv2DTranspose, Conv3DTranspose
 from thalweg._src.ops import nn
 from thalweg._src.ops.convolution import depthwise_conv2d
+from thalweg._src.signatures import parameters_of
 
 _CLASSES = {3: Conv1D, 4: Conv2D, 5: Conv3D}
 _SEPARABLE = {"bias": "biases", "depthwise_kernel": "depthwise_weights", "pointwise_kernel": "pointwise_weights"}
@@ -35,6 +36,7 @@ def _layout(data_format: str | None, *allowed: str) -> str:
 
 @export("contrib.layers.convolution", "contrib.slim.convolution")
 @add_arg_scope
+@weighted_layer("Conv")
 def convolution(
     inputs: Any,
     num_outputs: int,
@@ -43,100 +45,27 @@ def convolution(
     padding: str = "SAME",
     data_format: str | None = None,
     rate: Any = 1,
-    activation_fn: Any = nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = XAVIER,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
+    *,
     conv_dims: int | None = None,
-) -> Tensor:
+) -> Any:
     """Convolves sequences, images or volumes, depending on the rank of the inputs."""
     layout = _layout(data_format, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW")
-    with layer_scope(scope, "Conv", inputs, reuse, RENAMED) as opened:
-        inputs = convert_to_tensor(inputs)
-        rank = None if inputs.dims is None else len(inputs.dims)
-        if conv_dims is not None and rank != conv_dims + 2:
-            raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
-        if rank not in _CLASSES:
-            raise ValueError(f"Convolution not supported for input with rank {rank}")
-        layer: Any = _CLASSES[rank](
-            filters=num_outputs,
-            kernel_size=kernel_size,
-            strides=stride,
-            padding=padding,
-            data_format=layout,
-            dilation_rate=rate,
-            use_bias=bool(not normalizer_fn and biases_initializer),
-            kernel_initializer=weights_initializer,
-            bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer,
-            bias_regularizer=biases_regularizer,
-            trainable=trainable,
-            name=opened.name,
-            dtype=inputs.dtype.base_dtype,
-            _scope=opened,
-            _reuse=reuse,
-        )
-        outputs = layer(inputs)
-        add_to_variable_collections(layer.kernel, variables_collections, "weights")
-        add_to_variable_collections(layer.bias, variables_collections, "biases")
-        return finished(outputs, opened, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+    rank = None if inputs.dims is None else len(inputs.dims)
+    if conv_dims is not None and rank != conv_dims + 2:
+        raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
+    if rank not in _CLASSES:
+        raise ValueError(f"Convolution not supported for input with rank {rank}")
+    window = {"kernel_size": kernel_size, "strides": stride, "padding": padding, "dilation_rate": rate}
+    return _CLASSES[rank], {"filters": num_outputs, "data_format": layout, **window}
 
 
 def _of_rank(dims: int, name: str) -> Any:
     """Returns `convolution` for inputs of one rank, with a name of its own, by which arg_scope refers to it."""
 
-    def function(
-        inputs: Any,
-        num_outputs: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: str = "SAME",
-        data_format: str | None = None,
-        rate: Any = 1,
-        activation_fn: Any = nn.relu,
-        normalizer_fn: Any = None,
-        normalizer_params: Any = None,
-        weights_initializer: Any = XAVIER,
-        weights_regularizer: Any = None,
-        biases_initializer: Any = ZEROS,
-        biases_regularizer: Any = None,
-        reuse: Any = None,
-        variables_collections: Any = None,
-        outputs_collections: Any = None,
-        trainable: bool = True,
-        scope: Any = None,
-    ) -> Tensor:
+    @parameters_of(convolution, without=["conv_dims"])
+    def function(**given: Any) -> Any:
         """Applies a convolution, normalizer and activation."""
-        return convolution(
-            inputs,
-            num_outputs,
-            kernel_size,
-            stride,
-            padding,
-            data_format,
-            rate,
-            activation_fn,
-            normalizer_fn,
-            normalizer_params,
-            weights_initializer,
-            weights_regularizer,
-            biases_initializer,
-            biases_regularizer,
-            reuse,
-            variables_collections,
-            outputs_collections,
-            trainable,
-            scope,
-            conv_dims=dims,
-        )
+        return convolution(**given, conv_dims=dims)
 
     function.__name__ = function.__qualname__ = name
     return add_arg_scope(function)
@@ -161,47 +90,13 @@ def _transposed(layer_class: Any, default: str, name: str, formats: tuple[str, s
         stride: Any = 1,
         padding: str = "SAME",
         data_format: str = formats[0],
-        activation_fn: Any = nn.relu,
-        normalizer_fn: Any = None,
-        normalizer_params: Any = None,
-        weights_initializer: Any = XAVIER,
-        weights_regularizer: Any = None,
-        biases_initializer: Any = ZEROS,
-        biases_regularizer: Any = None,
-        reuse: Any = None,
-        variables_collections: Any = None,
-        outputs_collections: Any = None,
-        trainable: bool = True,
-        scope: Any = None,
-    ) -> Tensor:
+    ) -> Any:
         """Applies a transposed convolution, normalizer and activation."""
-        layout = _layout(data_format, *formats)
-        with layer_scope(scope, default, inputs, reuse, RENAMED) as opened:
-            inputs = convert_to_tensor(inputs)
-            layer = layer_class(
-                filters=num_outputs,
-                kernel_size=kernel_size,
-                strides=stride,
-                padding=padding,
-                data_format=layout,
-                use_bias=bool(not normalizer_fn and biases_initializer),
-                kernel_initializer=weights_initializer,
-                bias_initializer=biases_initializer,
-                kernel_regularizer=weights_regularizer,
-                bias_regularizer=biases_regularizer,
-                trainable=trainable,
-                name=opened.name,
-                dtype=inputs.dtype.base_dtype,
-                _scope=opened,
-                _reuse=reuse,
-            )
-            outputs = layer(inputs)
-            add_to_variable_collections(layer.kernel, variables_collections, "weights")
-            add_to_variable_collections(layer.bias, variables_collections, "biases")
-            return finished(outputs, opened, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+        window = {"kernel_size": kernel_size, "strides": stride, "padding": padding}
+        return layer_class, {"filters": num_outputs, "data_format": _layout(data_format, *formats), **window}
 
     function.__name__ = function.__qualname__ = name
-    return add_arg_scope(function)
+    return add_arg_scope(weighted_layer(default)(function))
 
 
 convolution2d_transpose = export(

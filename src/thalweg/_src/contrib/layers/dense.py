@@ -7,15 +7,14 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.framework.variables import layer_scope, model_variable
-from thalweg._src.contrib.layers.initializers import xavier_initializer
 from thalweg._src.contrib.layers.outputs import (
-    add_to_variable_collections,
     channel_dimension,
     collect_named_outputs,
     finished,
     get_variable_collections,
     preset,
 )
+from thalweg._src.contrib.layers.weighted import ZEROS, weighted_layer
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -30,53 +29,16 @@ from thalweg._src.ops.math import sqrt, square
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.ops.where import one_hot, unique
-from thalweg._src.variables.initializers import Zeros
-
-ZEROS = Zeros()
-XAVIER = xavier_initializer()
-RENAMED = {"bias": "biases", "kernel": "weights"}
 
 
 @export("contrib.layers.fully_connected", "contrib.slim.fully_connected")
 @add_arg_scope
-def fully_connected(
-    inputs: Any,
-    num_outputs: int,
-    activation_fn: Any = nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = XAVIER,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
-    trainable: bool = True,
-    scope: Any = None,
-) -> Tensor:
+@weighted_layer("fully_connected")
+def fully_connected(inputs: Any, num_outputs: int) -> Any:
     """Returns activation(inputs * weights + biases); a normalizer replaces the biases."""
     if not isinstance(num_outputs, int) and not hasattr(num_outputs, "__index__"):
         raise ValueError(f"num_outputs type should be an integer, got {num_outputs!r}.")
-    with layer_scope(scope, "fully_connected", inputs, reuse, RENAMED) as opened:
-        inputs = convert_to_tensor(inputs)
-        layer = Dense(
-            units=num_outputs,
-            use_bias=bool(not normalizer_fn and biases_initializer),
-            kernel_initializer=weights_initializer,
-            bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer,
-            bias_regularizer=biases_regularizer,
-            trainable=trainable,
-            name=opened.name,
-            dtype=inputs.dtype.base_dtype,
-            _scope=opened,
-            _reuse=reuse,
-        )
-        outputs = layer(inputs)
-        add_to_variable_collections(layer.kernel, variables_collections, "weights")
-        add_to_variable_collections(layer.bias, variables_collections, "biases")
-        return finished(outputs, opened, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+    return Dense, {"units": num_outputs}
 
 
 def _with_activation(name: str, activation_fn: Any, doc: str) -> Any:

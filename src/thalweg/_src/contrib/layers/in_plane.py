@@ -10,7 +10,6 @@ import numpy as np
 from thalweg._src.autodiff.custom_gradient import custom_gradient
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.framework.variables import layer_scope, model_variable
-from thalweg._src.contrib.layers.dense import XAVIER, ZEROS
 from thalweg._src.contrib.layers.outputs import (
     channel_dimension,
     finished,
@@ -18,6 +17,7 @@ from thalweg._src.contrib.layers.outputs import (
     preset,
     two_element_tuple,
 )
+from thalweg._src.contrib.layers.weighted import XAVIER, ZEROS
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections

@@ -9,7 +9,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
+from thalweg._src.nn.metrics.state import Result, matched_ranks, metric, metric_variable
 from thalweg._src.nn.metrics.thresholds import (
     false_negatives_at_thresholds,
     false_positives_at_thresholds,
@@ -29,14 +29,8 @@ _SMALL = 1e-7
 
 
 @export("contrib.metrics.streaming_covariance")
-def streaming_covariance(
-    predictions: Any,
-    labels: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def streaming_covariance(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the covariance of predictions and labels; NaN for fewer than two of them."""
     with variable_scope(name, "covariance", [predictions, labels]):
         x, y, w = matched_ranks(predictions, labels, weights)
@@ -65,7 +59,7 @@ def streaming_covariance(
             ]
         with control_dependencies(updates):
             update = _unbiased(grown, total)
-        return collected(value, update, metrics_collections, updates_collections)
+        return value, update
 
 
 def _unbiased(moment: Tensor, count: Tensor) -> Tensor:
@@ -73,13 +67,9 @@ def _unbiased(moment: Tensor, count: Tensor) -> Tensor:
 
 
 @export("contrib.metrics.streaming_pearson_correlation")
+@metric
 def streaming_pearson_correlation(
-    predictions: Any,
-    labels: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    predictions: Any, labels: Any, weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the Pearson correlation of predictions and labels."""
     with variable_scope(name, "pearson_r", [predictions, labels]):
@@ -87,18 +77,12 @@ def streaming_pearson_correlation(
         x = streaming_covariance(predictions, predictions, weights, name="variance_predictions")
         y = streaming_covariance(labels, labels, weights, name="variance_labels")
         value, update = (c / (sqrt(vx) * sqrt(vy)) for c, vx, vy in zip(both, x, y))
-        return collected(value, update, metrics_collections, updates_collections)
+        return value, update
 
 
 @export("contrib.metrics.streaming_concat")
-def streaming_concat(
-    values: Any,
-    axis: int = 0,
-    max_size: int | None = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def streaming_concat(values: Any, axis: int = 0, max_size: int | None = None, name: str | None = None) -> Result:
     """Returns all values so far, concatenated along an axis, at most max_size."""
     with variable_scope(name, "streaming_concat", [values]):
         values = convert_to_tensor(values)
@@ -121,18 +105,13 @@ def streaming_concat(
         with control_dependencies([value]):
             update = assign(kept, grown, validate_shape=False)
         value.set_shape(known)
-        return collected(value, update, metrics_collections, updates_collections)
+        return value, update
 
 
 @export("contrib.metrics.f1_score")
+@metric
 def f1_score(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, name: str | None = None
 ) -> Result:
     """Returns the best F1 score over evenly spaced thresholds."""
     with variable_scope(name, "f1", [labels, predictions]):
@@ -144,7 +123,7 @@ def f1_score(
             false_negatives_at_thresholds(labels, predictions, at, weights),
         )
         value, update = (_best_f1(*parts) for parts in zip(*counts))
-        return collected(value, update, metrics_collections, updates_collections)
+        return value, update
 
 
 def _best_f1(true_positives: Tensor, false_positives: Tensor, false_negatives: Tensor) -> Tensor:

@@ -11,160 +11,61 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.metrics import confusion, means, ranking, thresholds
-from thalweg._src.nn.metrics.means import (
-    mean as streaming_mean,
-    mean_tensor as streaming_mean_tensor,
-    percentage_below as streaming_percentage_less,
-)
-from thalweg._src.nn.metrics.state import Result
+from thalweg._src.nn.metrics.state import Result, metric
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.math import div_no_nan
 from thalweg._src.ops.nn import in_top_k
 from thalweg._src.ops.reduction import reduce_mean, reduce_sum
 
-__all__ = [
-    "accuracy",
-    "aggregate_metric_map",
-    "aggregate_metrics",
-    "streaming_accuracy",
-    "streaming_auc",
-    "streaming_false_negatives",
-    "streaming_false_negatives_at_thresholds",
-    "streaming_false_positives",
-    "streaming_false_positives_at_thresholds",
-    "streaming_mean",
-    "streaming_mean_absolute_error",
-    "streaming_mean_cosine_distance",
-    "streaming_mean_iou",
-    "streaming_mean_relative_error",
-    "streaming_mean_squared_error",
-    "streaming_mean_tensor",
-    "streaming_percentage_less",
-    "streaming_precision",
-    "streaming_precision_at_thresholds",
-    "streaming_recall",
-    "streaming_recall_at_k",
-    "streaming_recall_at_thresholds",
-    "streaming_root_mean_squared_error",
-    "streaming_sensitivity_at_specificity",
-    "streaming_sparse_average_precision_at_k",
-    "streaming_sparse_precision_at_k",
-    "streaming_sparse_recall_at_k",
-    "streaming_specificity_at_sensitivity",
-    "streaming_true_negatives",
-    "streaming_true_negatives_at_thresholds",
-    "streaming_true_positives",
-    "streaming_true_positives_at_thresholds",
-]
 
-
-def _predictions_first(metric: Callable[..., Result]) -> Callable[..., Result]:
-    """Returns a metric with predictions before labels."""
+def _streaming(function: Callable[..., Result], name: str = "") -> Callable[..., Result]:
+    """Returns a metric with predictions before labels, public as `streaming_` and the name, by default its own."""
 
     def turned(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Result:
-        return metric(labels, predictions, *args, **kwargs)
+        return function(labels, predictions, *args, **kwargs)
 
-    turned.__name__ = f"streaming_{metric.__name__}"
-    turned.__doc__ = metric.__doc__
-    return turned
+    public = f"streaming_{name or function.__name__}"
+    turned.__name__ = public
+    turned.__doc__ = function.__doc__
+    return export(f"contrib.metrics.{public}", f"contrib.slim.metrics.{public}")(turned)
 
 
-streaming_accuracy = export("contrib.metrics.streaming_accuracy", "contrib.slim.metrics.streaming_accuracy")(
-    _predictions_first(means.accuracy)
-)
-streaming_auc = export("contrib.metrics.streaming_auc", "contrib.slim.metrics.streaming_auc")(
-    _predictions_first(thresholds.auc)
-)
-streaming_false_negatives = export(
-    "contrib.metrics.streaming_false_negatives", "contrib.slim.metrics.streaming_false_negatives"
-)(_predictions_first(confusion.false_negatives))
-streaming_false_negatives_at_thresholds = export(
-    "contrib.metrics.streaming_false_negatives_at_thresholds",
-    "contrib.slim.metrics.streaming_false_negatives_at_thresholds",
-)(_predictions_first(thresholds.false_negatives_at_thresholds))
-streaming_false_positives = export(
-    "contrib.metrics.streaming_false_positives", "contrib.slim.metrics.streaming_false_positives"
-)(_predictions_first(confusion.false_positives))
-streaming_false_positives_at_thresholds = export(
-    "contrib.metrics.streaming_false_positives_at_thresholds",
-    "contrib.slim.metrics.streaming_false_positives_at_thresholds",
-)(_predictions_first(thresholds.false_positives_at_thresholds))
-streaming_mean_absolute_error = export(
-    "contrib.metrics.streaming_mean_absolute_error", "contrib.slim.metrics.streaming_mean_absolute_error"
-)(_predictions_first(means.mean_absolute_error))
-streaming_mean_cosine_distance = export(
-    "contrib.metrics.streaming_mean_cosine_distance", "contrib.slim.metrics.streaming_mean_cosine_distance"
-)(_predictions_first(means.mean_cosine_distance))
-streaming_mean_iou = export("contrib.metrics.streaming_mean_iou", "contrib.slim.metrics.streaming_mean_iou")(
-    _predictions_first(confusion.mean_iou)
-)
-streaming_mean_relative_error = export(
-    "contrib.metrics.streaming_mean_relative_error", "contrib.slim.metrics.streaming_mean_relative_error"
-)(_predictions_first(means.mean_relative_error))
-streaming_mean_squared_error = export(
-    "contrib.metrics.streaming_mean_squared_error", "contrib.slim.metrics.streaming_mean_squared_error"
-)(_predictions_first(means.mean_squared_error))
-streaming_precision = export("contrib.metrics.streaming_precision", "contrib.slim.metrics.streaming_precision")(
-    _predictions_first(confusion.precision)
-)
-streaming_precision_at_thresholds = export(
-    "contrib.metrics.streaming_precision_at_thresholds", "contrib.slim.metrics.streaming_precision_at_thresholds"
-)(_predictions_first(thresholds.precision_at_thresholds))
-streaming_recall = export("contrib.metrics.streaming_recall", "contrib.slim.metrics.streaming_recall")(
-    _predictions_first(confusion.recall)
-)
-streaming_recall_at_thresholds = export(
-    "contrib.metrics.streaming_recall_at_thresholds", "contrib.slim.metrics.streaming_recall_at_thresholds"
-)(_predictions_first(thresholds.recall_at_thresholds))
-streaming_root_mean_squared_error = export(
-    "contrib.metrics.streaming_root_mean_squared_error", "contrib.slim.metrics.streaming_root_mean_squared_error"
-)(_predictions_first(means.root_mean_squared_error))
-streaming_sensitivity_at_specificity = export(
-    "contrib.metrics.streaming_sensitivity_at_specificity", "contrib.slim.metrics.streaming_sensitivity_at_specificity"
-)(_predictions_first(thresholds.sensitivity_at_specificity))
-streaming_sparse_average_precision_at_k = export(
-    "contrib.metrics.streaming_sparse_average_precision_at_k",
-    "contrib.slim.metrics.streaming_sparse_average_precision_at_k",
-)(_predictions_first(ranking.average_precision_at_k))
-streaming_sparse_precision_at_k = export(
-    "contrib.metrics.streaming_sparse_precision_at_k", "contrib.slim.metrics.streaming_sparse_precision_at_k"
-)(_predictions_first(ranking.precision_at_k))
-streaming_sparse_recall_at_k = export(
-    "contrib.metrics.streaming_sparse_recall_at_k", "contrib.slim.metrics.streaming_sparse_recall_at_k"
-)(_predictions_first(ranking.recall_at_k))
-streaming_specificity_at_sensitivity = export(
-    "contrib.metrics.streaming_specificity_at_sensitivity", "contrib.slim.metrics.streaming_specificity_at_sensitivity"
-)(_predictions_first(thresholds.specificity_at_sensitivity))
-streaming_true_negatives = export(
-    "contrib.metrics.streaming_true_negatives", "contrib.slim.metrics.streaming_true_negatives"
-)(_predictions_first(confusion.true_negatives))
-streaming_true_negatives_at_thresholds = export(
-    "contrib.metrics.streaming_true_negatives_at_thresholds",
-    "contrib.slim.metrics.streaming_true_negatives_at_thresholds",
-)(_predictions_first(thresholds.true_negatives_at_thresholds))
-streaming_true_positives = export(
-    "contrib.metrics.streaming_true_positives", "contrib.slim.metrics.streaming_true_positives"
-)(_predictions_first(confusion.true_positives))
-streaming_true_positives_at_thresholds = export(
-    "contrib.metrics.streaming_true_positives_at_thresholds",
-    "contrib.slim.metrics.streaming_true_positives_at_thresholds",
-)(_predictions_first(thresholds.true_positives_at_thresholds))
+streaming_accuracy = _streaming(means.accuracy)
+streaming_auc = _streaming(thresholds.auc)
+streaming_false_negatives = _streaming(confusion.false_negatives)
+streaming_false_negatives_at_thresholds = _streaming(thresholds.false_negatives_at_thresholds)
+streaming_false_positives = _streaming(confusion.false_positives)
+streaming_false_positives_at_thresholds = _streaming(thresholds.false_positives_at_thresholds)
+streaming_mean_absolute_error = _streaming(means.mean_absolute_error)
+streaming_mean_cosine_distance = _streaming(means.mean_cosine_distance)
+streaming_mean_iou = _streaming(confusion.mean_iou)
+streaming_mean_relative_error = _streaming(means.mean_relative_error)
+streaming_mean_squared_error = _streaming(means.mean_squared_error)
+streaming_precision = _streaming(confusion.precision)
+streaming_precision_at_thresholds = _streaming(thresholds.precision_at_thresholds)
+streaming_recall = _streaming(confusion.recall)
+streaming_recall_at_thresholds = _streaming(thresholds.recall_at_thresholds)
+streaming_root_mean_squared_error = _streaming(means.root_mean_squared_error)
+streaming_sensitivity_at_specificity = _streaming(thresholds.sensitivity_at_specificity)
+streaming_sparse_average_precision_at_k = _streaming(ranking.average_precision_at_k, "sparse_average_precision_at_k")
+streaming_sparse_precision_at_k = _streaming(ranking.precision_at_k, "sparse_precision_at_k")
+streaming_sparse_recall_at_k = _streaming(ranking.recall_at_k, "sparse_recall_at_k")
+streaming_specificity_at_sensitivity = _streaming(thresholds.specificity_at_sensitivity)
+streaming_true_negatives = _streaming(confusion.true_negatives)
+streaming_true_negatives_at_thresholds = _streaming(thresholds.true_negatives_at_thresholds)
+streaming_true_positives = _streaming(confusion.true_positives)
+streaming_true_positives_at_thresholds = _streaming(thresholds.true_positives_at_thresholds)
 
 
 @export("contrib.metrics.streaming_recall_at_k", "contrib.slim.metrics.streaming_recall_at_k")
+@metric
 def streaming_recall_at_k(
-    predictions: Any,
-    labels: Any,
-    k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    predictions: Any, labels: Any, k: int, weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the fraction of rows whose label is among the k highest predictions."""
     found = cast(in_top_k(predictions, labels, k), dtypes.float32)
-    return means.mean(found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
+    return means.mean(found, weights, name=name or f"recall_at_{k}")
 
 
 @export("contrib.metrics.accuracy", "contrib.slim.metrics.accuracy")

@@ -27,6 +27,7 @@ from thalweg._src.ops.comparison import less
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.reshape import zeros, zeros_like
 from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.slots import create_zeros_slot
 from thalweg._src.variables.variables import Variable
 
@@ -39,6 +40,8 @@ class AccumulatingOptimizer(Optimizer):
     updates, not with the runs. Sparse gradients stay sparse: their rows are stored until they are applied.
     """
 
+    steps = ReadOnly[int]("The number of runs per update.")
+
     def __init__(self, opt: Optimizer, steps: int, name: str | None = None) -> None:
         if not isinstance(opt, Optimizer):
             raise TypeError(f"opt must be an Optimizer, not {opt!r}")
@@ -48,11 +51,6 @@ class AccumulatingOptimizer(Optimizer):
         self._optimizer = opt
         self._steps = int(steps)
         self._sums: list[Any] = []
-
-    @property
-    def steps(self) -> int:
-        """The number of runs per update."""
-        return self._steps
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
         return self._optimizer.compute_gradients(loss, *args, **kwargs)

@@ -12,6 +12,7 @@ from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import abs as absolute, maximum, multiply, sqrt, square
 from thalweg._src.ops.state import resource_gather, resource_scatter_add, resource_scatter_sub, resource_scatter_update
 from thalweg._src.optimizers.optimizers import AdamOptimizer
+from thalweg._src.signatures import parameters_of
 
 
 def _rows(variable: Any, indices: Any) -> Any:
@@ -79,16 +80,9 @@ class NadamOptimizer(AdamOptimizer):
 class AdaMaxOptimizer(AdamOptimizer):
     """Adam with an exponentially weighted infinity norm in place of the second moment."""
 
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        use_locking: bool = False,
-        name: str = "AdaMax",
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+    @parameters_of(AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], name="AdaMax")
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
 
     def _get_beta_accumulators(self) -> Any:
         return self._get_non_slot_variable("beta1_power", get_default_graph())

@@ -20,6 +20,7 @@ from thalweg._src.ops.state import resource_gather, resource_scatter_add
 from thalweg._src.ops.where import unique, where
 from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.optimizers.optimizers import AdamOptimizer, MomentumOptimizer
+from thalweg._src.signatures import parameters_of
 
 
 @export("contrib.opt.DecoupledWeightDecayExtension")
@@ -106,33 +107,20 @@ def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
 class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
     """Momentum with decoupled weight decay."""
 
-    def __init__(
-        self,
-        weight_decay: Any,
-        learning_rate: Any,
-        momentum: Any,
-        use_locking: bool = False,
-        name: str = "MomentumW",
-        use_nesterov: bool = False,
-    ) -> None:
-        super().__init__(weight_decay, learning_rate, momentum, use_locking, name, use_nesterov)
+    @parameters_of(MomentumOptimizer.__init__, before="learning_rate", name="MomentumW")
+    def __init__(self, weight_decay: Any, **given: Any) -> None:
+        super().__init__(weight_decay, **given)
 
 
 @export("contrib.opt.AdamWOptimizer")
 class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
     """Adam with decoupled weight decay."""
 
-    def __init__(
-        self,
-        weight_decay: Any,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        use_locking: bool = False,
-        name: str = "AdamW",
-    ) -> None:
-        super().__init__(weight_decay, learning_rate, beta1, beta2, epsilon, use_locking, name)
+    @parameters_of(
+        AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], before="learning_rate", name="AdamW"
+    )
+    def __init__(self, weight_decay: Any, **given: Any) -> None:
+        super().__init__(weight_decay, **given)
 
 
 @export("contrib.opt.LAMBOptimizer")

@@ -13,23 +13,16 @@ from thalweg._src.ops import control, training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import pow
 from thalweg._src.optimizers.optimizers import AdagradOptimizer, AdamOptimizer
+from thalweg._src.signatures import parameters_of
 
 
 @export("contrib.opt.AdamGSOptimizer")
 class AdamGSOptimizer(AdamOptimizer):
     """Adam with powers of beta from a global step, so that several losses can share one optimizer."""
 
-    def __init__(
-        self,
-        global_step: Any = 0,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        use_locking: bool = False,
-        name: str = "Adam",
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+    @parameters_of(AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], before="learning_rate")
+    def __init__(self, global_step: Any = 0, **given: Any) -> None:
+        super().__init__(**given)
         self._global_step = global_step
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
@@ -66,14 +59,9 @@ class RegAdagradOptimizer(AdagradOptimizer):
     Applied this way, gradients of regularizers do not reduce the effective learning rate of the loss.
     """
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        initial_accumulator_value: float = 0.1,
-        use_locking: bool = False,
-        name: str = "RegAdagrad",
-    ) -> None:
-        super().__init__(learning_rate, initial_accumulator_value, use_locking, name)
+    @parameters_of(AdagradOptimizer.__init__, name="RegAdagrad")
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
         self._should_update_slots = True
 
     @contextlib.contextmanager

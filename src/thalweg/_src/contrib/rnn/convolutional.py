@@ -10,6 +10,7 @@ from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.convolution import conv1d, conv2d, conv3d
 from thalweg._src.ops.math import sigmoid, tanh
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import TensorShape
 from thalweg._src.variables.initializers import Zeros
 from thalweg._src.variables.variable_scope import get_variable
@@ -18,6 +19,8 @@ from thalweg._src.variables.variable_scope import get_variable
 @export("contrib.rnn.ConvLSTMCell")
 class ConvLSTMCell(RNNCell):
     """A convolutional LSTM cell over `conv_ndims` spatial dimensions, after Shi et al."""
+
+    output_size = ReadOnly[Any]("The size of the output.", "_output")
 
     def __init__(
         self,
@@ -47,10 +50,6 @@ class ConvLSTMCell(RNNCell):
     @property
     def state_size(self) -> Any:
         return LSTMStateTuple(self._state, self._state)
-
-    @property
-    def output_size(self) -> Any:
-        return self._output
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step."""

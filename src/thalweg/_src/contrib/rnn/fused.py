@@ -15,6 +15,7 @@ from thalweg._src.nn.rnn.static import static_rnn
 from thalweg._src.nn.rnn.steps import batch_size_of
 from thalweg._src.ops.concat import stack, unstack
 from thalweg._src.ops.pad_tile import reverse, reverse_sequence
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import as_shape
 from thalweg._src.variables.initializers import Zeros
 
@@ -119,6 +120,8 @@ class LSTMBlockWrapper(Layer):
 class LSTMBlockFusedCell(LSTMBlockWrapper):
     """A fused LSTM layer with the constructor of TensorFlow's."""
 
+    num_units = ReadOnly[int]("The number of units.")
+
     def __init__(
         self,
         num_units: int,
@@ -134,10 +137,6 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
         self._use_peephole = use_peephole
         clip = None if cell_clip is None or cell_clip < 0 else cell_clip
         self._cell = LSTMCell(num_units, use_peepholes=use_peephole, cell_clip=clip, forget_bias=forget_bias)
-
-    @property
-    def num_units(self) -> int:
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         """Creates the variables of an LSTM cell under the names of this layer."""

@@ -15,6 +15,7 @@ from thalweg._src.ops.math import sigmoid, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import relu
 from thalweg._src.ops.normalization import batch_normalization, moments
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import Constant
 from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
@@ -68,6 +69,8 @@ class GRUBlockCell(GRUBlockCellV2):
 class LayerNormBasicLSTMCell(RNNCell):
     """An LSTM cell with layer normalization and dropout of the candidate."""
 
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
+
     def __init__(
         self,
         num_units: int,
@@ -94,10 +97,6 @@ class LayerNormBasicLSTMCell(RNNCell):
     @property
     def state_size(self) -> Any:
         return LSTMStateTuple(self._num_units, self._num_units)
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def _norm(self, x: Tensor, scope: str) -> Tensor:
         if not self._layer_norm:
@@ -134,6 +133,9 @@ class LayerNormBasicLSTMCell(RNNCell):
 class UGRNNCell(RNNCell):
     """The update-gate RNN cell, after Collins et al."""
 
+    state_size = ReadOnly[Any]("The size of the state.", "_num_units")
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
+
     def __init__(
         self,
         num_units: int,
@@ -148,14 +150,6 @@ class UGRNNCell(RNNCell):
         self._forget_bias = forget_bias
         self._activation = activation_of(activation)
 
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
-
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step."""
         with variable_scope(get_variable_scope(), initializer=self._initializer):
@@ -168,6 +162,9 @@ class UGRNNCell(RNNCell):
 @export("contrib.rnn.IntersectionRNNCell")
 class IntersectionRNNCell(RNNCell):
     """The intersection RNN cell, with gates along time and depth, after Collins et al."""
+
+    state_size = ReadOnly[Any]("The size of the state.", "_num_units")
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
 
     def __init__(
         self,
@@ -184,14 +181,6 @@ class IntersectionRNNCell(RNNCell):
         self._initializer = initializer
         self._forget_bias = forget_bias
         self._y_activation = activation_of(y_activation)
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step."""

@@ -15,6 +15,8 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.pad_tile import pad
 from thalweg._src.ops.reshape import shape as shape_of, zeros
+from thalweg._src.read_only import ReadOnly
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.initializers import Zeros
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
@@ -35,6 +37,8 @@ def _zeros(inputs: Any, units: int) -> Any:
 @export("contrib.rnn.TimeFreqLSTMCell")
 class TimeFreqLSTMCell(RNNCell):
     """An LSTM cell over windows of the frequency axis in each time step, after Sainath and Li."""
+
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
 
     def __init__(
         self,
@@ -60,10 +64,6 @@ class TimeFreqLSTMCell(RNNCell):
     @property
     def state_size(self) -> Any:
         return 2 * self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one time step over all frequency windows."""
@@ -93,6 +93,7 @@ class GridLSTMCell(RNNCell):
     """A grid LSTM cell along time and frequency, after Kalchbrenner et al."""
 
     _prefixes: tuple[str, ...] = ("state",)
+    state_tuple_type = ReadOnly[Any]("The named tuple of the states.")
 
     def __init__(
         self,
@@ -146,11 +147,6 @@ class GridLSTMCell(RNNCell):
         if self._state_is_tuple:
             return self._state_tuple_type(*[self._num_units] * len(self._state_tuple_type._fields))
         return 2 * self._num_units * sum(self._blocks)
-
-    @property
-    def state_tuple_type(self) -> Any:
-        """The named tuple of the states."""
-        return self._state_tuple_type
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step."""
@@ -261,41 +257,9 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
 
     _prefixes = ("fwd_state", "bwd_state")
 
-    def __init__(
-        self,
-        num_units: int,
-        use_peepholes: bool = False,
-        share_time_frequency_weights: bool = False,
-        cell_clip: Any = None,
-        initializer: Any = None,
-        num_unit_shards: int = 1,
-        forget_bias: Any = 1.0,
-        feature_size: Any = None,
-        frequency_skip: Any = None,
-        num_frequency_blocks: Sequence[int] | None = None,
-        start_freqindex_list: Sequence[int] | None = None,
-        end_freqindex_list: Sequence[int] | None = None,
-        couple_input_forget_gates: bool = False,
-        backward_slice_offset: int = 0,
-        reuse: Any = None,
-    ) -> None:
-        super().__init__(
-            num_units,
-            use_peepholes,
-            share_time_frequency_weights,
-            cell_clip,
-            initializer,
-            num_unit_shards,
-            forget_bias,
-            feature_size,
-            frequency_skip,
-            num_frequency_blocks,
-            start_freqindex_list,
-            end_freqindex_list,
-            couple_input_forget_gates,
-            True,
-            reuse,
-        )
+    @parameters_of(GridLSTMCell.__init__, without=["state_is_tuple"], before="reuse")
+    def __init__(self, backward_slice_offset: int = 0, **given: Any) -> None:
+        super().__init__(**given)
         self._backward_slice_offset = int(backward_slice_offset)
 
     def call(self, inputs: Any, state: Any) -> Any:

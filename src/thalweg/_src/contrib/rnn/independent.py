@@ -5,44 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.export import export
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.nn.layers.named import activation_of, initializer_of
-from thalweg._src.nn.rnn.cells import LayerRNNCell, LSTMStateTuple
+from thalweg._src.nn.layers.named import initializer_of
+from thalweg._src.nn.rnn.cells import LSTMStateTuple, UnitsCell
 from thalweg._src.ops.concat import concat, split
-from thalweg._src.ops.math import sigmoid, tanh
+from thalweg._src.ops.math import sigmoid
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.pad_tile import tile
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.initializers import Constant, RandomUniform, Zeros
 
 
-class _IndependentCell(LayerRNNCell):
+class _IndependentCell(UnitsCell):
     """The base class of independently recurrent cells."""
 
-    def __init__(
-        self,
-        num_units: int,
-        activation: Any = None,
-        reuse: Any = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(_reuse=reuse, name=name, dtype=dtype)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
-        self._activation = activation_of(activation) or tanh
+    @parameters_of(UnitsCell.__init__, without=["kwargs"], before="name")
+    def __init__(self, kernel_initializer: Any = None, bias_initializer: Any = None, **given: Any) -> None:
+        super().__init__(**given)
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def _weights(self, input_shape: Any, prefix: str, gates: int, bias: Any) -> tuple[Any, Any, Any]:
         """Creates the input weights, the recurrent weights and the bias of some gates."""
@@ -102,18 +83,9 @@ class IndyGRUCell(_IndependentCell):
 class IndyLSTMCell(_IndependentCell):
     """An independently recurrent LSTM cell."""
 
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: Any = 1.0,
-        activation: Any = None,
-        reuse: Any = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(num_units, activation, reuse, kernel_initializer, bias_initializer, name, dtype)
+    @parameters_of(_IndependentCell.__init__, before="activation")
+    def __init__(self, forget_bias: Any = 1.0, **given: Any) -> None:
+        super().__init__(**given)
         self._forget_bias = forget_bias
 
     @property

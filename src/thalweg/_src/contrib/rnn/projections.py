@@ -21,6 +21,7 @@ from thalweg._src.ops.nn import softmax
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, reshape
 from thalweg._src.ops.slicing import slice as slice_of
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import RandomUniform, Zeros
 from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
@@ -49,18 +50,13 @@ def linear(
 class _CellWrapper(RNNCell):
     """The base class of wrappers whose variables are created in their own scope."""
 
+    state_size = ReadOnly[Any]("The size of the state.", "_cell.state_size")
+    output_size = ReadOnly[Any]("The size of the output.", "_cell.output_size")
+
     def __init__(self, cell: Any, reuse: Any = None) -> None:
         super().__init__(_reuse=reuse)
         require_cell("cell", cell)
         self._cell = cell
-
-    @property
-    def state_size(self) -> Any:
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self._cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Returns a state of zeros of the wrapped cell."""
@@ -89,16 +85,14 @@ class InputProjectionWrapper(_CellWrapper):
 class OutputProjectionWrapper(_CellWrapper):
     """Projects the outputs of a cell."""
 
+    output_size = ReadOnly[Any]("The size of the output.")
+
     def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None) -> None:
         super().__init__(cell, reuse)
         if output_size < 1:
             raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
         self._output_size = output_size
         self._activation = activation_of(activation)
-
-    @property
-    def output_size(self) -> Any:
-        return self._output_size
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step."""
@@ -140,6 +134,8 @@ class EmbeddingWrapper(_CellWrapper):
 class AttentionCellWrapper(_CellWrapper):
     """Adds attention over the last outputs to a cell, after Bahdanau et al."""
 
+    output_size = ReadOnly[Any]("The size of the output.", "_attn_size")
+
     def __init__(
         self,
         cell: Any,
@@ -167,10 +163,6 @@ class AttentionCellWrapper(_CellWrapper):
     def state_size(self) -> Any:
         sizes = (self._cell.state_size, self._attn_size, self._attn_size * self._attn_length)
         return sizes if self._state_is_tuple else sum(sizes)
-
-    @property
-    def output_size(self) -> Any:
-        return self._attn_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Returns a state of zeros."""

@@ -24,6 +24,7 @@ from thalweg._src.ops.nn import softmax
 from thalweg._src.ops.reduction import argmax, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, squeeze, zeros
 from thalweg._src.ops.where import one_hot, sequence_mask, where
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import Constant, Ones, Zeros
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
@@ -54,6 +55,14 @@ class AttentionMechanism:
 
 class _Mechanism(AttentionMechanism):
     """The implementation of attention mechanisms: memory (the values), keys and masks."""
+
+    memory_layer = ReadOnly[Any]("The layer from the memory to the keys.")
+    query_layer = ReadOnly[Any]("The layer applied to queries, or None.")
+    values = ReadOnly[Any]("The memory, with zeros past the end of each sequence.")
+    keys = ReadOnly[Any]("The keys that queries are compared with.")
+    batch_size = ReadOnly[Any]("The batch size.")
+    alignments_size = ReadOnly[Any]("The number of memory entries.")
+    state_size = ReadOnly[Any]("The size of the state.", "_alignments_size")
 
     def __init__(
         self,
@@ -90,41 +99,6 @@ class _Mechanism(AttentionMechanism):
             self._alignments_size: Any = known[1] if known and known[1] is not None else shape(self._keys)[1]
             self._score_mask_value = float("-inf") if score_mask_value is None else score_mask_value
 
-    @property
-    def memory_layer(self) -> Any:
-        """The layer from the memory to the keys."""
-        return self._memory_layer
-
-    @property
-    def query_layer(self) -> Any:
-        """The layer applied to queries, or None."""
-        return self._query_layer
-
-    @property
-    def values(self) -> Any:
-        """The memory, with zeros past the end of each sequence."""
-        return self._values
-
-    @property
-    def keys(self) -> Any:
-        """The keys that queries are compared with."""
-        return self._keys
-
-    @property
-    def batch_size(self) -> Any:
-        """The batch size."""
-        return self._batch_size
-
-    @property
-    def alignments_size(self) -> Any:
-        """The number of memory entries."""
-        return self._alignments_size
-
-    @property
-    def state_size(self) -> Any:
-        """The size of the state."""
-        return self._alignments_size
-
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         """Returns the alignments before the first step: zeros."""
         return zeros_of(batch_size, self._alignments_size, dtype)
@@ -132,6 +106,28 @@ class _Mechanism(AttentionMechanism):
     def initial_state(self, batch_size: Any, dtype: Any) -> Any:
         """Returns the state before the first step: the initial alignments."""
         return self.initial_alignments(batch_size, dtype)
+
+    def _multiplicative_score(self, query: Any, scale: bool) -> Any:
+        """Returns the product of the query and each key, after Luong et al."""
+        if query.shape[-1].value != self._keys.shape[-1].value:
+            raise ValueError(
+                f"Incompatible or unknown inner dimensions between query and keys: query {query.shape}, keys "
+                f"{self._keys.shape}. Perhaps you need to set num_units to the keys' dimension?"
+            )
+        score = squeeze(matmul(expand_dims(query, 1), self._keys, transpose_b=True), [1])
+        if scale:
+            score = score * get_variable("attention_g", dtype=query.dtype, initializer=Ones(), shape=())
+        return score
+
+    def _additive_score(self, query: Any, units: int, normalize: bool) -> Any:
+        """Returns the weighted tanh of the sum of the query and each key, after Bahdanau et al."""
+        together = self._keys + expand_dims(self._query_layer(query), 1)
+        v: Any = get_variable("attention_v", [units], dtype=query.dtype)
+        if normalize:
+            g = get_variable("attention_g", dtype=query.dtype, initializer=Constant(units**-0.5), shape=())
+            together = together + get_variable("attention_b", [units], dtype=query.dtype, initializer=Zeros())
+            v = g * v * rsqrt(reduce_sum(square(v)))
+        return reduce_sum(v * tanh(together), [2])
 
     def _alignments(self, score: Any) -> tuple[Any, Any]:
         """Returns the alignments, zero beyond the length of the memory, also as the next state."""
@@ -167,15 +163,7 @@ class LuongAttention(_Mechanism):
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "luong_attention", [query]):
-            if query.shape[-1].value != self._keys.shape[-1].value:
-                raise ValueError(
-                    f"Incompatible or unknown inner dimensions between query and keys: query {query.shape}, keys "
-                    f"{self._keys.shape}. Perhaps you need to set num_units to the keys' dimension?"
-                )
-            score = squeeze(matmul(expand_dims(query, 1), self._keys, transpose_b=True), [1])
-            if self._scale:
-                score = score * get_variable("attention_g", dtype=query.dtype, initializer=Ones(), shape=())
-            return self._alignments(score)
+            return self._alignments(self._multiplicative_score(query, self._scale))
 
 
 @export("contrib.seq2seq.BahdanauAttention")
@@ -208,16 +196,7 @@ class BahdanauAttention(_Mechanism):
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "bahdanau_attention", [query]):
-            processed = expand_dims(self._query_layer(query), 1)
-            kind, units = query.dtype, self._num_units
-            v: Any = get_variable("attention_v", [units], dtype=kind)
-            together = self._keys + processed
-            if self._normalize:
-                g = get_variable("attention_g", dtype=kind, initializer=Constant(units**-0.5), shape=())
-                b = get_variable("attention_b", [units], dtype=kind, initializer=Zeros())
-                v = g * v * rsqrt(reduce_sum(square(v)))
-                together = together + b
-            return self._alignments(reduce_sum(v * tanh(together), [2]))
+            return self._alignments(self._additive_score(query, self._num_units, self._normalize))
 
 
 @export("contrib.seq2seq.AttentionWrapperState")

@@ -28,6 +28,7 @@ from thalweg._src.ops.reduction import cumsum, reduce_all, reduce_max
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, size, zeros
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.where import one_hot, where
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import TensorShape
 
 
@@ -150,10 +151,7 @@ class BeamSearchDecoder(Decoder):
         tokens = tile(expand_dims(self._start_tokens, 1), [1, beam_width])
         self._start_inputs = self._embedding_fn(tokens)
 
-    @property
-    def batch_size(self) -> Any:
-        """The batch size, without beams."""
-        return self._batch_size
+    batch_size = ReadOnly[Any]("The batch size, without beams.")
 
     @property
     def tracks_own_finished(self) -> bool:

@@ -21,6 +21,7 @@ from thalweg._src.ops.constants import constant, fill
 from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.ops.reshape import shape, zeros_like
 from thalweg._src.ops.where import where
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import TensorShape
 
 
@@ -73,6 +74,8 @@ class BasicDecoderOutput(NamedTuple):
 class BasicDecoder(Decoder):
     """A decoder that runs a cell on the inputs of a helper."""
 
+    batch_size = ReadOnly[Any]("The batch size of the helper.", "_helper.batch_size")
+
     def __init__(self, cell: Any, helper: Any, initial_state: Any, output_layer: Any = None) -> None:
         require_cell("cell", cell)
         if output_layer is not None and not callable(output_layer):
@@ -81,11 +84,6 @@ class BasicDecoder(Decoder):
         self._helper = helper
         self._initial_state = initial_state
         self._output_layer = output_layer
-
-    @property
-    def batch_size(self) -> Any:
-        """The batch size of the helper."""
-        return self._helper.batch_size
 
     @property
     def output_size(self) -> Any:

@@ -23,6 +23,7 @@ from thalweg._src.ops.random import multinomial, random_uniform
 from thalweg._src.ops.reduction import argmax, reduce_all
 from thalweg._src.ops.reshape import reshape, shape, size, zeros_like
 from thalweg._src.ops.where import where
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import TensorShape
 
 
@@ -62,6 +63,9 @@ class Helper:
 class CustomHelper(Helper):
     """A helper defined by three functions."""
 
+    sample_ids_shape = ReadOnly[Any]("The shape of one sample.", "_shape")
+    sample_ids_dtype = ReadOnly[Any]("The type of the samples.", "_dtype")
+
     def __init__(
         self,
         initialize_fn: Callable[[], Any],
@@ -84,16 +88,6 @@ class CustomHelper(Helper):
             raise ValueError("batch_size accessed before initialize was called")
         return self._batch_size
 
-    @property
-    def sample_ids_shape(self) -> Any:
-        """The shape of one sample."""
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        """The type of the samples."""
-        return self._dtype
-
     def initialize(self, name: str | None = None) -> Any:
         """Calls `initialize_fn`."""
         finished, inputs = self._initialize_fn()
@@ -114,6 +108,10 @@ class CustomHelper(Helper):
 class TrainingHelper(Helper):
     """Feeds given sequences, independent of the outputs."""
 
+    inputs = ReadOnly[Any]("The given sequences.")
+    sequence_length = ReadOnly[Any]("The lengths of the sequences.", "_lengths")
+    batch_size = ReadOnly[Any]("The batch size.")
+
     def __init__(self, inputs: Any, sequence_length: Any, time_major: bool = False, name: str | None = None) -> None:
         with name_scope(name, "TrainingHelper", nest.flatten(inputs)):
             inputs = nest.map_structure(convert_to_tensor, inputs)
@@ -127,21 +125,6 @@ class TrainingHelper(Helper):
                 raise ValueError(f"sequence_length: expected a vector, received shape {self._lengths.shape}")
             known = self._lengths.dims[0] if self._lengths.dims else None
             self._batch_size: Any = known if known is not None else size(self._lengths)
-
-    @property
-    def inputs(self) -> Any:
-        """The given sequences."""
-        return self._inputs
-
-    @property
-    def sequence_length(self) -> Any:
-        """The lengths of the sequences."""
-        return self._lengths
-
-    @property
-    def batch_size(self) -> Any:
-        """The batch size."""
-        return self._batch_size
 
     def _at(self, time: Any, finished: Any) -> Any:
         """Returns the inputs of a step; zeros when all sequences have ended."""
@@ -233,6 +216,8 @@ def _drawn(logits: Any, seed: int | None) -> Tensor:
 class GreedyEmbeddingHelper(Helper):
     """Feeds back the most likely symbol, until the end token."""
 
+    batch_size = ReadOnly[Any]("The batch size.")
+
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
         self._embedding_fn = _embedding(embedding)
         self._start_tokens = convert_to_tensor(start_tokens, dtypes.int32, name="start_tokens")
@@ -244,11 +229,6 @@ class GreedyEmbeddingHelper(Helper):
         known = self._start_tokens.dims[0] if self._start_tokens.dims else None
         self._batch_size: Any = known if known is not None else size(self._start_tokens)
         self._start_inputs = self._embedding_fn(self._start_tokens)
-
-    @property
-    def batch_size(self) -> Any:
-        """The batch size."""
-        return self._batch_size
 
     def initialize(self, name: str | None = None) -> Any:
         """Returns the embeddings of the start tokens."""
@@ -294,6 +274,10 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 class InferenceHelper(Helper):
     """Feeds back what a function samples from the outputs."""
 
+    batch_size = ReadOnly[Any]("The batch size.")
+    sample_ids_shape = ReadOnly[Any]("The shape of one sample.", "_shape")
+    sample_ids_dtype = ReadOnly[Any]("The type of the samples.", "_dtype")
+
     def __init__(
         self,
         sample_fn: Callable[[Any], Any],
@@ -310,21 +294,6 @@ class InferenceHelper(Helper):
         self._next_inputs_fn = next_inputs_fn
         self._start_inputs = convert_to_tensor(start_inputs, name="start_inputs")
         self._batch_size = shape(self._start_inputs)[0]
-
-    @property
-    def batch_size(self) -> Any:
-        """The batch size."""
-        return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        """The shape of one sample."""
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        """The type of the samples."""
-        return self._dtype
 
     def initialize(self, name: str | None = None) -> Any:
         """Returns the first inputs."""

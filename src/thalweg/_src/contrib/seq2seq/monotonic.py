@@ -17,13 +17,12 @@ from thalweg._src.nn.layers.dense import Dense
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.math import clip_by_value, exp, log, rsqrt, sigmoid, square, tanh
-from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.math import clip_by_value, exp, log, sigmoid
 from thalweg._src.ops.random import random_normal
-from thalweg._src.ops.reduction import cumprod, cumsum, reduce_sum
-from thalweg._src.ops.reshape import expand_dims, ones_like, shape, squeeze, transpose, zeros, zeros_like
+from thalweg._src.ops.reduction import cumprod, cumsum
+from thalweg._src.ops.reshape import ones_like, shape, transpose, zeros, zeros_like
 from thalweg._src.ops.where import one_hot, where
-from thalweg._src.variables.initializers import Constant, Ones, Zeros
+from thalweg._src.variables.initializers import Constant
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
@@ -123,14 +122,7 @@ class BahdanauMonotonicAttention(_Monotonic):
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "bahdanau_monotonic_attention", [query]):
-            kind, units = query.dtype, self._num_units
-            together = self._keys + expand_dims(self._query_layer(query), 1)
-            v: Any = get_variable("attention_v", [units], dtype=kind)
-            if self._normalize:
-                g = get_variable("attention_g", dtype=kind, initializer=Constant(units**-0.5), shape=())
-                together = together + get_variable("attention_b", [units], dtype=kind, initializer=Zeros())
-                v = g * v * rsqrt(reduce_sum(square(v)))
-            return self._monotonic_step(reduce_sum(v * tanh(together), [2]), state)
+            return self._monotonic_step(self._additive_score(query, self._num_units, self._normalize), state)
 
 
 @export("contrib.seq2seq.LuongMonotonicAttention")
@@ -160,9 +152,4 @@ class LuongMonotonicAttention(_Monotonic):
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "luong_monotonic_attention", [query]):
-            if query.shape[-1].value != self._keys.shape[-1].value:
-                raise ValueError(f"query and keys differ in width: {query.shape}, {self._keys.shape}")
-            score = squeeze(matmul(expand_dims(query, 1), self._keys, transpose_b=True), [1])
-            if self._scale:
-                score = score * get_variable("attention_g", dtype=query.dtype, initializer=Ones(), shape=())
-            return self._monotonic_step(score, state)
+            return self._monotonic_step(self._multiplicative_score(query, self._scale), state)

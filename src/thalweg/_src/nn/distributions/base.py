@@ -23,6 +23,7 @@ from thalweg._src.ops.concat import concat
 from thalweg._src.ops.pad_tile import broadcast_dynamic_shape
 from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import constant_value, ones, reshape, size
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import TensorShape, as_shape, broadcast, concatenate
 
 
@@ -73,37 +74,34 @@ class Distribution:
         self._parameters = dict(parameters or {})
         self._name = name
 
+    def _defined_by(
+        self,
+        given: dict[str, Any],
+        tensors: Sequence[Tensor],
+        reparameterization_type: ReparameterizationType,
+        name: str,
+        dtype: Any = None,
+    ) -> None:
+        """Calls the constructor for a subclass with arguments `given`; the default dtype is that of the last tensor."""
+        checks = given["validate_args"], given["allow_nan_stats"]
+        element_type = tensors[-1].dtype if dtype is None else dtype
+        Distribution.__init__(self, element_type, reparameterization_type, *checks, given, tensors, name)
+
     # -- what is known without running anything ----------------------------------------------------------------------
 
-    @property
-    def name(self) -> str:
-        """The name of the distribution."""
-        return self._name
-
-    @property
-    def dtype(self) -> DType:
-        """The element type of samples."""
-        return self._dtype
+    name = ReadOnly[str]("The name of the distribution.")
+    dtype = ReadOnly[DType]("The element type of samples.")
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The arguments of the constructor."""
         return {key: value for key, value in self._parameters.items() if key != "self" and not key.startswith("__")}
 
-    @property
-    def reparameterization_type(self) -> ReparameterizationType:
-        """Whether gradients flow through samples, as a ReparameterizationType."""
-        return self._reparameterization_type
-
-    @property
-    def allow_nan_stats(self) -> bool:
-        """Whether a statistic that is undefined is NaN, rather than an error."""
-        return self._allow_nan_stats
-
-    @property
-    def validate_args(self) -> bool:
-        """Whether arguments are checked."""
-        return self._validate_args
+    reparameterization_type = ReadOnly[ReparameterizationType](
+        "Whether gradients flow through samples, as a ReparameterizationType."
+    )
+    allow_nan_stats = ReadOnly[bool]("Whether a statistic that is undefined is NaN, rather than an error.")
+    validate_args = ReadOnly[bool]("Whether arguments are checked.")
 
     @property
     def batch_shape(self) -> TensorShape:

@@ -22,35 +22,20 @@ from thalweg._src.ops.random import random_gamma, random_normal, random_uniform
 from thalweg._src.ops.reshape import ones, ones_like, zeros_like
 from thalweg._src.ops.special import betainc, digamma, lgamma, ndtri
 from thalweg._src.ops.where import where_v2
+from thalweg._src.read_only import ReadOnly
 
 
 class _LocationScale(ScalarDistribution):
     """A location-scale distribution."""
 
     _parameter_names = ("loc", "scale")
+    loc = ReadOnly[Tensor]("The location.")
+    scale = ReadOnly[Tensor]("The scale.")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, name: str, given: Any) -> None:
         with name_scope(name, values=[loc, scale]) as scope:
             self._loc, self._scale = floats(validate_args, ("scale",), loc=loc, scale=scale)
-        super().__init__(
-            dtype=self._scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._loc, self._scale],
-            name=scope,
-        )
-
-    @property
-    def loc(self) -> Tensor:
-        """The location."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale."""
-        return self._scale
+        self._defined_by(given, [self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
 
     def _z(self, x: Tensor) -> Tensor:
         return (x - self.loc) / self.scale
@@ -147,6 +132,9 @@ class StudentT(ScalarDistribution):
     """Student's t-distribution with `df` degrees of freedom, location `loc` and scale `scale`."""
 
     _parameter_names = ("df", "loc", "scale")
+    df = ReadOnly[Tensor]("The degrees of freedom.")
+    loc = ReadOnly[Tensor]("The location.")
+    scale = ReadOnly[Tensor]("The scale.")
 
     def __init__(
         self,
@@ -160,30 +148,7 @@ class StudentT(ScalarDistribution):
         given = dict(locals())
         with name_scope(name, values=[df, loc, scale]) as scope:
             self._df, self._loc, self._scale = floats(validate_args, ("df",), df=df, loc=loc, scale=scale)
-        super().__init__(
-            dtype=self._scale.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._df, self._loc, self._scale],
-            name=scope,
-        )
-
-    @property
-    def df(self) -> Tensor:
-        """The degrees of freedom."""
-        return self._df
-
-    @property
-    def loc(self) -> Tensor:
-        """The location."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale."""
-        return self._scale
+        self._defined_by(given, [self._df, self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         standard = random_normal(self._block(n), dtype=self.dtype, seed=seed)
@@ -234,6 +199,8 @@ class Uniform(ScalarDistribution):
     """The uniform distribution on [low, high)."""
 
     _parameter_names = ("low", "high")
+    low = ReadOnly[Tensor]("The lower bound.")
+    high = ReadOnly[Tensor]("The upper bound.")
 
     def __init__(
         self,
@@ -248,25 +215,7 @@ class Uniform(ScalarDistribution):
             message = "Uniform: low must be below high"
             with control_dependencies([check.assert_less(low, high, message=message)] if validate_args else []):
                 self._low, self._high = floats(False, low=low, high=high)
-        super().__init__(
-            dtype=self._low.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._low, self._high],
-            name=scope,
-        )
-
-    @property
-    def low(self) -> Tensor:
-        """The lower bound."""
-        return self._low
-
-    @property
-    def high(self) -> Tensor:
-        """The upper bound."""
-        return self._high
+        self._defined_by(given, [self._low, self._high], FULLY_REPARAMETERIZED, scope)
 
     def range(self, name: str = "range") -> Tensor:
         """Returns high - low."""

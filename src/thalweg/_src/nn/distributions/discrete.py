@@ -30,6 +30,7 @@ from thalweg._src.ops.reduction import argmax, reduce_max, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones, ones_like, reshape, transpose, zeros_like
 from thalweg._src.ops.special import lgamma
 from thalweg._src.ops.where import one_hot, sequence_mask, where
+from thalweg._src.read_only import ReadOnly
 
 
 @export("distributions.Bernoulli", "contrib.distributions.Bernoulli")
@@ -37,6 +38,8 @@ class Bernoulli(ScalarDistribution):
     """The Bernoulli distribution: 1 with probability `probs`, whose log-odds are `logits`, otherwise 0."""
 
     _parameter_names = ("logits",)
+    logits = ReadOnly[Tensor]("The log-odds of 1.")
+    probs = ReadOnly[Tensor]("The probability of 1.")
 
     def __init__(
         self,
@@ -50,25 +53,7 @@ class Bernoulli(ScalarDistribution):
         given = dict(locals())
         with name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
-        super().__init__(
-            dtype=dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._logits, self._probs],
-            name=scope,
-        )
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of 1."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self._probs
+        self._defined_by(given, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = random_uniform(self._block(n), dtype=self.probs.dtype, seed=seed)
@@ -106,6 +91,10 @@ def _bernoulli_from_bernoulli(a: Bernoulli, b: Bernoulli, name: str | None = Non
 class Categorical(Distribution):
     """The categorical distribution over the classes in the last dimension of `logits` or `probs`."""
 
+    event_size = ReadOnly[Tensor]("The number of classes.")
+    logits = ReadOnly[Tensor]("The log probabilities of the classes, up to a constant.")
+    probs = ReadOnly[Tensor]("The probabilities of the classes.")
+
     def __init__(
         self,
         logits: Any = None,
@@ -124,30 +113,7 @@ class Categorical(Distribution):
             known = None if shape is None else shape[-1]
             size = reshape_ops.shape(self._logits)[-1] if known is None else known
             self._event_size = convert_to_tensor(size, dtypes.int32, name="event_size")
-        super().__init__(
-            dtype=dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._logits, self._probs],
-            name=scope,
-        )
-
-    @property
-    def event_size(self) -> Tensor:
-        """The number of classes."""
-        return self._event_size
-
-    @property
-    def logits(self) -> Tensor:
-        """The log probabilities of the classes, up to a constant."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self._probs
+        self._defined_by(given, [self._logits, self._probs], NOT_REPARAMETERIZED, scope, dtype=dtype)
 
     def _batch_shape(self) -> Any:
         return None if self.logits.dims is None else self.logits.dims[:-1]
@@ -214,6 +180,10 @@ def log_combinations(total: Tensor, counts: Tensor) -> Tensor:
 class Multinomial(Distribution):
     """The multinomial distribution: counts of each class in `total_count` draws."""
 
+    total_count = ReadOnly[Tensor]("The number of draws.")
+    logits = ReadOnly[Tensor]("The log probabilities of the classes, up to a constant.")
+    probs = ReadOnly[Tensor]("The probabilities of the classes.")
+
     def __init__(
         self,
         total_count: Any,
@@ -229,30 +199,7 @@ class Multinomial(Distribution):
             self._total_count = require_counts(total) if validate_args else total
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
             self._means = expand_dims(self._total_count, -1) * self._probs
-        super().__init__(
-            dtype=self._probs.dtype,
-            reparameterization_type=NOT_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._total_count, self._logits, self._probs],
-            name=scope,
-        )
-
-    @property
-    def total_count(self) -> Tensor:
-        """The number of draws."""
-        return self._total_count
-
-    @property
-    def logits(self) -> Tensor:
-        """The log probabilities of the classes, up to a constant."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self._probs
+        self._defined_by(given, [self._total_count, self._logits, self._probs], NOT_REPARAMETERIZED, scope)
 
     def _batch_shape(self) -> Any:
         return None if self._means.dims is None else self._means.dims[:-1]

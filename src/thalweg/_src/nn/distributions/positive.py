@@ -19,6 +19,7 @@ from thalweg._src.ops.random import random_gamma, random_uniform
 from thalweg._src.ops.reshape import ones
 from thalweg._src.ops.special import digamma, igamma, lgamma
 from thalweg._src.ops.where import where_v2
+from thalweg._src.read_only import ReadOnly
 
 
 @export("distributions.Gamma", "contrib.distributions.Gamma")
@@ -26,6 +27,8 @@ class Gamma(ScalarDistribution):
     """The gamma distribution with shape `concentration` and inverse scale `rate`."""
 
     _parameter_names: tuple[str, ...] = ("concentration", "rate")
+    concentration = ReadOnly[Tensor]("The shape parameter.")
+    rate = ReadOnly[Tensor]("The inverse scale.")
 
     def __init__(
         self,
@@ -39,25 +42,7 @@ class Gamma(ScalarDistribution):
         names = ("concentration", "rate")
         with name_scope(name, values=[concentration, rate]) as scope:
             self._concentration, self._rate = floats(validate_args, names, concentration=concentration, rate=rate)
-        super().__init__(
-            dtype=self._concentration.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._concentration, self._rate],
-            name=scope,
-        )
-
-    @property
-    def concentration(self) -> Tensor:
-        """The shape parameter."""
-        return self._concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The inverse scale."""
-        return self._rate
+        self._defined_by(given, [self._concentration, self._rate], FULLY_REPARAMETERIZED, scope)
 
     def _shaping(self) -> list[Tensor]:
         return [self.concentration, self.rate]

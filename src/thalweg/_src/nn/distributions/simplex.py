@@ -32,6 +32,7 @@ from thalweg._src.ops.reduction import reduce_all, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape
 from thalweg._src.ops.special import betainc, digamma, lbeta, lgamma
 from thalweg._src.ops.where import one_hot, where_v2
+from thalweg._src.read_only import ReadOnly
 
 
 @export("distributions.Beta", "contrib.distributions.Beta")
@@ -39,6 +40,9 @@ class Beta(ScalarDistribution):
     """The beta distribution, with density proportional to x**(concentration1 - 1) * (1 - x)**(concentration0 - 1)."""
 
     _parameter_names = ("concentration1", "concentration0")
+    concentration1 = ReadOnly[Tensor]("The concentration of x.")
+    concentration0 = ReadOnly[Tensor]("The concentration of 1 - x.")
+    total_concentration = ReadOnly[Tensor]("The sum of both concentrations.")
 
     def __init__(
         self,
@@ -54,30 +58,9 @@ class Beta(ScalarDistribution):
                 validate_args, self._parameter_names, concentration1=concentration1, concentration0=concentration0
             )
             self._total_concentration = self._concentration1 + self._concentration0
-        super().__init__(
-            dtype=self._total_concentration.dtype,
-            reparameterization_type=FULLY_REPARAMETERIZED,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[self._concentration1, self._concentration0, self._total_concentration],
-            name=scope,
+        self._defined_by(
+            given, [self._concentration1, self._concentration0, self._total_concentration], FULLY_REPARAMETERIZED, scope
         )
-
-    @property
-    def concentration1(self) -> Tensor:
-        """The concentration of x."""
-        return self._concentration1
-
-    @property
-    def concentration0(self) -> Tensor:
-        """The concentration of 1 - x."""
-        return self._concentration0
-
-    @property
-    def total_concentration(self) -> Tensor:
-        """The sum of both concentrations."""
-        return self._total_concentration
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         second = derived_seed(seed, "beta")
@@ -147,37 +130,20 @@ def _beta_from_beta(a: Beta, b: Beta, name: str | None = None) -> Tensor:
 class _DirichletBase(Distribution):
     """A distribution with the classes in the last dimension of `concentration`."""
 
+    concentration = ReadOnly[Tensor]("The concentrations of the classes.")
+    total_concentration = ReadOnly[Tensor]("The sum of the concentrations.")
+
     def __init__(
         self,
         concentration: Tensor,
         kind: ReparameterizationType,
-        validate_args: bool,
-        allow_nan_stats: bool,
         given: dict[str, Any],
         parents: list[Tensor],
         name: str,
     ) -> None:
         self._concentration = concentration
         self._total_concentration = reduce_sum(concentration, -1)
-        super().__init__(
-            dtype=concentration.dtype,
-            reparameterization_type=kind,
-            validate_args=validate_args,
-            allow_nan_stats=allow_nan_stats,
-            parameters=given,
-            graph_parents=[concentration, *parents],
-            name=name,
-        )
-
-    @property
-    def concentration(self) -> Tensor:
-        """The concentrations of the classes."""
-        return self._concentration
-
-    @property
-    def total_concentration(self) -> Tensor:
-        """The sum of the concentrations."""
-        return self._total_concentration
+        self._defined_by(given, [concentration, *parents], kind, name, dtype=concentration.dtype)
 
     def _batch_shape(self) -> Any:
         return self.total_concentration.dims
@@ -222,7 +188,7 @@ class Dirichlet(_DirichletBase):
         given = dict(locals())
         with name_scope(name, values=[concentration]) as scope:
             tensor = _concentrations(concentration, validate_args)
-            super().__init__(tensor, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, given, [], scope)
+            super().__init__(tensor, FULLY_REPARAMETERIZED, given, [], scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         parts = random_gamma([n], self.concentration, dtype=self.dtype, seed=seed)
@@ -283,6 +249,8 @@ def _dirichlet_from_dirichlet(a: Dirichlet, b: Dirichlet, name: str | None = Non
 class DirichletMultinomial(_DirichletBase):
     """The Dirichlet-multinomial distribution: class counts of draws with Dirichlet-distributed probabilities."""
 
+    total_count = ReadOnly[Tensor]("The number of draws.")
+
     def __init__(
         self,
         total_count: Any,
@@ -297,12 +265,7 @@ class DirichletMultinomial(_DirichletBase):
             self._total_count = require_counts(total) if validate_args else total
             tensor = _concentrations(concentration, validate_args)
             parents = [self._total_count]
-            super().__init__(tensor, NOT_REPARAMETERIZED, validate_args, allow_nan_stats, given, parents, scope)
-
-    @property
-    def total_count(self) -> Tensor:
-        """The number of draws."""
-        return self._total_count
+            super().__init__(tensor, NOT_REPARAMETERIZED, given, parents, scope)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         classes = self.event_shape_tensor()[0]

@@ -24,6 +24,7 @@ from thalweg._src.ops.hashing import string_to_hash_bucket_fast
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.sparse_cross import sparse_cross_hashed
 from thalweg._src.ops.where import where_v2
+from thalweg._src.read_only import ReadOnly
 
 
 def _require_key(key: Any) -> None:
@@ -40,10 +41,7 @@ class _KeyedColumn(CategoricalColumn):
 
     key: str
     dtype: Any
-
-    @property
-    def name(self) -> str:
-        return self.key
+    name = ReadOnly[str]("The name of the column.", "key")
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:
@@ -74,16 +72,13 @@ class HashedCategoricalColumn(_KeyedColumn):
     """A categorical column by hash of the value."""
 
     _fields = ("key", "hash_bucket_size", "dtype")
+    num_buckets = ReadOnly[int]("The number of categories.", "hash_bucket_size")
 
     def __init__(self, key: str, hash_bucket_size: int, dtype: Any = dtypes.string) -> None:
         if hash_bucket_size is None or hash_bucket_size < 1:
             raise ValueError(f"hash_bucket_size must be at least 1. hash_bucket_size: {hash_bucket_size}, key: {key}")
         _require_key(key)
         self.key, self.hash_bucket_size, self.dtype = key, hash_bucket_size, _key_type(key, dtype)
-
-    @property
-    def num_buckets(self) -> int:
-        return self.hash_bucket_size
 
     def _ids(self, values: Any) -> Any:
         words = values if values.dtype is dtypes.string else as_string(values)
@@ -191,6 +186,7 @@ class IdentityCategoricalColumn(_KeyedColumn):
 
     _fields = ("key", "num_buckets_", "default_value")
     dtype = dtypes.int64
+    num_buckets = ReadOnly[int]("The number of categories.", "num_buckets_")
 
     def __init__(self, key: str, num_buckets: int, default_value: int | None = None) -> None:
         _require_key(key)
@@ -199,10 +195,6 @@ class IdentityCategoricalColumn(_KeyedColumn):
         if default_value is not None and not 0 <= default_value < num_buckets:
             raise ValueError(f"default_value {default_value} not in range [0, {num_buckets}), column_name {key}")
         self.key, self.num_buckets_, self.default_value = key, num_buckets, default_value
-
-    @property
-    def num_buckets(self) -> int:
-        return self.num_buckets_
 
     def _ids(self, values: Any) -> Any:
         values = cast(values, dtypes.int64)
@@ -269,6 +261,7 @@ class CrossedColumn(CategoricalColumn):
     """A categorical column of hashed feature crosses."""
 
     _fields = ("keys", "hash_bucket_size", "hash_key")
+    num_buckets = ReadOnly[int]("The number of categories.", "hash_bucket_size")
 
     def __init__(self, keys: Sequence[Any], hash_bucket_size: int, hash_key: int | None = None) -> None:
         if not hash_bucket_size or hash_bucket_size < 1:
@@ -305,10 +298,6 @@ class CrossedColumn(CategoricalColumn):
         for key in self.keys:
             spec |= {key: VarLenFeature(dtypes.string)} if isinstance(key, str) else key.parse_example_spec
         return spec
-
-    @property
-    def num_buckets(self) -> int:
-        return self.hash_bucket_size
 
     def transform(self, features: Features) -> Any:
         parts = []

@@ -27,6 +27,7 @@ from thalweg._src.ops.reshape import expand_dims, reshape, shape as shape_of
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.ops.where import one_hot
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import TruncatedNormal
 from thalweg._src.variables.variable_scope import get_variable
 
@@ -36,6 +37,7 @@ class NumericColumn(DenseColumn):
     """A column of real values."""
 
     _fields = ("key", "shape", "default_value", "dtype", "normalizer_fn")
+    name = ReadOnly[str]("The name of the column.", "key")
 
     def __init__(
         self,
@@ -68,10 +70,6 @@ class NumericColumn(DenseColumn):
         self.dtype, self.normalizer_fn = dtype, normalizer_fn
 
     @property
-    def name(self) -> str:
-        return self.key
-
-    @property
     def parse_example_spec(self) -> dict[str, Any]:
         default = None if self.default_value is None else list(self.default_value)
         return {self.key: FixedLenFeature(self.shape, self.dtype, default)}
@@ -100,6 +98,9 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
     """A column of bucketized numbers, dense as one-hot vectors or categorical."""
 
     _fields = ("source_column", "boundaries")
+    parse_example_spec = ReadOnly[dict[str, Any]](
+        "The features for `tf.io.parse_example`.", "source_column.parse_example_spec"
+    )
 
     def __init__(self, source_column: Any, boundaries: Any) -> None:
         if not isinstance(source_column, NumericColumn):
@@ -113,10 +114,6 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
     @property
     def name(self) -> str:
         return f"{self.source_column.name}_bucketized"
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.source_column.parse_example_spec
 
     @property
     def variable_shape(self) -> Sequence[int]:
@@ -147,6 +144,9 @@ class EmbeddingColumn(DenseColumn):
     """A column of combined embeddings of an example's categories."""
 
     _fields = ("categorical_column", "dimension", "combiner", "initializer", "max_norm", "trainable", "shared_name")
+    parse_example_spec = ReadOnly[dict[str, Any]](
+        "The features for `tf.io.parse_example`.", "categorical_column.parse_example_spec"
+    )
 
     def __init__(
         self,
@@ -185,10 +185,6 @@ class EmbeddingColumn(DenseColumn):
     @property
     def scope(self) -> str:
         return self.shared_name or super().scope
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.categorical_column.parse_example_spec  # type: ignore[no-any-return]
 
     @property
     def variable_shape(self) -> Sequence[int]:
@@ -237,6 +233,9 @@ class IndicatorColumn(DenseColumn):
     """A multi-hot (or weighted) vector of the categories of an example."""
 
     _fields = ("categorical_column",)
+    parse_example_spec = ReadOnly[dict[str, Any]](
+        "The features for `tf.io.parse_example`.", "categorical_column.parse_example_spec"
+    )
 
     def __init__(self, categorical_column: Any) -> None:
         self.categorical_column = categorical_column
@@ -244,10 +243,6 @@ class IndicatorColumn(DenseColumn):
     @property
     def name(self) -> str:
         return f"{self.categorical_column.name}_indicator"
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.categorical_column.parse_example_spec  # type: ignore[no-any-return]
 
     @property
     def variable_shape(self) -> Sequence[int]:

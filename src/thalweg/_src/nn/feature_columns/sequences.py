@@ -26,6 +26,7 @@ from thalweg._src.ops.reshape import reshape, shape as shape_of
 from thalweg._src.ops.segment import segment_max
 from thalweg._src.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.ops.sparse_shaping import sparse_reshape
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.variable_scope import variable_scope
 
 
@@ -33,21 +34,14 @@ class SequenceCategoricalColumn(CategoricalColumn):
     """A categorical column over sequences, with one step per position of another column."""
 
     _fields = ("categorical_column",)
+    name = ReadOnly[str]("The name of the column.", "categorical_column.name")
+    parse_example_spec = ReadOnly[dict[str, Any]](
+        "The features for `tf.io.parse_example`.", "categorical_column.parse_example_spec"
+    )
+    num_buckets = ReadOnly[int]("The number of categories.", "categorical_column.num_buckets")
 
     def __init__(self, categorical_column: CategoricalColumn) -> None:
         self.categorical_column = categorical_column
-
-    @property
-    def name(self) -> str:
-        return self.categorical_column.name
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.categorical_column.parse_example_spec
-
-    @property
-    def num_buckets(self) -> int:
-        return self.categorical_column.num_buckets
 
     def transform(self, features: Features) -> Any:
         return features.get(self.categorical_column)
@@ -77,6 +71,7 @@ class SequenceNumericColumn(DenseColumn):
     """A column of real values per step."""
 
     _fields = ("key", "shape", "default_value", "dtype", "normalizer_fn")
+    name = ReadOnly[str]("The name of the column.", "key")
 
     def __init__(
         self,
@@ -96,10 +91,6 @@ class SequenceNumericColumn(DenseColumn):
             raise TypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
         self.key, self.shape, self.default_value = key, shape, default_value
         self.dtype, self.normalizer_fn = dtype, normalizer_fn
-
-    @property
-    def name(self) -> str:
-        return self.key
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:

@@ -8,32 +8,14 @@ from thalweg._src.export import export
 from thalweg._src.nn.feature_columns.base import CategoricalColumn
 from thalweg._src.nn.feature_columns.categorical import WeightedCategoricalColumn
 from thalweg._src.nn.feature_columns.dense import EmbeddingColumn
+from thalweg._src.signatures import parameters_of
 
 
 @export("feature_column.embedding_column")
-def embedding_column(
-    categorical_column: Any,
-    dimension: int,
-    combiner: str = "mean",
-    initializer: Any = None,
-    ckpt_to_load_from: Any = None,
-    tensor_name_in_ckpt: Any = None,
-    max_norm: Any = None,
-    trainable: bool = True,
-    use_safe_embedding_lookup: bool = True,
-) -> EmbeddingColumn:
+@parameters_of(EmbeddingColumn, without=["shared_name"])
+def embedding_column(**given: Any) -> EmbeddingColumn:
     """Returns a column of combined embeddings of an example's categories."""
-    return EmbeddingColumn(
-        categorical_column,
-        dimension,
-        combiner,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        max_norm,
-        trainable,
-        use_safe_embedding_lookup,
-    )
+    return EmbeddingColumn(**given)
 
 
 @export("feature_column.shared_embedding_columns")

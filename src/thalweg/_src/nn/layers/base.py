@@ -25,6 +25,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.input_spec import require_inputs
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.reshape import shape as shape_of
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope, variable_store
@@ -102,10 +103,7 @@ class Layer:
             self._name = self._unique_name()
         return self._name
 
-    @property
-    def dtype(self) -> str | None:
-        """The name of the variables' dtype; before the first call, the given one or None."""
-        return self._dtype
+    dtype = ReadOnly[str | None]("The name of the variables' dtype; before the first call, the given one or None.")
 
     @property
     def scope_name(self) -> str:
@@ -200,20 +198,9 @@ class Layer:
         """All variables, the trainable ones first."""
         return self.trainable_weights + self.non_trainable_weights
 
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """The trainable variables."""
-        return self.trainable_weights
-
-    @property
-    def non_trainable_variables(self) -> list[Any]:
-        """The variables that are not trained."""
-        return self.non_trainable_weights
-
-    @property
-    def variables(self) -> list[Any]:
-        """All variables, the trainable ones first."""
-        return self.weights
+    trainable_variables = ReadOnly[list[Any]]("The trainable variables.", "trainable_weights")
+    non_trainable_variables = ReadOnly[list[Any]]("The variables that are not trained.", "non_trainable_weights")
+    variables = ReadOnly[list[Any]]("All variables, the trainable ones first.", "weights")
 
     def count_params(self) -> int:
         """Returns the total number of elements of the variables."""

@@ -356,29 +356,6 @@ def batch_normalization(
     adjustment: Any = None,
 ) -> Tensor:
     """Normalizes by the batch if `training`, otherwise by moving averages, updated by the collection UPDATE_OPS."""
-    layer = BatchNormalization(
-        axis=axis,
-        momentum=momentum,
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-        beta_initializer=beta_initializer,
-        gamma_initializer=gamma_initializer,
-        moving_mean_initializer=moving_mean_initializer,
-        moving_variance_initializer=moving_variance_initializer,
-        beta_regularizer=beta_regularizer,
-        gamma_regularizer=gamma_regularizer,
-        beta_constraint=beta_constraint,
-        gamma_constraint=gamma_constraint,
-        renorm=renorm,
-        renorm_clipping=renorm_clipping,
-        renorm_momentum=renorm_momentum,
-        fused=fused,
-        trainable=trainable,
-        virtual_batch_size=virtual_batch_size,
-        adjustment=adjustment,
-        name=name,
-        _reuse=reuse,
-        _scope=name,
-    )
+    options = {key: value for key, value in locals().items() if key not in ("inputs", "training", "reuse")}
+    layer = BatchNormalization(**options, _reuse=reuse, _scope=name)
     return layer(inputs, training=training)  # type: ignore[no-any-return]

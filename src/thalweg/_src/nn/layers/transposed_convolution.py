@@ -9,11 +9,11 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.convolution import Conv2D, Conv3D
 from thalweg._src.nn.layers.functions import function_of
-from thalweg._src.nn.layers.named import ZEROS
 from thalweg._src.nn.layers.windows import around, layout, padding_of, split_sizes, transposed_output
 from thalweg._src.ops.convolution import conv2d_transpose as transpose2d, conv3d_transpose as transpose3d
 from thalweg._src.ops.reshape import shape as shape_of
 from thalweg._src.shapes import TensorShape, as_shape
+from thalweg._src.signatures import parameters_of
 
 
 class _Transposed:
@@ -21,45 +21,9 @@ class _Transposed:
 
     _function: ClassVar[Any]
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str | None = "channels_last",
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        trainable: bool = True,
-        name: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(  # type: ignore[call-arg]
-            filters=filters,
-            kernel_size=kernel_size,
-            strides=strides,
-            padding=padding_of(padding),
-            data_format=data_format,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            trainable=trainable,
-            name=name,
-            **kwargs,
-        )
+    @parameters_of(Conv2D.__init__, without=["dilation_rate"])
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**{**given, "padding": padding_of(given["padding"])})
 
     def build(self: Any, input_shape: Any) -> None:
         """Creates the kernel, whose last axis is the input channels, and the bias."""

@@ -24,7 +24,9 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import broadcast_dynamic_shape, broadcast_to
 from thalweg._src.ops.reduction import reduce_max, reduce_min, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, shape as shape_of, size, squeeze
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Dimension, Shape, TensorShape, is_fully_defined
+from thalweg._src.signatures import parameters_of
 
 
 @export("linalg.LinearOperator")
@@ -136,35 +138,12 @@ class LinearOperator:
         """The arguments of the constructor."""
         return dict(self._parameters or {})
 
-    @property
-    def dtype(self) -> Any:
-        """The element type."""
-        return self._dtype
-
-    @property
-    def name(self) -> str:
-        """The name of the operator."""
-        return self._name
-
-    @property
-    def graph_parents(self) -> list[Any]:
-        """The tensors that define the operator."""
-        return self._graph_parents
-
-    @property
-    def is_non_singular(self) -> bool | None:
-        """The hint whether the operator is non-singular."""
-        return self._is_non_singular
-
-    @property
-    def is_self_adjoint(self) -> bool | None:
-        """The hint whether the operator is self-adjoint."""
-        return self._is_self_adjoint
-
-    @property
-    def is_positive_definite(self) -> bool | None:
-        """The hint whether the operator is positive definite."""
-        return self._is_positive_definite
+    dtype = ReadOnly[Any]("The element type.")
+    name = ReadOnly[str]("The name of the operator.")
+    graph_parents = ReadOnly[list[Any]]("The tensors that define the operator.")
+    is_non_singular = ReadOnly[bool | None]("The hint whether the operator is non-singular.")
+    is_self_adjoint = ReadOnly[bool | None]("The hint whether the operator is self-adjoint.")
+    is_positive_definite = ReadOnly[bool | None]("The hint whether the operator is positive definite.")
 
     @property
     def is_square(self) -> bool | None:
@@ -406,3 +385,9 @@ def common_batch(*tensors: Tensor) -> Tensor:
     for other in tensors[1:]:
         result = broadcast_dynamic_shape(result, other)
     return result
+
+
+def hinted(**defaults: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator of a constructor: the hints and the name of LinearOperator follow its own parameters."""
+    own = ["dtype", "graph_parents", "parameters"]
+    return parameters_of(LinearOperator.__init__, without=own, before="is_non_singular", **defaults)

@@ -8,13 +8,14 @@ from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch
+from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, hinted
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, split, stack
 from thalweg._src.ops.diagonal import eye
 from thalweg._src.ops.math import add, conj, multiply, pow
 from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reshape import expand_dims, matrix_transpose, reshape, shape as shape_of
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape, broadcast
 
 
@@ -38,6 +39,10 @@ def _inherited(operators: Sequence[LinearOperator], key: str, given: bool | None
     return True if all(getattr(op, key) for op in operators) else None
 
 
+def _inherited_hints(operators: Sequence[LinearOperator], hints: dict[str, Any]) -> dict[str, bool | None]:
+    return {key: _inherited(operators, key, hints[key]) for key in _HINTS}
+
+
 def _common(operators: Sequence[LinearOperator]) -> Shape:
     result: Shape = ()
     for op in operators:
@@ -49,19 +54,14 @@ def _common(operators: Sequence[LinearOperator]) -> Shape:
 class _ComposedOperator(LinearOperator):
     """The base class of operators composed of several."""
 
-    def _keep(self, operators: Any, hints: Sequence[bool | None], join: str, name: str | None) -> None:
-        """Stores the parts; hints are those of LinearOperator, in the same order."""
+    operators = ReadOnly[list[LinearOperator]]("The operators that this one is composed of.")
+
+    def _keep(self, operators: Any, join: str, hints: dict[str, Any]) -> None:
+        """Stores the parts; the hints are those of LinearOperator, with its name."""
         self._operators = _operators(operators)
         parents = [tensor for op in self._operators for tensor in op.graph_parents]
-        whole = name or join.join(op.name for op in self._operators)
-        non_singular, self_adjoint, positive, square = hints
-        kind = self._operators[0].dtype
-        LinearOperator.__init__(self, kind, parents, non_singular, self_adjoint, positive, square, whole)
-
-    @property
-    def operators(self) -> list[LinearOperator]:
-        """The operators that this one is composed of."""
-        return self._operators
+        whole = hints.pop("name") or join.join(op.name for op in self._operators)
+        LinearOperator.__init__(self, self._operators[0].dtype, parents, name=whole, **hints)
 
     def _batch_tensor(self) -> Tensor:
         return common_batch(*(op.batch_shape_tensor() for op in self._operators))
@@ -71,17 +71,10 @@ class _ComposedOperator(LinearOperator):
 class LinearOperatorComposition(_ComposedOperator):
     """The product of operators."""
 
-    def __init__(
-        self,
-        operators: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        is_non_singular = _inherited(operators, "is_non_singular", is_non_singular)
-        self._keep(operators, (is_non_singular, is_self_adjoint, is_positive_definite, is_square), "_o_", name)
+    @hinted()
+    def __init__(self, operators: Any, **hints: Any) -> None:
+        hints["is_non_singular"] = _inherited(operators, "is_non_singular", hints["is_non_singular"])
+        self._keep(operators, "_o_", hints)
         for left, right in zip(self._operators, self._operators[1:]):
             if not left.domain_dimension.is_compatible_with(right.range_dimension):
                 raise ValueError(
@@ -129,32 +122,18 @@ class LinearOperatorComposition(_ComposedOperator):
 class _DerivedOperator(LinearOperator):
     """The base class of operators derived from one."""
 
-    def __init__(
-        self,
-        operator: LinearOperator,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-    ) -> None:
+    operator = ReadOnly[LinearOperator]("The operator that this one is derived from.")
+
+    @hinted()
+    def __init__(self, operator: LinearOperator, **hints: Any) -> None:
         self._operator = operator
-        super().__init__(
-            operator.dtype,
-            operator.graph_parents,
-            _inherited([operator], "is_non_singular", is_non_singular),
-            _inherited([operator], "is_self_adjoint", is_self_adjoint),
-            _inherited([operator], "is_positive_definite", is_positive_definite),
-            operator.is_square if is_square is None else is_square,
-            name or operator.name + self._SUFFIX,
-        )
+        hints |= _inherited_hints([operator], hints)
+        if hints["is_square"] is None:
+            hints["is_square"] = operator.is_square
+        hints["name"] = hints["name"] or operator.name + self._SUFFIX
+        super().__init__(operator.dtype, operator.graph_parents, **hints)
 
     _SUFFIX = ""
-
-    @property
-    def operator(self) -> LinearOperator:
-        """The operator that this one is derived from."""
-        return self._operator
 
     def _shape(self) -> Shape:
         dims = self._operator._shape()
@@ -226,20 +205,11 @@ class LinearOperatorInversion(_DerivedOperator):
 class LinearOperatorBlockDiag(_ComposedOperator):
     """A block-diagonal matrix of operators."""
 
-    def __init__(
-        self,
-        operators: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = True,
-        name: str | None = None,
-    ) -> None:
+    @hinted(is_square=True)
+    def __init__(self, operators: Any, **hints: Any) -> None:
         if any(op.is_square is False for op in _operators(operators)):
             raise ValueError("Only square blocks are supported.")
-        given = is_non_singular, is_self_adjoint, is_positive_definite
-        hints = [_inherited(operators, key, hint) for key, hint in zip(_HINTS, given)]
-        self._keep(operators, (*hints, is_square), "_ds_", name)
+        self._keep(operators, "_ds_", {**hints, **_inherited_hints(operators, hints)})
 
     def _shape(self) -> Shape:
         batch, sizes = _common(self._operators), [op.domain_dimension.value for op in self._operators]
@@ -293,18 +263,9 @@ class LinearOperatorBlockDiag(_ComposedOperator):
 class LinearOperatorKronecker(_ComposedOperator):
     """The Kronecker product of operators."""
 
-    def __init__(
-        self,
-        operators: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        given = is_non_singular, is_self_adjoint, is_positive_definite
-        hints = [_inherited(operators, key, hint) for key, hint in zip(_HINTS, given)]
-        self._keep(operators, (*hints, is_square), "_x_", name)
+    @hinted()
+    def __init__(self, operators: Any, **hints: Any) -> None:
+        self._keep(operators, "_x_", {**hints, **_inherited_hints(operators, hints)})
 
     def _shape(self) -> Shape:
         batch = _common(self._operators)

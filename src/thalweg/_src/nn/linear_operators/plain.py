@@ -11,7 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.linear_operators.base import LinearOperator
+from thalweg._src.nn.linear_operators.base import LinearOperator, hinted
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.diagonal import eye, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
@@ -21,6 +21,7 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reduction import reduce_prod, reduce_sum
 from thalweg._src.ops.reshape import constant_value, expand_dims, matrix_transpose, ones, shape as shape_of, zeros
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape
 
 _TYPES = dtypes.FLOATING | dtypes.COMPLEX
@@ -43,23 +44,12 @@ def _transposed(x: Tensor, adjoint_arg: bool) -> Tensor:
 class LinearOperatorFullMatrix(LinearOperator):
     """A dense matrix."""
 
-    def __init__(
-        self,
-        matrix: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorFullMatrix",
-    ) -> None:
-        self._matrix = elements(matrix, "matrix", 2)
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, is_square
-        super().__init__(self._matrix.dtype, [self._matrix], *hints, name=name)
+    matrix = ReadOnly[Tensor]("The matrix.")
 
-    @property
-    def matrix(self) -> Tensor:
-        """The matrix."""
-        return self._matrix
+    @hinted(name="LinearOperatorFullMatrix")
+    def __init__(self, matrix: Any, **hints: Any) -> None:
+        self._matrix = elements(matrix, "matrix", 2)
+        super().__init__(self._matrix.dtype, [self._matrix], **hints)
 
     def _shape(self) -> Shape:
         return self._matrix.dims
@@ -75,25 +65,14 @@ class LinearOperatorFullMatrix(LinearOperator):
 class LinearOperatorLowerTriangular(LinearOperator):
     """A lower triangular matrix."""
 
-    def __init__(
-        self,
-        tril: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorLowerTriangular",
-    ) -> None:
-        if is_square is False:
+    tril = ReadOnly[Tensor]("The lower triangular matrix.")
+
+    @hinted(name="LinearOperatorLowerTriangular")
+    def __init__(self, tril: Any, **hints: Any) -> None:
+        if hints["is_square"] is False:
             raise ValueError("is_square=False: a lower triangular operator must be square.")
         self._tril = matrix_band_part(elements(tril, "tril", 2), -1, 0)
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, True
-        super().__init__(self._tril.dtype, [self._tril], *hints, name=name)
-
-    @property
-    def tril(self) -> Tensor:
-        """The lower triangular matrix."""
-        return self._tril
+        super().__init__(self._tril.dtype, [self._tril], **{**hints, "is_square": True})
 
     def _shape(self) -> Shape:
         return self._tril.dims
@@ -121,29 +100,19 @@ class LinearOperatorLowerTriangular(LinearOperator):
 class LinearOperatorDiag(LinearOperator):
     """A diagonal matrix."""
 
-    def __init__(
-        self,
-        diag: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorDiag",
-    ) -> None:
-        self._diag = elements(diag, "diag", 1)
-        if is_square is False:
-            raise ValueError("is_square=False: a diagonal operator must be square.")
-        if is_self_adjoint is False and not self._diag.dtype.is_complex:
-            raise ValueError("is_self_adjoint=False: a diagonal of real numbers equals its adjoint.")
-        is_self_adjoint = is_self_adjoint if self._diag.dtype.is_complex else True
-        super().__init__(
-            self._diag.dtype, [self._diag], is_non_singular, is_self_adjoint, is_positive_definite, True, name
-        )
+    diag = ReadOnly[Tensor]("The diagonal.")
 
-    @property
-    def diag(self) -> Tensor:
-        """The diagonal."""
-        return self._diag
+    @hinted(name="LinearOperatorDiag")
+    def __init__(self, diag: Any, **hints: Any) -> None:
+        self._diag = elements(diag, "diag", 1)
+        if hints["is_square"] is False:
+            raise ValueError("is_square=False: a diagonal operator must be square.")
+        if hints["is_self_adjoint"] is False and not self._diag.dtype.is_complex:
+            raise ValueError("is_self_adjoint=False: a diagonal of real numbers equals its adjoint.")
+        hints["is_square"] = True
+        if not self._diag.dtype.is_complex:
+            hints["is_self_adjoint"] = True
+        super().__init__(self._diag.dtype, [self._diag], **hints)
 
     def _shape(self) -> Shape:
         dims = self._diag.dims
@@ -279,6 +248,8 @@ class LinearOperatorIdentity(_Sized):
 class LinearOperatorScaledIdentity(_Sized):
     """A multiple of the identity matrix."""
 
+    multiplier = ReadOnly[Tensor]("The factor of the identity.")
+
     def __init__(
         self,
         num_rows: Any,
@@ -304,11 +275,6 @@ class LinearOperatorScaledIdentity(_Sized):
             True,
             name,
         )
-
-    @property
-    def multiplier(self) -> Tensor:
-        """The factor of the identity."""
-        return self._multiplier
 
     def _factor(self, adjoint: bool = False) -> Tensor:
         return expand_dims(expand_dims(conj(self._multiplier) if adjoint else self._multiplier, -1), -1)

@@ -8,7 +8,7 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, same_batches
+from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, hinted, same_batches
 from thalweg._src.nn.linear_operators.plain import LinearOperatorDiag, LinearOperatorIdentity, elements
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
@@ -22,6 +22,7 @@ from thalweg._src.ops.reshape import expand_dims, matrix_transpose, ones, shape 
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.tridiagonal import compact_diagonals, tridiagonal_matmul, tridiagonal_solve
 from thalweg._src.ops.where import one_hot
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape, broadcast
 
 
@@ -32,6 +33,12 @@ def _turned(x: Tensor, adjoint_arg: bool) -> Tensor:
 @export("linalg.LinearOperatorLowRankUpdate")
 class LinearOperatorLowRankUpdate(LinearOperator):
     """The low-rank update L + U @ D @ adjoint(V) of an operator L, solved by the Woodbury identity."""
+
+    base_operator = ReadOnly[LinearOperator]("The operator L.", "_base")
+    u = ReadOnly[Tensor]("The matrix U.")
+    v = ReadOnly[Tensor]("The matrix V.")
+    diag_operator = ReadOnly[LinearOperator]("The operator D.", "_diag")
+    is_diag_update_positive = ReadOnly[bool | None]("The hint whether D is positive.")
 
     def __init__(
         self,
@@ -67,34 +74,9 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         )
 
     @property
-    def base_operator(self) -> LinearOperator:
-        """The operator L."""
-        return self._base
-
-    @property
-    def u(self) -> Tensor:
-        """The matrix U."""
-        return self._u
-
-    @property
-    def v(self) -> Tensor:
-        """The matrix V."""
-        return self._v
-
-    @property
-    def diag_operator(self) -> LinearOperator:
-        """The operator D."""
-        return self._diag
-
-    @property
     def diag_update(self) -> Tensor | None:
         """The diagonal of D, or None for the identity."""
         return self._diag.diag if isinstance(self._diag, LinearOperatorDiag) else None
-
-    @property
-    def is_diag_update_positive(self) -> bool | None:
-        """The hint whether D is positive."""
-        return self._is_diag_update_positive
 
     def _shape(self) -> Shape:
         base, u, v = self._base._shape(), self._u.dims, self._v.dims
@@ -145,24 +127,15 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 class LinearOperatorHouseholder(LinearOperator):
     """The reflection about the hyperplane orthogonal to a vector."""
 
-    def __init__(
-        self,
-        reflection_axis: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorHouseholder",
-    ) -> None:
-        if False in (is_square, is_self_adjoint, is_non_singular) or is_positive_definite:
+    reflection_axis = ReadOnly[Tensor]("The vector orthogonal to the hyperplane.", "_axis")
+
+    @hinted(name="LinearOperatorHouseholder")
+    def __init__(self, reflection_axis: Any, **hints: Any) -> None:
+        always = hints["is_square"], hints["is_self_adjoint"], hints["is_non_singular"]
+        if False in always or hints["is_positive_definite"]:
             raise ValueError("A reflection is always square, self-adjoint, non-singular and not positive definite.")
         self._axis = elements(reflection_axis, "reflection_axis", 1)
-        super().__init__(self._axis.dtype, [self._axis], True, True, False, True, name)
-
-    @property
-    def reflection_axis(self) -> Tensor:
-        """The vector orthogonal to the hyperplane."""
-        return self._axis
+        super().__init__(self._axis.dtype, [self._axis], True, True, False, True, hints["name"])
 
     def _shape(self) -> Shape:
         dims = self._axis.dims
@@ -208,27 +181,16 @@ class LinearOperatorHouseholder(LinearOperator):
 class LinearOperatorPermutation(LinearOperator):
     """A permutation matrix, with a one in each row i in column perm[i]."""
 
-    def __init__(
-        self,
-        perm: Any,
-        dtype: Any = dtypes.float32,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorPermutation",
-    ) -> None:
-        if False in (is_non_singular, is_square):
+    perm = ReadOnly[Tensor]("The permutation.")
+
+    @hinted(name="LinearOperatorPermutation")
+    def __init__(self, perm: Any, dtype: Any = dtypes.float32, **hints: Any) -> None:
+        if False in (hints["is_non_singular"], hints["is_square"]):
             raise ValueError("A hint is False that holds for every permutation: it is square and non-singular.")
         self._perm = convert_to_tensor(perm, name="perm")
         if not self._perm.dtype.is_integer:
             raise TypeError(f"perm must hold integers, got {self._perm.dtype.name}.")
-        super().__init__(dtype, [self._perm], True, is_self_adjoint, is_positive_definite, True, name)
-
-    @property
-    def perm(self) -> Tensor:
-        """The permutation."""
-        return self._perm
+        super().__init__(dtype, [self._perm], **{**hints, "is_non_singular": True, "is_square": True})
 
     def _shape(self) -> Shape:
         dims = self._perm.dims
@@ -255,31 +217,15 @@ class LinearOperatorPermutation(LinearOperator):
 class LinearOperatorToeplitz(LinearOperator):
     """A Toeplitz matrix, defined by its first column and row."""
 
-    def __init__(
-        self,
-        col: Any,
-        row: Any,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorToeplitz",
-    ) -> None:
-        if is_square is False:
+    col = ReadOnly[Tensor]("The first column.")
+    row = ReadOnly[Tensor]("The first row.")
+
+    @hinted(name="LinearOperatorToeplitz")
+    def __init__(self, col: Any, row: Any, **hints: Any) -> None:
+        if hints["is_square"] is False:
             raise ValueError("Only square Toeplitz operators are supported.")
         self._col, self._row = elements(col, "col", 1), elements(row, "row", 1)
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, True
-        super().__init__(self._row.dtype, [self._col, self._row], *hints, name=name)
-
-    @property
-    def col(self) -> Tensor:
-        """The first column."""
-        return self._col
-
-    @property
-    def row(self) -> Tensor:
-        """The first row."""
-        return self._row
+        super().__init__(self._row.dtype, [self._col, self._row], **{**hints, "is_square": True})
 
     def _shape(self) -> Shape:
         batch: Any = broadcast(self._col.dims, self._row.dims)
@@ -303,31 +249,15 @@ class LinearOperatorToeplitz(LinearOperator):
 class LinearOperatorTridiag(LinearOperator):
     """A tridiagonal matrix."""
 
-    def __init__(
-        self,
-        diagonals: Any,
-        diagonals_format: str = "compact",
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorTridiag",
-    ) -> None:
+    diagonals = ReadOnly[Any]("The diagonals.", "_given")
+    diagonals_format = ReadOnly[str]("The format of the diagonals.", "_format")
+
+    @hinted(name="LinearOperatorTridiag")
+    def __init__(self, diagonals: Any, diagonals_format: str = "compact", **hints: Any) -> None:
         self._format = diagonals_format
         self._given = diagonals
         self._rows = compact_diagonals(diagonals, diagonals_format)
-        hints = is_non_singular, is_self_adjoint, is_positive_definite, True
-        super().__init__(self._rows.dtype, [self._rows], *hints, name=name)
-
-    @property
-    def diagonals(self) -> Any:
-        """The diagonals."""
-        return self._given
-
-    @property
-    def diagonals_format(self) -> str:
-        """The format of the diagonals."""
-        return self._format
+        super().__init__(self._rows.dtype, [self._rows], **{**hints, "is_square": True})
 
     def _shape(self) -> Shape:
         dims = self._rows.dims

@@ -9,7 +9,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
+from thalweg._src.nn.metrics.state import Result, matched_ranks, metric, metric_variable
 from thalweg._src.nn.weights import require_compatible
 from thalweg._src.ops.bincount import confusion_matrix
 from thalweg._src.ops.cast import cast
@@ -31,7 +31,7 @@ def _truths(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor
 
 
 def _counted(
-    kind: str, label: bool, prediction: bool, labels: Any, predictions: Any, weights: Any, name: str | None, *to: Any
+    kind: str, label: bool, prediction: bool, labels: Any, predictions: Any, weights: Any, name: str | None
 ) -> Result:
     """Counts, or sums the weights of, the elements with a given label and prediction."""
     with variable_scope(name, kind, [predictions, labels, weights]):
@@ -44,63 +44,35 @@ def _counted(
         if weights is not None:
             with control_dependencies([assert_rank_in(weights, (0, rank(values)))]):
                 values = multiply(values, cast(weights, dtypes.float32))
-        return collected(count.value(), assign_add(count, reduce_sum(values)), *to)
+        return count.value(), assign_add(count, reduce_sum(values))
 
 
 @export("metrics.true_positives")
-def true_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def true_positives(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the number of true positives."""
-    to = (metrics_collections, updates_collections)
-    return _counted("true_positives", True, True, labels, predictions, weights, name, *to)
+    return _counted("true_positives", True, True, labels, predictions, weights, name)
 
 
 @export("metrics.true_negatives")
-def true_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def true_negatives(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the number of true negatives."""
-    to = (metrics_collections, updates_collections)
-    return _counted("true_negatives", False, False, labels, predictions, weights, name, *to)
+    return _counted("true_negatives", False, False, labels, predictions, weights, name)
 
 
 @export("metrics.false_positives")
-def false_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def false_positives(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the number of false positives."""
-    to = (metrics_collections, updates_collections)
-    return _counted("false_positives", False, True, labels, predictions, weights, name, *to)
+    return _counted("false_positives", False, True, labels, predictions, weights, name)
 
 
 @export("metrics.false_negatives")
-def false_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def false_negatives(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the number of false negatives."""
-    to = (metrics_collections, updates_collections)
-    return _counted("false_negatives", True, False, labels, predictions, weights, name, *to)
+    return _counted("false_negatives", True, False, labels, predictions, weights, name)
 
 
 def _ratio(part: Any, rest: Any, name: str) -> Tensor:
@@ -110,39 +82,25 @@ def _ratio(part: Any, rest: Any, name: str) -> Tensor:
 
 
 @export("metrics.precision")
-def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def precision(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the precision: the fraction of positive predictions whose label is positive."""
     with variable_scope(name, "precision", [predictions, labels, weights]):
         predictions, labels, weights = _truths(predictions, labels, weights)
         right, update_right = true_positives(labels, predictions, weights)
         wrong, update_wrong = false_positives(labels, predictions, weights)
-        value, update = _ratio(right, wrong, "value"), _ratio(update_right, update_wrong, "update_op")
-        return collected(value, update, metrics_collections, updates_collections)
+        return _ratio(right, wrong, "value"), _ratio(update_right, update_wrong, "update_op")
 
 
 @export("metrics.recall")
-def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def recall(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the recall: the fraction of positive labels whose prediction is positive."""
     with variable_scope(name, "recall", [predictions, labels, weights]):
         predictions, labels, weights = _truths(predictions, labels, weights)
         found, update_found = true_positives(labels, predictions, weights)
         missed, update_missed = false_negatives(labels, predictions, weights)
-        value, update = _ratio(found, missed, "value"), _ratio(update_found, update_missed, "update_op")
-        return collected(value, update, metrics_collections, updates_collections)
+        return _ratio(found, missed, "value"), _ratio(update_found, update_missed, "update_op")
 
 
 # -- classes ----------------------------------------------------------------------------------------------------------
@@ -153,14 +111,9 @@ def _flat(tensor: Any) -> Tensor:
 
 
 @export("metrics.mean_per_class_accuracy")
+@metric
 def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the mean per-class accuracy; the update returns the accuracy of each class."""
     with variable_scope(name, "mean_accuracy", [predictions, labels, weights]):
@@ -175,19 +128,12 @@ def mean_per_class_accuracy(
         totals, counts = scatter_add(total, labels, each), scatter_add(count, labels, right)
         value = reduce_mean(div_no_nan(count, maximum(total, 0.0)), name="mean_accuracy")
         update = div_no_nan(counts, maximum(totals, 0.0), name="update_op")
-        return collected(value, update, metrics_collections, updates_collections)
+        return value, update
 
 
 @export("metrics.mean_iou")
-def mean_iou(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None, name: str | None = None) -> Result:
     """Returns the mean intersection-over-union of labels and predictions, over the classes that occur.
 
     The update returns the confusion matrix of all batches.
@@ -200,7 +146,7 @@ def mean_iou(
         factors = None if weights is None else _flat(convert_to_tensor(weights))
         current = confusion_matrix(labels, predictions, num_classes, weights=factors, dtype=dtypes.float64)
         update = assign_add(matrix, current)
-        return collected(_mean_iou(matrix), update, metrics_collections, updates_collections)
+        return _mean_iou(matrix), update
 
 
 def _mean_iou(matrix: Any) -> Tensor:

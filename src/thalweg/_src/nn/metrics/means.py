@@ -8,7 +8,7 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
+from thalweg._src.nn.metrics.state import Result, matched_ranks, metric, metric_variable
 from thalweg._src.nn.weights import broadcast_weights, require_compatible, squeeze_to_common_rank, with_rank_of
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, less
@@ -30,13 +30,8 @@ from thalweg._src.variables.variable_scope import variable_scope
 
 
 @export("metrics.mean", "contrib.metrics.streaming_mean", "contrib.slim.metrics.streaming_mean")
-def mean(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def mean(values: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the weighted mean of all elements over all batches."""
     with variable_scope(name, "mean", [values, weights]):
         values = cast(values, dtypes.float32)
@@ -46,17 +41,12 @@ def mean(
         else:
             values, weights = _weighted(values, weights)
             number = reduce_sum(weights)
-        return _averaged(total, count, values, reduce_sum(values), number, metrics_collections, updates_collections)
+        return _averaged(total, count, values, reduce_sum(values), number)
 
 
 @export("metrics.mean_tensor", "contrib.metrics.streaming_mean_tensor", "contrib.slim.metrics.streaming_mean_tensor")
-def mean_tensor(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def mean_tensor(values: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the element-wise weighted mean over all batches."""
     with variable_scope(name, "mean", [values, weights]):
         values = cast(values, dtypes.float32)
@@ -66,7 +56,7 @@ def mean_tensor(
         if weights is not None:
             values, weights = _weighted(values, weights)
             number = multiply(number, weights)
-        return _averaged(total, count, values, values, number, metrics_collections, updates_collections)
+        return _averaged(total, count, values, values, number)
 
 
 def _weighted(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
@@ -74,73 +64,49 @@ def _weighted(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
     return multiply(values, factors), factors
 
 
-def _averaged(
-    total: Any, count: Any, values: Tensor, sums: Tensor, number: Tensor, metrics: Any, updates: Any
-) -> Result:
+def _averaged(total: Any, count: Any, values: Tensor, sums: Tensor, number: Tensor) -> Result:
     added = assign_add(total, sums)
     with control_dependencies([values]):
         counted = assign_add(count, number)
     value = div_no_nan(total, maximum(count, 0.0), name="value")
     update = div_no_nan(added, maximum(counted, 0.0), name="update_op")
-    return collected(value, update, metrics, updates)
+    return value, update
 
 
 @export("metrics.accuracy")
-def accuracy(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def accuracy(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the accuracy: the fraction of predictions that equal their labels."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
     right = cast(equal(cast(predictions, labels.dtype), labels), dtypes.float32)
-    return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
+    return mean(right, weights, name=name or "accuracy")
 
 
 @export("metrics.mean_absolute_error")
-def mean_absolute_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def mean_absolute_error(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the weighted mean of |predictions - labels|."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
     errors = absolute(subtract(predictions, labels))
-    return mean(errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error")
+    return mean(errors, weights, name=name or "mean_absolute_error")
 
 
 @export("metrics.mean_cosine_distance")
+@metric
 def mean_cosine_distance(
-    labels: Any,
-    predictions: Any,
-    dim: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, dim: int, weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the weighted mean cosine distance of unit vectors along a dimension."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
     products = reduce_sum(multiply(predictions, labels), axis=[dim], keepdims=True)
-    value, update = mean(products, weights, None, None, name or "mean_cosine_distance")
-    return collected(subtract(1.0, value), subtract(1.0, update), metrics_collections, updates_collections)
+    value, update = mean(products, weights, name=name or "mean_cosine_distance")
+    return subtract(1.0, value), subtract(1.0, update)
 
 
 @export("metrics.mean_relative_error")
+@metric
 def mean_relative_error(
-    labels: Any,
-    predictions: Any,
-    normalizer: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, normalizer: Any, weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the weighted mean of |labels - predictions| / normalizer, 0 where the normalizer is 0."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
@@ -148,36 +114,24 @@ def mean_relative_error(
     require_compatible(predictions, normalizer)
     errors = divide(absolute(subtract(labels, predictions)), normalizer)
     errors = where(equal(normalizer, 0.0), zeros_like(labels), errors)
-    return mean(errors, weights, metrics_collections, updates_collections, name or "mean_relative_error")
+    return mean(errors, weights, name=name or "mean_relative_error")
 
 
 @export("metrics.mean_squared_error")
-def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def mean_squared_error(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the weighted mean of (labels - predictions) squared."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
     squares = squared_difference(labels, predictions)
-    return mean(squares, weights, metrics_collections, updates_collections, name or "mean_squared_error")
+    return mean(squares, weights, name=name or "mean_squared_error")
 
 
 @export("metrics.root_mean_squared_error")
-def root_mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def root_mean_squared_error(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the square root of the mean squared error."""
     value, update = mean_squared_error(labels, predictions, weights, name=name or "root_mean_squared_error")
-    return collected(sqrt(value), sqrt(update), metrics_collections, updates_collections)
+    return sqrt(value), sqrt(update)
 
 
 @export(
@@ -185,14 +139,8 @@ def root_mean_squared_error(
     "contrib.metrics.streaming_percentage_less",
     "contrib.slim.metrics.streaming_percentage_less",
 )
-def percentage_below(
-    values: Any,
-    threshold: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@metric
+def percentage_below(values: Any, threshold: Any, weights: Any = None, name: str | None = None) -> Result:
     """Returns the fraction of values below a threshold."""
     below = cast(less(values, threshold), dtypes.float32)
-    return mean(below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold")
+    return mean(below, weights, name=name or "percentage_below_threshold")

@@ -11,7 +11,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.state import Result, collected, metric_variable
+from thalweg._src.nn.metrics.state import Result, metric, metric_variable
 from thalweg._src.nn.weights import assert_broadcastable, broadcast_weights
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater_equal
@@ -27,6 +27,7 @@ from thalweg._src.ops.slicing import slice as slice_of
 from thalweg._src.ops.sparse import sparse_retain
 from thalweg._src.ops.sparse_shaping import sparse_concat, sparse_reshape
 from thalweg._src.ops.where import where_v2
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.assign import assign_add
 
 
@@ -110,7 +111,7 @@ def _accumulated(title: str, compare: Callable[..., SparseTensor], *given: Any) 
 
 
 def _ratio_at_top_k(
-    title: str, rest_title: str, rest: Callable[..., SparseTensor], given: tuple[Any, ...], name: str | None, *to: Any
+    title: str, rest_title: str, rest: Callable[..., SparseTensor], given: tuple[Any, ...], name: str | None
 ) -> Result:
     """Returns the size of the intersection of labels and predictions, divided by that of one of them."""
     labels, predictions_idx, k, class_id, weights = given
@@ -122,89 +123,68 @@ def _ratio_at_top_k(
         others, update_others = _accumulated(rest_title, rest, *sets)
         value = divide(part, add(part, others), name=scope)
         update = divide(update_part, add(update_part, update_others), name="update")
-        return collected(value, update, *to)
+        return value, update
 
 
 @export("metrics.precision_at_top_k")
+@metric
 def precision_at_top_k(
     labels: Any,
     predictions_idx: Any,
     k: int | None = None,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
     """Returns the fraction of predicted classes that are labels; the predictions are class indices."""
-    given, to = (labels, predictions_idx, k, class_id, weights), (metrics_collections, updates_collections)
-    return _ratio_at_top_k("precision", "false_positive", _only_predicted, given, name, *to)
+    given = (labels, predictions_idx, k, class_id, weights)
+    return _ratio_at_top_k("precision", "false_positive", _only_predicted, given, name)
 
 
 @export("metrics.recall_at_top_k")
+@metric
 def recall_at_top_k(
     labels: Any,
     predictions_idx: Any,
     k: int | None = None,
     class_id: int | None = None,
     weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
     """Returns the fraction of labels that are predicted; the predictions are class indices."""
-    given, to = (labels, predictions_idx, k, class_id, weights), (metrics_collections, updates_collections)
-    return _ratio_at_top_k("recall", "false_negative", _only_labelled, given, name, *to)
+    given = (labels, predictions_idx, k, class_id, weights)
+    return _ratio_at_top_k("recall", "false_negative", _only_labelled, given, name)
 
 
 @export("metrics.precision_at_k")
+@metric
 def precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the fraction of the k highest predictions that are labels."""
     with name_scope(name, _at_k("precision", k, class_id), [predictions, labels, weights]) as scope:
         places = top_k(predictions, k)[1]
-        to = (metrics_collections, updates_collections)
-        return precision_at_top_k(labels, places, k, class_id, weights, *to, name=scope)
+        return precision_at_top_k(labels, places, k, class_id, weights, name=scope)
 
 
 @export("metrics.recall_at_k")
+@metric
 def recall_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the fraction of labels that are among the k highest predictions."""
     with name_scope(name, _at_k("recall", k, class_id), [predictions, labels, weights]) as scope:
         places = top_k(predictions, k)[1]
-        to = (metrics_collections, updates_collections)
-        return recall_at_top_k(labels, places, k, class_id, weights, *to, name=scope)
+        return recall_at_top_k(labels, places, k, class_id, weights, name=scope)
 
 
 # -- average precision ------------------------------------------------------------------------------------------------
 
 
 @export("metrics.average_precision_at_k")
+@metric
 def average_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, k: int, weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the average precision at k, averaged over all rows."""
     if k < 1:
@@ -227,7 +207,7 @@ def average_precision_at_k(
             update_total = assign_add(total, reduce_sum(average), name="update")
         value = div_no_nan(total, most, name="mean")
         update = div_no_nan(update_total, update_most, name=scope)
-        return collected(value, update, metrics_collections, updates_collections)
+        return value, update
 
 
 def _valid_labels(labels: Any, predictions: Tensor) -> Any:
@@ -269,30 +249,14 @@ def _relevant(labels: Any, k: int) -> Tensor:
 
 
 @export("metrics.sparse_precision_at_k")
-def sparse_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@parameters_of(precision_at_k)
+def sparse_precision_at_k(**given: Any) -> Result:
     """Deprecated name of `precision_at_k`."""
-    to = (metrics_collections, updates_collections)
-    return precision_at_k(labels, predictions, k, class_id, weights, *to, name=name)
+    return precision_at_k(**given)
 
 
 @export("metrics.sparse_average_precision_at_k")
-def sparse_average_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
+@parameters_of(average_precision_at_k)
+def sparse_average_precision_at_k(**given: Any) -> Result:
     """Deprecated name of `average_precision_at_k`."""
-    return average_precision_at_k(labels, predictions, k, weights, metrics_collections, updates_collections, name)
+    return average_precision_at_k(**given)

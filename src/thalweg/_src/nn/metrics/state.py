@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from thalweg._src.graph.convert import convert_to_tensor
@@ -9,9 +12,11 @@ from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.weights import require_compatible, squeeze_to_common_rank, with_rank_of
 from thalweg._src.ops.reshape import zeros
+from thalweg._src.signatures import parameter, taking
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variables import Variable
 
+_COLLECTIONS = [parameter("metrics_collections", None), parameter("updates_collections", None)]
 Result = tuple[Any, Any]  # the value, and the operation that adds a batch and returns the new value
 
 
@@ -26,6 +31,21 @@ def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: s
         aggregation=VariableAggregation.SUM,
         name=name,
     )
+
+
+def metric(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Adds `metrics_collections` and `updates_collections` before the parameter `name` of a metric.
+
+    The value and the update that the function returns are added to these collections.
+    """
+    own = inspect.signature(function)
+    before = [declared for name, declared in own.parameters.items() if name != "name"]
+
+    @wraps(function)
+    def collecting(metrics_collections: Any, updates_collections: Any, **given: Any) -> Result:
+        return collected(*function(**given), metrics_collections, updates_collections)
+
+    return taking(own.replace(parameters=[*before, *_COLLECTIONS, own.parameters["name"]]), collecting)
 
 
 def collected(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> Result:

@@ -11,7 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric_variable
+from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric, metric_variable
 from thalweg._src.nn.weights import broadcast_weights
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_greater_equal, assert_less_equal
@@ -76,88 +76,64 @@ def _at_thresholds(
     title: str,
     kinds: tuple[str, ...],
     measure: Callable[..., Any],
-    names: tuple[str, str],
-    given: tuple[Any, Any, Any, Any, Any, Any],
-    thresholds: Iterable[float],
+    given: tuple[Any, ...],
+    names: tuple[str, str] = ("value", "update_op"),
 ) -> Result:
     """Returns value and update of a function of the counts at thresholds."""
-    labels, predictions, weights, metrics_collections, updates_collections, name = given
+    labels, predictions, thresholds, weights, name = given
     with variable_scope(name, title, [predictions, labels, weights]):
         values, updates = _counts(labels, predictions, thresholds, weights, kinds)
-        value, update = measure(*values, name=names[0]), measure(*updates, name=names[1])
-        return collected(value, update, metrics_collections, updates_collections)
+        return measure(*values, name=names[0]), measure(*updates, name=names[1])
+
+
+# -- counts -----------------------------------------------------------------------------------------------------------
+
+
+def _counted(kind: str, *given: Any) -> Result:
+    return _at_thresholds(kind, (kind,), _itself, given)
 
 
 def _itself(count: Any, name: str) -> Any:
     return count.value() if hasattr(count, "value") else count
 
 
-# -- counts -----------------------------------------------------------------------------------------------------------
-
-
 @export("metrics.true_positives_at_thresholds")
+@metric
 def true_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Iterable[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the number of true positives at each threshold."""
-    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _at_thresholds("true_positives", ("true_positives",), _itself, _NAMES, given, thresholds)
+    return _counted("true_positives", labels, predictions, thresholds, weights, name)
 
 
 @export("metrics.true_negatives_at_thresholds")
+@metric
 def true_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Iterable[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the number of true negatives at each threshold."""
-    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _at_thresholds("true_negatives", ("true_negatives",), _itself, _NAMES, given, thresholds)
+    return _counted("true_negatives", labels, predictions, thresholds, weights, name)
 
 
 @export("metrics.false_positives_at_thresholds")
+@metric
 def false_positives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Iterable[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the number of false positives at each threshold."""
-    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _at_thresholds("false_positives", ("false_positives",), _itself, _NAMES, given, thresholds)
+    return _counted("false_positives", labels, predictions, thresholds, weights, name)
 
 
 @export("metrics.false_negatives_at_thresholds")
+@metric
 def false_negatives_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Iterable[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the number of false negatives at each threshold."""
-    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _at_thresholds("false_negatives", ("false_negatives",), _itself, _NAMES, given, thresholds)
+    return _counted("false_negatives", labels, predictions, thresholds, weights, name)
 
 
 # -- shares -----------------------------------------------------------------------------------------------------------
-
-_NAMES = ("value", "update_op")
 
 
 def _share(part: Any, rest: Any, name: str) -> Tensor:
@@ -165,37 +141,27 @@ def _share(part: Any, rest: Any, name: str) -> Tensor:
 
 
 @export("metrics.precision_at_thresholds")
+@metric
 def precision_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Iterable[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the precision at each threshold."""
-    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    given = (labels, predictions, thresholds, weights, name)
     names = ("precision_value", "precision_update_op")
     kinds = ("true_positives", "false_positives")
-    return _at_thresholds("precision_at_thresholds", kinds, _share, names, given, thresholds)
+    return _at_thresholds("precision_at_thresholds", kinds, _share, given, names)
 
 
 @export("metrics.recall_at_thresholds")
+@metric
 def recall_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Iterable[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
 ) -> Result:
     """Returns the recall at each threshold."""
-    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    given = (labels, predictions, thresholds, weights, name)
     names = ("recall_value", "recall_update_op")
     kinds = ("true_positives", "false_negatives")
-    return _at_thresholds("recall_at_thresholds", kinds, _share, names, given, thresholds)
+    return _at_thresholds("recall_at_thresholds", kinds, _share, given, names)
 
 
 # -- points of a curve ------------------------------------------------------------------------------------------------
@@ -207,14 +173,13 @@ def _require_share(name: str, value: float) -> None:
 
 
 @export("metrics.sensitivity_at_specificity")
+@metric
 def sensitivity_at_specificity(
     labels: Any,
     predictions: Any,
     specificity: float,
     weights: Any = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
     """Returns the sensitivity at the threshold whose specificity is nearest to the given one."""
@@ -225,19 +190,18 @@ def sensitivity_at_specificity(
         place = cast(argmin(absolute(subtract(shares, specificity)), 0), dtypes.int32)
         return divide(tp[place], add(add(tp[place], fn[place]), _EPSILON), name=name)
 
-    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _at_thresholds("sensitivity_at_specificity", _ALL, measure, _NAMES, given, _spread(num_thresholds))
+    given = (labels, predictions, _spread(num_thresholds), weights, name)
+    return _at_thresholds("sensitivity_at_specificity", _ALL, measure, given)
 
 
 @export("metrics.specificity_at_sensitivity")
+@metric
 def specificity_at_sensitivity(
     labels: Any,
     predictions: Any,
     sensitivity: float,
     weights: Any = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
     """Returns the specificity at the last threshold whose sensitivity is nearest to the given one."""
@@ -249,9 +213,8 @@ def specificity_at_sensitivity(
         place = cast(argmax(cumsum(nearest), 0), dtypes.int32)
         return divide(tn[place], add(add(tn[place], fp[place]), _EPSILON), name=name)
 
-    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    thresholds = _spread(num_thresholds, 1.0 - _EPSILON)
-    return _at_thresholds("specificity_at_sensitivity", _ALL, measure, _NAMES, given, thresholds)
+    given = (labels, predictions, _spread(num_thresholds, 1.0 - _EPSILON), weights, name)
+    return _at_thresholds("specificity_at_sensitivity", _ALL, measure, given)
 
 
 # -- area under a curve -----------------------------------------------------------------------------------------------
@@ -301,8 +264,8 @@ def auc(
         widths = subtract(x[:-1], x[1:])
         return reduce_sum(multiply(widths, _HEIGHTS[summation_method](y[:-1], y[1:])), name=name)
 
-    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
-    return _at_thresholds("auc", _ALL, measure, _NAMES, given, limits)
+    value, update = _at_thresholds("auc", _ALL, measure, (labels, predictions, limits, weights, name))
+    return collected(value, update, metrics_collections, updates_collections)
 
 
 def _interpolated_area(tp: Any, fp: Any, fn: Any) -> Tensor:

@@ -22,7 +22,9 @@ from thalweg._src.ops.math import clip_by_value, sigmoid, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.reshape import shape as shape_of
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import as_shape
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.initializers import Constant, Zeros
 from thalweg._src.variables.partitioners import fixed_size_partitioner
 from thalweg._src.variables.variable_scope import get_variable_scope, variable_scope
@@ -138,9 +140,11 @@ def affine(parts: Sequence[Any], kernel: Any, bias: Any) -> Tensor:
     return bias_add(matmul(concat(list(parts), 1) if len(parts) > 1 else parts[0], kernel), bias)
 
 
-@export("nn.rnn_cell.BasicRNNCell", "contrib.rnn.BasicRNNCell")
-class BasicRNNCell(LayerRNNCell):
-    """The basic RNN cell: output and state are activation(inputs * W + state * U + b)."""
+class UnitsCell(LayerRNNCell):
+    """The base class of cells with a number of units, by default the size of state and output, and an activation."""
+
+    state_size = ReadOnly[Any]("The size of the state.", "_num_units")
+    output_size = ReadOnly[Any]("The size of the output.", "_num_units")
 
     def __init__(
         self,
@@ -156,13 +160,10 @@ class BasicRNNCell(LayerRNNCell):
         self._num_units = num_units
         self._activation = activation_of(activation) or tanh
 
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
 
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
+@export("nn.rnn_cell.BasicRNNCell", "contrib.rnn.BasicRNNCell")
+class BasicRNNCell(UnitsCell):
+    """The basic RNN cell: output and state are activation(inputs * W + state * U + b)."""
 
     def build(self, input_shape: Any) -> None:
         """Creates kernel and bias."""
@@ -177,36 +178,16 @@ class BasicRNNCell(LayerRNNCell):
 
 
 @export("nn.rnn_cell.GRUCell", "contrib.rnn.GRUCell")
-class GRUCell(LayerRNNCell):
+class GRUCell(UnitsCell):
     """A gated recurrent unit, after Cho et al."""
 
     _names = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
 
-    def __init__(
-        self,
-        num_units: int,
-        activation: Any = None,
-        reuse: Any = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
-        self._activation = activation_of(activation) or tanh
+    @parameters_of(UnitsCell.__init__, before="name")
+    def __init__(self, kernel_initializer: Any = None, bias_initializer: Any = None, **given: Any) -> None:
+        super().__init__(**given)
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
-
-    @property
-    def state_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         """Creates the kernels and biases of gates and candidate; the bias of the gates is initialized to 1."""
@@ -243,35 +224,19 @@ class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ("c", "h"))):
 
 
 @export("nn.rnn_cell.BasicLSTMCell", "contrib.rnn.BasicLSTMCell")
-class BasicLSTMCell(LayerRNNCell):
+class BasicLSTMCell(UnitsCell):
     """An LSTM cell without peepholes, clipping or projection."""
 
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: Any = 1.0,
-        state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
+    @parameters_of(UnitsCell.__init__, before="activation")
+    def __init__(self, forget_bias: Any = 1.0, state_is_tuple: bool = True, **given: Any) -> None:
+        super().__init__(**given)
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = activation_of(activation) or tanh
 
     @property
     def state_size(self) -> Any:
         units = self._num_units
         return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
 
     def build(self, input_shape: Any) -> None:
         """Creates kernel and bias of all gates, in the order input, candidate, forget, output."""
@@ -290,12 +255,12 @@ class BasicLSTMCell(LayerRNNCell):
 
 
 @export("nn.rnn_cell.LSTMCell", "contrib.rnn.LSTMCell")
-class LSTMCell(LayerRNNCell):
+class LSTMCell(UnitsCell):
     """An LSTM cell with optional peepholes, clipping and projection, after Sak et al."""
 
+    @parameters_of(UnitsCell.__init__, before="activation")
     def __init__(
         self,
-        num_units: int,
         use_peepholes: bool = False,
         cell_clip: Any = None,
         initializer: Any = None,
@@ -305,15 +270,9 @@ class LSTMCell(LayerRNNCell):
         num_proj_shards: int | None = None,
         forget_bias: Any = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-        **kwargs: Any,
+        **given: Any,
     ) -> None:
-        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
-        self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
+        super().__init__(**given)
         self._use_peepholes = use_peepholes
         self._cell_clip = cell_clip
         self._initializer = initializer_of(initializer)
@@ -323,7 +282,6 @@ class LSTMCell(LayerRNNCell):
         self._num_proj_shards = num_proj_shards
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = activation_of(activation) or tanh
 
     @property
     def state_size(self) -> Any:

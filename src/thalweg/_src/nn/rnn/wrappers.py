@@ -19,11 +19,16 @@ from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell, require_cell
 from thalweg._src.ops.math import divide, floor
 from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reshape import constant_value
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import as_shape
 
 
 class CellWrapper(RNNCell):
     """The base class of wrappers, which delegate to another cell; its variables keep their names."""
+
+    wrapped_cell = ReadOnly[Any]("The wrapped cell.", "cell")
+    state_size = ReadOnly[Any]("The size of the state.", "cell.state_size")
+    output_size = ReadOnly[Any]("The size of the output.", "cell.output_size")
 
     def __init__(self, cell: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -33,19 +38,6 @@ class CellWrapper(RNNCell):
     @property
     def _cell(self) -> Any:
         return self.cell
-
-    @property
-    def wrapped_cell(self) -> Any:
-        """The wrapped cell."""
-        return self.cell
-
-    @property
-    def state_size(self) -> Any:
-        return self.cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self.cell.output_size
 
     @property
     def trainable_weights(self) -> list[Any]:

@@ -21,6 +21,7 @@ from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import expand_dims, reshape, shape as shape_of, transpose
 from thalweg._src.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.ops.sparse_shaping import sparse_reshape
+from thalweg._src.read_only import ReadOnly
 
 Tensors = Mapping[str, Any]
 
@@ -51,13 +52,10 @@ class TFExampleDecoder:
 class ItemHandler(ABC):
     """The base class of handlers that turn features into an item."""
 
+    keys = ReadOnly[list[str]]("The keys of the features.")
+
     def __init__(self, keys: Any) -> None:
         self._keys = list(keys) if isinstance(keys, list | tuple) else [keys]
-
-    @property
-    def keys(self) -> list[str]:
-        """The keys of the features."""
-        return self._keys
 
     @abstractmethod
     def tensors_to_item(self, keys_to_tensors: Tensors) -> Any:

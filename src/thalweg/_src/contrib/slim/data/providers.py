@@ -14,6 +14,7 @@ from thalweg._src.input.coordinator import Coordinator
 from thalweg._src.input.producers import add_fraction_summary, string_input_producer
 from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
+from thalweg._src.read_only import ReadOnly
 
 
 @export("contrib.slim.dataset.Dataset")
@@ -55,6 +56,8 @@ def get_data_files(data_sources: Any) -> list[str]:
 class ParallelReader:
     """Several readers that enqueue their records in one common queue."""
 
+    common_queue = ReadOnly[Any]("The queue of all readers.")
+
     def __init__(
         self, reader_class: Any, common_queue: Any, num_readers: int = 4, reader_kwargs: Mapping[str, Any] | None = None
     ) -> None:
@@ -67,11 +70,6 @@ class ParallelReader:
     def num_readers(self) -> int:
         """The number of readers."""
         return len(self._readers)
-
-    @property
-    def common_queue(self) -> Any:
-        """The queue of all readers."""
-        return self._common_queue
 
     def read(self, queue: Any, name: str | None = None) -> Any:
         """Returns the key and value of the next record of the files in a queue."""

@@ -6,10 +6,11 @@ from typing import Any
 
 from thalweg._src.contrib.framework.arg_scope import arg_scope
 from thalweg._src.contrib.layers.convolutions import conv2d
-from thalweg._src.contrib.layers.dense import ZEROS, fully_connected
+from thalweg._src.contrib.layers.dense import fully_connected
 from thalweg._src.contrib.layers.outputs import convert_collection_to_dict
 from thalweg._src.contrib.layers.pools import dropout, max_pool2d
 from thalweg._src.contrib.layers.regularizers import l2_regularizer
+from thalweg._src.contrib.layers.weighted import ZEROS
 from thalweg._src.export import export
 from thalweg._src.ops import nn
 from thalweg._src.ops.reshape import squeeze

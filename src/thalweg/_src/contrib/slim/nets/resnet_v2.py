@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.contrib.framework.arg_scope import add_arg_scope, arg_scope
+from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.layers.batch_norm import batch_norm
 from thalweg._src.contrib.layers.convolutions import conv2d
-from thalweg._src.contrib.layers.outputs import collect_named_outputs, convert_collection_to_dict, last_dimension
-from thalweg._src.contrib.layers.pools import max_pool2d
+from thalweg._src.contrib.layers.outputs import collect_named_outputs, last_dimension
 from thalweg._src.contrib.slim.nets.resnet_utils import (
     Block,
+    bottleneck_block,
     conv2d_same,
+    network_of,
+    of_depth,
     resnet_arg_scope as resnet_arg_scope,
-    stack_blocks_dense,
     subsample,
 )
 from thalweg._src.export import export
 from thalweg._src.ops import nn
-from thalweg._src.ops.reduction import reduce_mean
 from thalweg._src.variables.variable_scope import variable_scope
 
 
@@ -49,122 +48,19 @@ def bottleneck(
         return collect_named_outputs(outputs_collections, opened.name, shortcut + residual)
 
 
-@export("contrib.slim.nets.resnet_v2.resnet_v2")
-def resnet_v2(
-    inputs: Any,
-    blocks: Sequence[Block],
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    include_root_block: bool = True,
-    reuse: Any = None,
-    scope: Any = None,
-) -> tuple[Any, dict[str, Any]]:
-    """Returns logits, or features if num_classes is None, and the outputs of all layers by name."""
-    with variable_scope(scope, "resnet_v2", [inputs], reuse=reuse) as opened:
-        ends = f"{opened.name}_end_points"
-        with (
-            arg_scope([conv2d, bottleneck, stack_blocks_dense], outputs_collections=ends),
-            arg_scope([batch_norm], is_training=is_training),
-        ):
-            net = inputs
-            if include_root_block:
-                if output_stride is not None:
-                    if output_stride % 4 != 0:
-                        raise ValueError(f"output_stride: expected 4, 8, 12, ..., received {output_stride}")
-                    output_stride //= 4
-                # The first unit normalizes and activates its inputs.
-                with arg_scope([conv2d], activation_fn=None, normalizer_fn=None):
-                    net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
-                net = max_pool2d(net, [3, 3], stride=2, scope="pool1")
-            net = stack_blocks_dense(net, blocks, output_stride)
-            net = batch_norm(net, activation_fn=nn.relu, scope="postnorm")
-            if global_pool:
-                net = reduce_mean(net, [1, 2], name="pool5", keepdims=True)
-            if num_classes is not None:
-                net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
-            end_points = convert_collection_to_dict(ends)
-            if num_classes is not None:
-                end_points["predictions"] = nn.softmax(net)
-            return net, end_points
-
-
 @export("contrib.slim.nets.resnet_v2.resnet_v2_block")
 def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
     """Returns a block of bottleneck units, the last one with the stride."""
-    unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
-    return Block(scope, bottleneck, [{**unit, "stride": 1}] * (num_units - 1) + [{**unit, "stride": stride}])
+    return bottleneck_block(bottleneck, scope, base_depth, num_units, stride)
 
 
-def _resnet(name: str, units: tuple[int, int, int, int], inputs: Any, given: tuple[Any, ...]) -> Any:
-    num_classes, is_training, global_pool, output_stride, reuse, scope = given
-    blocks = [
-        resnet_v2_block(f"block{number + 1}", 64 * 2**number, count, 1 if number == 3 else 2)
-        for number, count in enumerate(units)
-    ]
-    return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope or name)
+def _of_depth(layers: int, *units: int) -> Any:
+    name = f"resnet_v2_{layers}"
+    return export(f"contrib.slim.nets.resnet_v2.{name}")(of_depth(resnet_v2, resnet_v2_block, name, units))
 
 
-@export("contrib.slim.nets.resnet_v2.resnet_v2_50")
-def resnet_v2_50(
-    inputs: Any,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Any = None,
-    scope: Any = "resnet_v2_50",
-) -> tuple[Any, dict[str, Any]]:
-    """Returns logits and the outputs of all layers by name; 50 layers."""
-    given = (num_classes, is_training, global_pool, output_stride, reuse, scope)
-    return _resnet("resnet_v2_50", (3, 4, 6, 3), inputs, given)  # type: ignore[no-any-return]
-
-
-@export("contrib.slim.nets.resnet_v2.resnet_v2_101")
-def resnet_v2_101(
-    inputs: Any,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Any = None,
-    scope: Any = "resnet_v2_101",
-) -> tuple[Any, dict[str, Any]]:
-    """Returns logits and the outputs of all layers by name; 101 layers."""
-    given = (num_classes, is_training, global_pool, output_stride, reuse, scope)
-    return _resnet("resnet_v2_101", (3, 4, 23, 3), inputs, given)  # type: ignore[no-any-return]
-
-
-@export("contrib.slim.nets.resnet_v2.resnet_v2_152")
-def resnet_v2_152(
-    inputs: Any,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Any = None,
-    scope: Any = "resnet_v2_152",
-) -> tuple[Any, dict[str, Any]]:
-    """Returns logits and the outputs of all layers by name; 152 layers."""
-    given = (num_classes, is_training, global_pool, output_stride, reuse, scope)
-    return _resnet("resnet_v2_152", (3, 8, 36, 3), inputs, given)  # type: ignore[no-any-return]
-
-
-@export("contrib.slim.nets.resnet_v2.resnet_v2_200")
-def resnet_v2_200(
-    inputs: Any,
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Any = None,
-    scope: Any = "resnet_v2_200",
-) -> tuple[Any, dict[str, Any]]:
-    """Returns logits and the outputs of all layers by name; 200 layers."""
-    given = (num_classes, is_training, global_pool, output_stride, reuse, scope)
-    return _resnet("resnet_v2_200", (3, 24, 36, 3), inputs, given)  # type: ignore[no-any-return]
-
-
-for _function in (resnet_v2, resnet_v2_50, resnet_v2_101, resnet_v2_152, resnet_v2_200):
-    setattr(_function, "default_image_size", 224)  # noqa: B010
+resnet_v2 = export("contrib.slim.nets.resnet_v2.resnet_v2")(network_of("resnet_v2", bottleneck, preactivation=True))
+resnet_v2_50 = _of_depth(50, 3, 4, 6, 3)
+resnet_v2_101 = _of_depth(101, 3, 4, 23, 3)
+resnet_v2_152 = _of_depth(152, 3, 8, 36, 3)
+resnet_v2_200 = _of_depth(200, 3, 24, 36, 3)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.contrib.framework.arg_scope import arg_scope
 from thalweg._src.contrib.layers.convolutions import conv2d
-from thalweg._src.contrib.layers.dense import ZEROS, fully_connected
+from thalweg._src.contrib.layers.dense import fully_connected
 from thalweg._src.contrib.layers.outputs import convert_collection_to_dict
 from thalweg._src.contrib.layers.pools import dropout, max_pool2d, repeat
 from thalweg._src.contrib.layers.regularizers import l2_regularizer
+from thalweg._src.contrib.layers.weighted import ZEROS
 from thalweg._src.export import export
 from thalweg._src.ops import nn
 from thalweg._src.ops.reshape import squeeze
@@ -34,78 +34,44 @@ def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
         return scope
 
 
-def _vgg(
-    name: str,
-    repetitions: Sequence[int],
-    inputs: Any,
-    num_classes: int,
-    is_training: Any,
-    dropout_keep_prob: Any,
-    spatial_squeeze: bool,
-    scope: Any,
-) -> tuple[Any, dict[str, Any]]:
-    with variable_scope(scope, name, [inputs]) as opened:
-        ends = f"{opened.name}_end_points"
-        with arg_scope([conv2d, fully_connected, max_pool2d], outputs_collections=ends):
-            net = inputs
-            for number, (times, filters) in enumerate(zip(repetitions, _FILTERS), 1):
-                net = repeat(net, times, conv2d, filters, [3, 3], scope=f"conv{number}")
-                net = max_pool2d(net, [2, 2], scope=f"pool{number}")
-            net = conv2d(net, 4096, [7, 7], padding="VALID", scope="fc6")
-            net = dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout6")
-            net = conv2d(net, 4096, [1, 1], scope="fc7")
-            net = dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout7")
-            net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="fc8")
-        end_points = convert_collection_to_dict(ends)
-        if spatial_squeeze:
-            net = squeeze(net, [1, 2], name="fc8/squeezed")
-            end_points[f"{opened.name}/fc8"] = net
-        return net, end_points
+def _vgg(name: str, *repetitions: int) -> Any:
+    """Returns the network with the given number of convolutions before each pooling."""
+
+    def vgg(
+        inputs: Any,
+        num_classes: int = 1000,
+        is_training: Any = True,
+        dropout_keep_prob: Any = 0.5,
+        spatial_squeeze: bool = True,
+        scope: Any = name,
+    ) -> tuple[Any, dict[str, Any]]:
+        with variable_scope(scope, name, [inputs]) as opened:
+            ends = f"{opened.name}_end_points"
+            with arg_scope([conv2d, fully_connected, max_pool2d], outputs_collections=ends):
+                net = inputs
+                for number, (times, filters) in enumerate(zip(repetitions, _FILTERS), 1):
+                    net = repeat(net, times, conv2d, filters, [3, 3], scope=f"conv{number}")
+                    net = max_pool2d(net, [2, 2], scope=f"pool{number}")
+                net = conv2d(net, 4096, [7, 7], padding="VALID", scope="fc6")
+                net = dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout6")
+                net = conv2d(net, 4096, [1, 1], scope="fc7")
+                net = dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout7")
+                net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="fc8")
+            end_points = convert_collection_to_dict(ends)
+            if spatial_squeeze:
+                net = squeeze(net, [1, 2], name="fc8/squeezed")
+                end_points[f"{opened.name}/fc8"] = net
+            return net, end_points
+
+    layers = sum(repetitions) + 3
+    vgg.__name__ = vgg.__qualname__ = name
+    vgg.__doc__ = f"Returns logits for images of 224 by 224, and the outputs of all layers by name; {layers} layers."
+    vgg.default_image_size = 224  # type: ignore[attr-defined]
+    return export(f"contrib.slim.nets.vgg.{name}")(vgg)
 
 
-@export("contrib.slim.nets.vgg.vgg_a")
-def vgg_a(
-    inputs: Any,
-    num_classes: int = 1000,
-    is_training: Any = True,
-    dropout_keep_prob: Any = 0.5,
-    spatial_squeeze: bool = True,
-    scope: Any = "vgg_a",
-) -> tuple[Any, dict[str, Any]]:
-    """Returns logits for images of 224 by 224, and the outputs of all layers by name; 11 layers."""
-    given = (inputs, num_classes, is_training, dropout_keep_prob, spatial_squeeze, scope)
-    return _vgg("vgg_a", (1, 1, 2, 2, 2), *given)
-
-
-@export("contrib.slim.nets.vgg.vgg_16")
-def vgg_16(
-    inputs: Any,
-    num_classes: int = 1000,
-    is_training: Any = True,
-    dropout_keep_prob: Any = 0.5,
-    spatial_squeeze: bool = True,
-    scope: Any = "vgg_16",
-) -> tuple[Any, dict[str, Any]]:
-    """Returns logits for images of 224 by 224, and the outputs of all layers by name; 16 layers."""
-    given = (inputs, num_classes, is_training, dropout_keep_prob, spatial_squeeze, scope)
-    return _vgg("vgg_16", (2, 2, 3, 3, 3), *given)
-
-
-@export("contrib.slim.nets.vgg.vgg_19")
-def vgg_19(
-    inputs: Any,
-    num_classes: int = 1000,
-    is_training: Any = True,
-    dropout_keep_prob: Any = 0.5,
-    spatial_squeeze: bool = True,
-    scope: Any = "vgg_19",
-) -> tuple[Any, dict[str, Any]]:
-    """Returns logits for images of 224 by 224, and the outputs of all layers by name; 19 layers."""
-    given = (inputs, num_classes, is_training, dropout_keep_prob, spatial_squeeze, scope)
-    return _vgg("vgg_19", (2, 2, 4, 4, 4), *given)
-
-
-for _function in (vgg_a, vgg_16, vgg_19):
-    _function.default_image_size = 224  # type: ignore[attr-defined]
+vgg_a = _vgg("vgg_a", 1, 1, 2, 2, 2)
+vgg_16 = _vgg("vgg_16", 2, 2, 3, 3, 3)
+vgg_19 = _vgg("vgg_19", 2, 2, 4, 4, 4)
 vgg_d = vgg_16
 vgg_e = vgg_19

@@ -1,0 +1,56 @@
+"""Signatures that functions share: parameters declared once, for functions that pass them on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+
+def parameter(name: str, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    """Returns a parameter that may be given by position or by name."""
+    return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+
+
+def arguments(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns all arguments of a call by name, default values included."""
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = dict(bound.arguments)
+    for name, declared in signature.parameters.items():
+        if declared.kind is inspect.Parameter.VAR_KEYWORD:
+            given |= given.pop(name)
+    return given
+
+
+def taking(signature: inspect.Signature, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function of keyword arguments as one with a signature."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(**arguments(signature, args, kwargs))
+
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+def parameters_of(
+    other: Callable[..., Any], without: Sequence[str] = (), before: str | None = None, **defaults: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: a function of keyword arguments takes the parameters of another one, some with other defaults.
+
+    Parameters that the function names itself and the other one lacks come before the one that `before` names.
+    """
+    declared = inspect.signature(other).parameters
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        kept = {name: p.replace(default=defaults.get(name, p.default)) for name, p in declared.items()}
+        names = [name for name in kept if name not in without]
+        named = inspect.signature(function).parameters.items()
+        own = [p for name, p in named if name not in names and p.kind is not inspect.Parameter.VAR_KEYWORD]
+        place = names.index(before) if before else len(names)
+        every = [kept[name] for name in names]
+        return taking(inspect.Signature([*every[:place], *own, *every[place:]]), function)
+
+    return declare
