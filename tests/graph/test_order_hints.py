@@ -45,10 +45,10 @@ def test_pure_operations_are_ordered_too_and_memory_follows():
         with tf.Session(config=ONE) as session:
             return held_in(session, tf.add_n(small))
 
-    real, forecast = peak(ordered=True)
-    assert real < 3 << 18 and forecast.peak < 3 << 18
-    real, forecast = peak(ordered=False)
-    assert real > 6 << 18 and forecast.peak > 6 << 18
+    real, estimate = peak(ordered=True)
+    assert real < 3 << 18 and estimate.peak < 3 << 18
+    real, estimate = peak(ordered=False)
+    assert real > 6 << 18 and estimate.peak > 6 << 18
 
 
 def test_across_devices():

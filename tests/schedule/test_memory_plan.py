@@ -48,9 +48,9 @@ def wide(count=8, size=1 << 18):
     return tf.add_n([tf.reduce_sum(tensor, name=f"small{i}") for i, tensor in enumerate(large)], name="total")
 
 
-def foreseen(session, fetches, feeds=()):
-    forecasts = session._plan(fetches, tuple(feeds)).executable.placement.memory.forecasts
-    return {name[-1]: forecast.peak for name, forecast in forecasts.items()}
+def estimated(session, fetches, feeds=()):
+    estimates = session._plan(fetches, tuple(feeds)).executable.placement.memory.estimates
+    return {name[-1]: estimate.peak for name, estimate in estimates.items()}
 
 
 # -- receiving late ---------------------------------------------------------------------------------------------------
@@ -60,16 +60,16 @@ def test_large_tensors_come_when_they_are_needed(monkeypatch):
     x, y = layers_with_weights_elsewhere()
     early = parts_of([y], [x])
     monkeypatch.setattr(memory_plan, "_WORTH", 1 << 40)
-    before = plan_memory(early).forecasts[CPU[1]].peak
+    before = plan_memory(early).estimates[CPU[1]].peak
     monkeypatch.undo()
     late = parts_of([y], [x])
     plan = plan_memory(late)
-    assert plan.forecasts[CPU[1]].peak <= before - 4 * MB
+    assert plan.estimates[CPU[1]].peak <= before - 4 * MB
     receipts = [node for node in late[CPU[1]].nodes if node.type == "_Recv" and node.name.startswith("MatMul")]
     waiting = [node for node in receipts if node.controls]
     assert len(receipts) == 5 and len(waiting) >= 3
     assert all(control.type in ("MatMul", "Tanh") for node in waiting for control in node.controls)
-    assert "large tensors are received no sooner" in plan.notes[0]
+    assert "large tensors are received only when they are needed" in plan.notes[0]
 
 
 def test_late_receipts_change_no_value_and_run_again_and_again():
@@ -116,16 +116,16 @@ def test_what_cannot_be_later_is_not():
 def test_an_order_that_fits_is_found_and_the_step_keeps_to_it():
     total = wide()
     with tf.Session(config=config(1)) as session:
-        assert foreseen(session, total)["0"] > 8 * MB
+        assert estimated(session, total)["0"] > 8 * MB
         real, _ = held_in(session, total)
         assert real > 8 * MB
     with tf.Session(config=config(1, cpu0=3)) as session:
-        assert foreseen(session, total)["0"] <= 3 * MB
+        assert estimated(session, total)["0"] <= 3 * MB
         real, _ = held_in(session, total)
         assert real <= 3 * MB
         assert 0.4 < session.run(total) / (8 << 18) < 0.6
         text = session.show_placement(total)
-    assert "(limit 3.15 MB)" in text and "the order of its nodes is another than written" in text
+    assert "(limit 3.15 MB)" in text and "nodes are reordered to stay within the limit" in text
 
 
 def test_effects_keep_their_order():
@@ -161,7 +161,7 @@ def test_too_little_memory_is_an_error_before_anything_runs():
     with tf.Session(config=config(cpu1=5)) as session, pytest.raises(tf.errors.ResourceExhaustedError) as caught:
         session.run(c)
     text = caught.value.message
-    assert f"the step would take more memory than {CPU[1]} may hold" in text
+    assert f"the step would exceed the memory limit of {CPU[1]}" in text
     assert "expected: at most 5.24 MB: memory_limit_in_mb is 5" in text
     assert "received: at most 8.39 MB while 'b' runs" in text
     assert "'b:0' float32[1024, 1024], 4.19 MB, made at test_memory_plan.py:" in text
@@ -175,7 +175,7 @@ def test_too_little_memory_is_an_error_before_anything_runs():
 def test_unknown_dimensions_are_named_as_a_guess():
     x = tf.placeholder(tf.float32, [None, 1 << 18], name="x")
     y = tf.sin(x) + 1.0
-    wanted = pytest.raises(tf.errors.ResourceExhaustedError, match="not known before the step count as 32")
+    wanted = pytest.raises(tf.errors.ResourceExhaustedError, match="unknown dimensions are assumed to be 32")
     with tf.Session(config=config(1, cpu0=1)) as session, wanted:
         session.run(y, {x: np.zeros([1, 1 << 18])})
 
@@ -186,7 +186,7 @@ def test_a_device_that_receives_keeps_to_its_limit():
         session.run(tf.global_variables_initializer())
         for _ in range(3):
             assert session.run(y, {x: np.ones([256, 1024])}) == 0.0
-        assert foreseen(session, y, [x])["1"] <= 8 * MB
+        assert estimated(session, y, [x])["1"] <= 8 * MB
 
 
 def random_graph(seed):
@@ -214,7 +214,7 @@ def test_random_graphs_under_a_limit_give_the_same():
         with tf.Session(config=config(3)) as session:
             session.run(state.initializer)
             expected = [session.run(fetches) for _ in range(2)]
-            peaks = foreseen(session, fetches)
+            peaks = estimated(session, fetches)
         for name, peak in peaks.items():
             made = config(3)
             made.experimental.memory_limit_in_mb[f"/cpu:{name}"] = peak * 0.9 / MB
@@ -225,7 +225,7 @@ def test_random_graphs_under_a_limit_give_the_same():
                 except tf.errors.ResourceExhaustedError:
                     continue
                 reordered += 1
-                assert foreseen(session, fetches)[name] <= peak * 0.9
+                assert estimated(session, fetches)[name] <= peak * 0.9
             for one, other in zip(expected, results):
                 np.testing.assert_allclose(one, other, rtol=1e-4)
     assert reordered >= 4
@@ -268,7 +268,7 @@ def test_run_metadata_has_the_costs():
         session.run(tf.global_variables_initializer())
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         session.run(y, {x: np.ones([256, 64])}, options, metadata)
-        peaks = foreseen(session, y, [x])
+        peaks = estimated(session, y, [x])
     costs = {entry.dimension: entry.cost for entry in metadata.cost_graph.cost}
     assert costs == {f"memory {CPU[int(name)]}": peak for name, peak in peaks.items()}
     product = next(node for node in metadata.cost_graph.node if node.name == "MatMul")
