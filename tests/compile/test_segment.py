@@ -9,7 +9,7 @@ import torch
 
 import thalweg as tf
 from thalweg._src import dtypes
-from thalweg._src.compile.segment import divide
+from thalweg._src.compile.segment import split_into_segments
 from thalweg._src.execute.program import Program
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.op_def import OPS
@@ -105,7 +105,7 @@ def test_nodes_with_equal_sets_share_a_segment():
     alone = plain("alone", "Neg", [before])
     both = plain("both", "AddN", [left, b])
     again = plain("again", "AddN", [b, a, before])
-    segments = divide(step_of([], [both, again, alone, left]))
+    segments = split_into_segments(step_of([], [both, again, alone, left]))
     sets = {frozenset(w.name for w in s.waits): sorted(n.name for n in s.nodes) for s in segments}
     assert sets == {
         frozenset(): ["alone", "before"],
@@ -118,7 +118,7 @@ def test_a_wait_after_a_wait_counts_both():
     a = receive("a")
     b = receive("b", controls=[plain("middle", "Neg", [a])])
     last = plain("last", "Neg", [b])
-    by_name = {n.name: s for s in divide(step_of([], [last])) for n in s.nodes}
+    by_name = {n.name: s for s in split_into_segments(step_of([], [last])) for n in s.nodes}
     assert {w.name for w in by_name["last"].waits} == {"a", "b"}
     assert {w.name for w in by_name["middle"].waits} == {"a"}
 
@@ -128,7 +128,7 @@ def test_values_that_cross_are_inputs_and_outputs():
     one, two = constant("one", 1.0), constant("two", 2.0)
     early = plain("early", "AddN", [one, two])
     late = plain("late", "AddN", [early, a])
-    first, second = divide(step_of([], [late]))
+    first, second = split_into_segments(step_of([], [late]))
     assert first.outputs == [(early, 0)] and not first.inputs
     assert set(second.inputs) == {(early, 0), (a, 0)} and second.outputs == [(late, 0)]
     assert second.after == {first.index} and not first.after
@@ -138,7 +138,7 @@ def test_a_control_crosses_without_a_value():
     a, b = receive("a"), constant("b", 1.0)
     early = plain("early", "Neg", [b])
     late = plain("late", "Neg", [a], controls=[early])
-    first, second = divide(step_of([], [late]))
+    first, second = split_into_segments(step_of([], [late]))
     assert first.outputs == [] and second.inputs == [(a, 0)]
     assert second.after == {first.index}
 
@@ -146,7 +146,7 @@ def test_a_control_crosses_without_a_value():
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs(seed):
     step, _ = random_step(seed)
-    segments = divide(step)
+    segments = split_into_segments(step)
     home = {node: segment for segment in segments for node in segment.nodes}
     cache = {}
     assert set(home) == {node for node in step.nodes if not node.definition.waits}

@@ -103,7 +103,7 @@ class Events:
                 open_iterations.add(iteration)
                 assert min([*iteration.left.values(), *iteration.controls_left.values()], default=0) >= 0
                 still_entering = iteration.index == 0 and frame.enters > 0
-                assert iteration.under_way == pending[iteration] + still_entering
+                assert iteration.in_flight == pending[iteration] + still_entering
                 frames += iteration.children.values()
         assert open_iterations.issuperset(pending)
 
