@@ -47,4 +47,4 @@ def load(file: str) -> Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]:
 
 def _require(status: int) -> None:
     if status:
-        raise RuntimeError("a compiled part of the step failed; its library has said why on the standard error output")
+        raise RuntimeError("a compiled cluster failed; its library printed the reason to stderr")

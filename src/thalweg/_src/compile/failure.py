@@ -92,7 +92,7 @@ def _largest(live: dict[Output, Any]) -> str | None:
         f" ({errors.format_bytes(value.nbytes)})"
         for (node, index), value in tensors[:_TOLD]
     ]
-    return f"the largest tensors that the step holds are {', '.join(told)}" if told else None
+    return f"the largest live tensors of the step are {', '.join(told)}" if told else None
 
 
 def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
@@ -112,7 +112,7 @@ def _no_kernel(node: Node) -> errors.OpError | None:
     for index in range(len(node.inputs)):
         dtype = node.input_dtype(index)
         if dtype is dtypes.string or dtype is dtypes.resource:
-            return errors.UnimplementedError(None, None, f"no kernel takes {dtype.name} values here")
+            return errors.UnimplementedError(None, None, f"no kernel accepts {dtype.name} inputs here")
     return None
 
 
@@ -132,7 +132,7 @@ def _received(node: Node, values: Sequence[Any] | None) -> list[tuple[str, str, 
 
 def _with_line(text: str, node: Node) -> str:
     line = made_at(node.stack)
-    return text if line is None or "made at:" in text else f"{text}\n  made at: {line}"
+    return text if line is None or "defined at:" in text else f"{text}\n  defined at: {line}"
 
 
 def _first_sentence(error: BaseException) -> str:

@@ -264,5 +264,5 @@ def _frame_of(leaving: Node) -> str:
     raise errors.InvalidArgumentError(
         leaving,
         leaving,
-        f"Exit '{leaving.name}' is in no loop that it could leave.\n  made at: {made_at(leaving.stack)}",
+        f"Exit '{leaving.name}' is not inside a loop.\n  defined at: {made_at(leaving.stack)}",
     )

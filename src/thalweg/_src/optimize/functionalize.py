@@ -241,7 +241,7 @@ def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Varia
         if node.type == "Exit":
             producer, index = node.inputs[0]
             if producer not in switches or index != 0:
-                raise Unstructured(f"Exit {node.name!r} takes no last value of the loop {frame.name!r}")
+                raise Unstructured(f"Exit {node.name!r} is not the final value of a loop variable of {frame.name!r}")
             switches[producer].exits.append(node)
     if not by_merge:
         raise Unstructured(f"the loop {frame.name!r} carries no value")
@@ -320,7 +320,7 @@ def _guard(
             gone.add(node)
             node.guard = chosen.guard
             if (node, 1) in asked:
-                raise Unstructured(f"the index of the input that Merge {node.name!r} took is used")
+                raise Unstructured(f"output value_index of Merge {node.name!r} is used")
             made.append(chosen)
             continue
         if node.type != "ControlTrigger":

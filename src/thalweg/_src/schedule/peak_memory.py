@@ -37,7 +37,7 @@ class Held:
         text = (
             f"'{self.node.name}:{self.index}' {self.node.dtypes[self.index].name}{show(self.node.shapes[self.index])}"
         )
-        return f"{text}, {format_bytes(self.size)}" + (f", made at {line}" if line else "")
+        return f"{text}, {format_bytes(self.size)}" + (f", defined at {line}" if line else "")
 
 
 @dataclass(frozen=True, slots=True)
