@@ -236,7 +236,7 @@ def _run_error(error: Any) -> str:
         raise _Problem(f"running fails with {kind}: {text}")
     if "'tried'" not in text:
         raise _Problem(f"{kind} does not name the node: {text}")
-    if f"made at: {os.path.basename(__file__)}:" not in text:
+    if f"defined at: {os.path.basename(__file__)}:" not in text:
         raise _Problem(f"{kind} does not name the line: {text}")
     if "Exception raised from" in text or "Traceback" in text:
         raise _Problem(f"{kind} shows torch's own traceback: {text}")

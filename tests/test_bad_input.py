@@ -126,13 +126,13 @@ def test_every_operation_runs(sandbox: Sandbox) -> None:
     suppress_health_check=list(HealthCheck),
 )
 @given(data=st.data())
-def test_operation_answers(sandbox: Sandbox, name: str, data: st.DataObject) -> None:
+def test_every_operation_survives_invalid_input(sandbox: Sandbox, name: str, data: st.DataObject) -> None:
     report = sandbox.run(data.draw(spoiled(name)))
     assert not report.problems, "\n".join(report.problems)
 
 
 @pytest.mark.parametrize("case", ONCE_WRONG, ids=lambda case: case.op)
-def test_what_was_wrong_once(sandbox: Sandbox, case: Case) -> None:
+def test_regressions(sandbox: Sandbox, case: Case) -> None:
     report = sandbox.run(case)
     assert not report.problems, "\n".join(report.problems)
 

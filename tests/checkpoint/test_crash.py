@@ -43,7 +43,7 @@ def quick_folder(tmp_path):
 @traceable
 @pytest.mark.parametrize("moments", ["files", pytest.param("system", marks=pytest.mark.slow)])
 @pytest.mark.timeout(600)
-def test_killed_at_every_call_to_the_system(quick_folder, moments):
+def test_killed_at_every_system_call(quick_folder, moments):
     for tried, calls in _killed(quick_folder, moments, SMALL):
         assert tried > 40
         assert {"openat", "write", "fsync", "close"} <= calls
@@ -53,7 +53,7 @@ def test_killed_at_every_call_to_the_system(quick_folder, moments):
 @traceable
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_killed_at_every_call_while_blocks_go_past_the_page_cache(tmp_path):
+def test_killed_at_every_system_call_with_direct_io(tmp_path):
     for tried, calls in _killed(tmp_path, "system", ["large", "large_asynchronous"]):
         assert tried > 60
         assert {"fadvise64", "fcntl", "write", "fsync"} <= calls
@@ -61,7 +61,7 @@ def test_killed_at_every_call_while_blocks_go_past_the_page_cache(tmp_path):
 
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow if k != "same" else ()) for k in SMALL])
 @pytest.mark.timeout(600)
-def test_killed_before_after_and_amid_every_call_of_python(quick_folder, kind):
+def test_killed_before_during_and_after_every_python_call(quick_folder, kind):
     ((tried, calls),) = _killed(quick_folder, "python", [kind])
     assert tried > 60
     assert {"open", "write", "fsync", "replace", "unlink"} <= calls

@@ -98,7 +98,7 @@ def directly(step, arrived):
     return [values[node] for node, _ in step.fetches]
 
 
-def test_nodes_with_equal_sets_share_a_segment():
+def test_nodes_with_equal_blocking_ancestors_share_a_segment():
     a, b = receive("a"), receive("b")
     before = constant("before", 1.0)
     left = plain("left", "Neg", [a])
@@ -114,7 +114,7 @@ def test_nodes_with_equal_sets_share_a_segment():
     }
 
 
-def test_a_wait_after_a_wait_counts_both():
+def test_chained_blocking_nodes_are_both_counted():
     a = receive("a")
     b = receive("b", controls=[plain("middle", "Neg", [a])])
     last = plain("last", "Neg", [b])
@@ -123,7 +123,7 @@ def test_a_wait_after_a_wait_counts_both():
     assert {w.name for w in by_name["middle"].waits} == {"a"}
 
 
-def test_values_that_cross_are_inputs_and_outputs():
+def test_values_between_segments_are_inputs_and_outputs():
     a = receive("a")
     one, two = constant("one", 1.0), constant("two", 2.0)
     early = plain("early", "AddN", [one, two])
@@ -134,7 +134,7 @@ def test_values_that_cross_are_inputs_and_outputs():
     assert second.after == {first.index} and not first.after
 
 
-def test_a_control_crosses_without_a_value():
+def test_control_edges_cross_segments_without_values():
     a, b = receive("a"), constant("b", 1.0)
     early = plain("early", "Neg", [b])
     late = plain("late", "Neg", [a], controls=[early])
@@ -172,7 +172,7 @@ def _no_path_leaves_and_returns(segment, step):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_graphs_run_whatever_the_order_of_arrival(seed):
+def test_random_graphs_run_for_every_order_of_arrival(seed):
     step, names = random_step(seed)
     rng = random.Random(seed + 1000)
     arrived = {name: float(rng.randint(1, 9)) for name in names}
@@ -182,7 +182,7 @@ def test_random_graphs_run_whatever_the_order_of_arrival(seed):
     assert run(step, order) == expected
 
 
-def test_nothing_waits_for_what_it_does_not_need():
+def test_segments_wait_only_for_what_they_need():
     """The first segment runs while a wait that it does not depend on is still open."""
     a = receive("a")
     early = plain("early", "Neg", [constant("one", 1.0)])
@@ -210,7 +210,7 @@ def test_nothing_waits_for_what_it_does_not_need():
     assert float(executable._gather(runs)[0]) == -11.0
 
 
-def test_a_wait_after_a_constant_that_waits_itself():
+def test_a_blocking_node_after_a_constant_with_control_inputs():
     """A constant is known before the step, but what comes after it comes after its controls too."""
     order = []
 

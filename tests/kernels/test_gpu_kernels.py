@@ -69,5 +69,5 @@ def test_values_stay_on_the_device(outcomes):
     assert list(outcomes.values()).count("runs") > 400
 
 
-def test_few_kernels_make_the_host_wait(outcomes):
+def test_few_kernels_synchronize_with_the_host(outcomes):
     assert {name for name, outcome in outcomes.items() if outcome == "waits"} == WAITS

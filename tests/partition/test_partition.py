@@ -64,7 +64,7 @@ def test_variables_live_on_their_device():
         assert sess.run(total) == 10.0
 
 
-def test_missing_device_is_an_error_or_soft():
+def test_missing_device_is_an_error_without_soft_placement():
     with tf.device("/cpu:7"):
         x = tf.constant(1.0, name="x") + tf.random_uniform([])
     with tf.Session(config=FOUR) as sess, pytest.raises(tf.errors.InvalidArgumentError) as caught:

@@ -48,7 +48,7 @@ def test_a_traced_run_is_saved_and_used(tmp_path, monkeypatch):
     assert '"CPU y = MatMul"' in (tmp_path / "costs.json").read_text()
 
 
-def test_a_limit_is_kept_as_the_page_shows():
+def test_a_memory_limit_is_respected_as_shown():
     limited, shown, ordered = BLOCKS[4:7]
     with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
         exec(compile(limited, "train.py", "exec"), {"tf": tf})

@@ -56,7 +56,7 @@ def estimated(session, fetches, feeds=()):
 # -- receiving late ---------------------------------------------------------------------------------------------------
 
 
-def test_large_tensors_come_when_they_are_needed(monkeypatch):
+def test_large_tensors_are_received_when_they_are_needed(monkeypatch):
     x, y = layers_with_weights_elsewhere()
     early = parts_of([y], [x])
     monkeypatch.setattr(memory_plan, "_WORTH", 1 << 40)
@@ -72,7 +72,7 @@ def test_large_tensors_come_when_they_are_needed(monkeypatch):
     assert "large tensors are received only when they are needed" in plan.notes[0]
 
 
-def test_late_receipts_change_no_value_and_run_again_and_again():
+def test_deferred_receives_change_no_value():
     x, y = layers_with_weights_elsewhere()
     with tf.Session(config=config()) as session:
         session.run(tf.global_variables_initializer())
@@ -87,7 +87,7 @@ def test_late_receipts_change_no_value_and_run_again_and_again():
             assert np.allclose(session.run(y, {x: feed}), expected.sum(), rtol=1e-3)
 
 
-def test_small_tensors_and_steps_with_queues_stay_as_they_are():
+def test_small_tensors_and_steps_with_queues_are_not_deferred():
     x, y = layers_with_weights_elsewhere(size=64)
     parts = parts_of([y], [x])
     assert plan_memory(parts).notes == []
@@ -100,7 +100,7 @@ def test_small_tensors_and_steps_with_queues_stay_as_they_are():
     assert not any(node.controls for part in parts.values() for node in part.nodes if node.type == "_Recv")
 
 
-def test_what_cannot_be_later_is_not():
+def test_receives_on_the_critical_path_are_not_deferred():
     """The tensor is needed as soon as it is made."""
     with tf.device("/cpu:0"):
         a = tf.random_uniform([1 << 20])
@@ -113,7 +113,7 @@ def test_what_cannot_be_later_is_not():
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_order_that_fits_is_found_and_the_step_keeps_to_it():
+def test_an_execution_order_within_the_limit_is_found():
     total = wide()
     with tf.Session(config=config(1)) as session:
         assert estimated(session, total)["0"] > 8 * MB
@@ -144,7 +144,7 @@ def test_effects_keep_their_order():
     assert seen == expected
 
 
-def test_an_order_that_is_good_enough_stays():
+def test_an_order_within_the_limit_is_not_changed():
     total = wide()
     with tf.Session(config=config(1)) as session:
         program = session.show_program(total)
@@ -164,15 +164,15 @@ def test_too_little_memory_is_an_error_before_anything_runs():
     assert f"the step would exceed the memory limit of {CPU[1]}" in text
     assert "expected: at most 5.24 MB: memory_limit_in_mb is 5" in text
     assert "received: at most 8.39 MB while 'b' runs" in text
-    assert "'b:0' float32[1024, 1024], 4.19 MB, made at test_memory_plan.py:" in text
-    assert "made at: test_memory_plan.py:" in text and not ran
+    assert "'b:0' float32[1024, 1024], 4.19 MB, defined at test_memory_plan.py:" in text
+    assert "defined at: test_memory_plan.py:" in text and not ran
     assert caught.value.op.name == "b"
     with tf.Session(config=config(cpu1=16)) as session:
         session.run(c)
     assert ran
 
 
-def test_unknown_dimensions_are_named_as_a_guess():
+def test_unknown_dimensions_are_reported_as_an_assumption():
     x = tf.placeholder(tf.float32, [None, 1 << 18], name="x")
     y = tf.sin(x) + 1.0
     wanted = pytest.raises(tf.errors.ResourceExhaustedError, match="unknown dimensions are assumed to be 32")
@@ -180,7 +180,7 @@ def test_unknown_dimensions_are_named_as_a_guess():
         session.run(y, {x: np.zeros([1, 1 << 18])})
 
 
-def test_a_device_that_receives_keeps_to_its_limit():
+def test_a_receiving_device_stays_within_its_limit():
     x, y = layers_with_weights_elsewhere()
     with tf.Session(config=config(cpu1=8)) as session:
         session.run(tf.global_variables_initializer())
@@ -207,7 +207,7 @@ def random_graph(seed):
     return state, [*fetches, tf.add_n([tf.reduce_mean(value) for value in values[3:]]), update]
 
 
-def test_random_graphs_under_a_limit_give_the_same():
+def test_random_graphs_under_a_limit_give_the_same_results():
     reordered = 0
     for seed in range(6):
         state, fetches = random_graph(seed)
@@ -235,7 +235,7 @@ def test_random_graphs_under_a_limit_give_the_same():
     ("name", "megabytes"),
     [("/cpu:7", 5), ("/cpu:0", 0), ("/cpu:0", -1), ("/cpu:0", float("nan")), ("/cpu:0", float("inf"))],
 )
-def test_a_limit_that_is_none(name, megabytes):
+def test_invalid_limits(name, megabytes):
     made = config()
     made.experimental.memory_limit_in_mb[name] = megabytes
     wanted = pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)memory_limit_in_mb.*expected: a positive number")
@@ -243,7 +243,7 @@ def test_a_limit_that_is_none(name, megabytes):
         session.run(tf.constant(1.0) + tf.random_uniform([]))
 
 
-def test_a_limit_for_what_is_no_device():
+def test_limits_of_unknown_devices():
     made = config()
     made.experimental.memory_limit_in_mb["cpu0"] = 5
     with tf.Session(config=made) as session, pytest.raises(tf.errors.InvalidArgumentError, match="Invalid device name"):

@@ -59,7 +59,7 @@ def test_measured_peak_memory_matches_the_estimate(network, trained):
     assert 0.8 * real <= tensors <= 1.25 * real
 
 
-def test_a_tensor_lives_until_its_last_reader():
+def test_a_tensor_is_live_until_its_last_reader():
     a = tf.random_uniform([100], name="a")
     b = tf.sin(a, name="b")
     c = tf.cos(b, name="c")
@@ -69,7 +69,7 @@ def test_a_tensor_lives_until_its_last_reader():
     assert estimate.held[0].size == 400
 
 
-def test_views_are_what_they_look_at_and_a_variable_is_held_already():
+def test_views_share_buffers_and_variables_are_kept():
     v = tf.get_variable("v", [100])
     x = tf.sin(v, name="x")
     y = tf.exp(tf.reshape(tf.identity(x), [10, 10]), name="y")
@@ -77,7 +77,7 @@ def test_views_are_what_they_look_at_and_a_variable_is_held_already():
     assert estimate.peak == estimate.kept + 800 + 4 and 400 <= estimate.kept <= 450
 
 
-def test_a_list_of_what_a_loop_saves_is_as_long_as_the_loop():
+def test_a_list_saved_by_a_loop_has_one_entry_per_iteration():
     def grown(turns):
         x = tf.random_uniform([1000])
         _, y = tf.while_loop(lambda i, a: i < turns, lambda i, a: (i + 1, tf.tanh(a)), [0, x])
@@ -99,14 +99,14 @@ def test_a_list_of_what_a_loop_saves_is_as_long_as_the_loop():
         (lambda i: i < 10, 0, 0, 99),
     ],
 )
-def test_turns_of_a_loop_that_counts(condition, step, first, expected):
+def test_trip_count_of_a_counting_loop(condition, step, first, expected):
     y = tf.while_loop(condition, lambda i: i + step, [first])
     graph = functionalize(prune([], [y], []))
     (loop,) = [node for node in graph.nodes if node.type == "_While"]
     assert trip_count(loop, 99) == expected
 
 
-def test_feeds_are_the_callers_and_unknown_dimensions_are_guessed():
+def test_feeds_belong_to_the_caller_and_unknown_dimensions_are_assumed():
     x = tf.placeholder(tf.float32, [None, 10], name="x")
     estimate = estimated([tf.sin(tf.sin(x))], [x], unknown=7)
     assert estimate.peak == 3 * 280
@@ -124,5 +124,5 @@ def test_the_text_names_node_and_tensors():
     a = tf.random_uniform([1000], name="a")
     estimate = estimated([tf.sin(a, name="b")])
     assert str(estimate).startswith("at most 8") and "KB while 'b' runs, " in str(estimate)
-    assert "'a:0' float32[1000], 4 KB, made at test_peak_memory.py:" in estimate.largest()
+    assert "'a:0' float32[1000], 4 KB, defined at test_peak_memory.py:" in estimate.largest()
     assert format_bytes(12) == "12 B" and format_bytes(2.5e9) == "2.5 GB"

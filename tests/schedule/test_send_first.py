@@ -15,7 +15,7 @@ def first_part(sess, fetches, feeds=()):
     return next(part for part in re.split(r"^(?=# /job)", text, flags=re.MULTILINE) if "CPU:0" in part.split("\n")[0])
 
 
-def test_shared_variables_and_feeds_are_sent_before_the_first_tower_works():
+def test_shared_variables_and_feeds_are_sent_before_the_first_tower_runs():
     x = tf.placeholder(tf.float32, [2, 4], name="x")
     tops = []
     for tower in range(2):

@@ -221,7 +221,7 @@ def test_graph_defs_are_compared_node_by_node():
         tf.test.assert_equal_graph_def(graph, before)
 
 
-def test_stubs_are_taken_back():
+def test_stubs_are_restored():
     class Base:
         value = 1
 
