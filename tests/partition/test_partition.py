@@ -82,7 +82,7 @@ def test_soft_placement_reports_what_it_changed(capsys):
     with tf.Session(config=config) as sess:
         sess.run(x)
     text = capsys.readouterr().err
-    assert "x: asked for /device:GPU:9, soft placement chose" in text
+    assert "x: requested /device:GPU:9, soft placement chose" in text
     assert "x: (RandomUniform): /job:localhost/replica:0/task:0/device:" in text
 
 

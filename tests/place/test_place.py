@@ -152,7 +152,7 @@ def test_contradicting_requests_in_a_group():
     assert "defined at: test_place.py" in text
     placement = place(contradicting(), ALL, anywhere, True)
     assert {d for n, d in placement.devices.items() if n.name in "ab"} == {CPU0}
-    assert placement.notes == ["b: asked for /device:CPU:1, colocated with a node on /device:CPU:0"]
+    assert placement.notes == ["b: requested /device:CPU:1, colocated with a node on /device:CPU:0"]
 
 
 def test_users_of_a_variable_are_colocated_with_it():
@@ -233,7 +233,7 @@ def test_soft_placement_reports_its_changes():
         y = tf.sin(x, name="y")
     where, placement = placed([y], soft=True, types=host_only("Sin"))
     assert where["y"] == "CPU:0"
-    assert f"y: asked for /device:GPU:7, soft placement chose {CPU0}" in placement.notes
+    assert f"y: requested /device:GPU:7, soft placement chose {CPU0}" in placement.notes
     assert placement.report().endswith("\n".join(placement.notes))
     assert f"y: (Sin): {CPU0}" in placement.report().splitlines()
 

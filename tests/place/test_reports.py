@@ -36,7 +36,7 @@ def test_each_node_has_its_feasible_devices_and_a_reason():
         text = session.show_placement(y, [x])
     lines = rows(text)
     assert text.split()[:5] == ["node", "op", "device", "feasible", "why"]
-    assert lines["asked"].split(maxsplit=4)[1:] == ["MatMul", "CPU:1", "CPU:1", "asked for /device:CPU:1"]
+    assert lines["asked"].split(maxsplit=4)[1:] == ["MatMul", "CPU:1", "CPU:1", "requested /device:CPU:1"]
     assert re.search(r"MatMul +CPU:[01] +CPU:0, CPU:1 +greedy$", lines["one"])
     assert re.search(r"ReadVariableOp +CPU:[01] .* with 'v' \(greedy\)$", "\n".join(lines.values()), re.MULTILINE)
     assert "on the device of its first consumer" in lines["_arg_x_0"]
