@@ -1,7 +1,7 @@
-"""The sandbox: a process of its own, bounded in memory and time, that tries one operation at a time.
+"""The sandbox: a child process, limited in memory and time, that runs one operation at a time.
 
 A case is tried in several modes, which differ in what is known while the graph is built. What it reports are
-problems: an exception of the wrong kind, a result that static inference did not foresee, modes that disagree.
+problems: an exception of the wrong type, a result that contradicts static inference, modes that disagree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the documentation shows runs as shown."""
+"""The programs in the documentation run and print what it shows."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own."""
+"""Functions with custom gradients."""
 
 from collections import namedtuple
 

@@ -1,4 +1,4 @@
-"""Gradients: what is summed, what is stopped, what is sparse, and what is refused."""
+"""Gradients: sums over paths, stops, sparse gradients, and invalid arguments."""
 
 import itertools
 
@@ -297,7 +297,7 @@ def test_lookups_of_a_computed_tensor(session):
 
 
 def test_indexed_slices_are_distinguished(session):
-    """A session remembers plans for slices; ones that are gone must not lend their plan to later ones."""
+    """A session caches plans by ids; slices that were garbage-collected must not lend their plan to later ones."""
     values, rows = tf.constant([[1.0]]), [tf.constant([i]) for i in range(8)]
     for i, row in enumerate(rows):
         slices = tf.IndexedSlices(values, row)

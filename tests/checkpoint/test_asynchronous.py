@@ -1,4 +1,4 @@
-"""Saving in the background: training goes on, the snapshot is of one moment, and failures come out."""
+"""Asynchronous saves: training continues, snapshots are consistent, and failures are raised."""
 
 import sys
 import threading
@@ -19,7 +19,7 @@ def _graph():
 
 @pytest.fixture
 def slow_disk(monkeypatch):
-    """Holds back every write until the test lets it go."""
+    """Blocks every write until the test releases it."""
     go = threading.Event()
     original = durable.write_all
 
@@ -116,7 +116,7 @@ def test_uninitialized_variables_are_reported_immediately(tmp_path):
 
 
 def test_a_snapshot_is_consistent(tmp_path):
-    """Another thread trains without a pause; variables that are updated together are never saved apart."""
+    """Another thread trains continuously; variables that are updated together are saved together."""
     variables = [tf.get_variable(f"v{i}", initializer=tf.zeros([50])) for i in range(40)]
     train = tf.train.GradientDescentOptimizer(1.0).minimize(-tf.add_n([tf.reduce_sum(v) for v in variables]))
     saver = tf.train.Saver(asynchronous=True, max_to_keep=None)

@@ -1,4 +1,4 @@
-"""Checkpoints of objects: parts by name, slots, what is created later, what does not fit, and checkpoints by name."""
+"""Object-based checkpoints: attributes, slots, objects created later, mismatches, and name-based checkpoints."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Checkpoints of TensorFlow's first form, a single file: written, read, kept, and damaged."""
+"""Version 1 checkpoints, single files: writing, reading, retention, and damage."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Clusters: the calls that they stand for, in programs and loops, compiled or not."""
+"""Fusion clusters in programs and loops, compiled and uncompiled."""
 
 import pickle
 import time
@@ -21,14 +21,14 @@ JIT = tf.ConfigProto(
 
 @pytest.fixture
 def uncompiled(monkeypatch):
-    """Makes clusters run their calls one by one, as where there is no compiler."""
+    """Makes clusters run their calls one by one, as if there were no compiler."""
     monkeypatch.setattr(clusters, "find", lambda request: None)
     monkeypatch.setattr(clusters.FOREGROUND, "wait_for", lambda request: None)
 
 
 @pytest.fixture
 def lowered(monkeypatch):
-    """Makes clusters run what the compiler is given, operation by operation; returns how many nodes each has."""
+    """Makes clusters interpret the lowered graph; returns the number of nodes of each."""
     sizes = []
 
     def library(request):
@@ -69,7 +69,7 @@ def test_pure_nodes_become_one_line(uncompiled):
 
 
 def test_no_other_node_runs_between_the_nodes_of_a_cluster(uncompiled):
-    """A sort needs values of one cluster and gives some to the next."""
+    """A sort takes values of one cluster and provides some for the next."""
     x = tf.placeholder(tf.float32, [3, 3])
     before = tf.tanh(tf.sin(tf.exp(x) + 1.0))
     after = tf.tanh(tf.sin(tf.exp(tf.sort(before)) + before))
@@ -127,7 +127,7 @@ OPTIMIZERS = [
 @pytest.mark.parametrize("optimizer", range(len(OPTIMIZERS)))
 @pytest.mark.parametrize("build", [_dense, _convolutional])
 def test_a_whole_step_can_be_one_cluster(build, optimizer, lowered):
-    """Forward, backward and update give what the single calls give, variables and slots included."""
+    """Forward pass, backward pass and update equal the individual calls, including variables and slots."""
     ours, variables = _trained(build, OPTIMIZERS[optimizer], JIT)
     expected, others = _trained(build, OPTIMIZERS[optimizer], None)
     np.testing.assert_allclose(ours, expected, rtol=2e-4)
@@ -197,7 +197,7 @@ def test_more_layouts_than_the_limit_run_uncompiled(lowered):
 
 
 def test_clusters_are_compiled_in_the_background(monkeypatch):
-    """A step that runs often goes on while it is compiled, tries both ways, and keeps one."""
+    """A hot step keeps running while it is compiled, tries both functions, and keeps one."""
     asked = []
     monkeypatch.setattr(executable, "COMPILE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(clusters.BACKGROUND, "ask", lambda request, done: asked.append((request, done)))

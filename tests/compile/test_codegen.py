@@ -121,11 +121,11 @@ def test_equal_names_in_a_whole_program():
         assert value == pytest.approx(expected + 1.0)
 
 
-# -- life of values ----------------------------------------------------------------------------------------------------
+# -- lifetimes of values -----------------------------------------------------------------------------------------------
 
 
 class Value:
-    """Something that can be watched."""
+    """An object whose lifetime can be observed."""
 
 
 def test_values_are_dropped_at_their_last_use_and_not_before():

@@ -106,7 +106,7 @@ def test_a_value_error_in_a_kernel():
     assert error.message.startswith("PyFunc 'refuse' on /device:CPU:0: ValueError: not this one")
 
 
-# -- the whole story ---------------------------------------------------------------------------------------------------
+# -- complete messages -------------------------------------------------------------------------------------------------
 
 
 def test_node_inputs_hint_and_line():

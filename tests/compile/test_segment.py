@@ -1,4 +1,4 @@
-"""Segments: random graphs with waiting nodes, divided and run in every order of arrival."""
+"""Segments: random graphs with blocking nodes, split and run for every order of arrival."""
 
 import random
 import threading
@@ -59,7 +59,7 @@ def run(step, arrivals):
 
 
 def waits_above(node, cache):
-    """Returns the waiting nodes among the ancestors, straight from the definition."""
+    """Returns the blocking ancestors, by definition."""
     if node not in cache:
         found = set()
         for p in node.predecessors():
@@ -69,7 +69,7 @@ def waits_above(node, cache):
 
 
 def random_step(seed):
-    """Returns a random graph with waiting nodes in it, the names of those, and a way to compute it directly."""
+    """Returns a random graph with blocking nodes, their names, and a function that computes it directly."""
     rng = random.Random(seed)
     nodes, names = [constant("start", 1.0)], []
     for i in range(rng.randint(2, 40)):
@@ -183,7 +183,7 @@ def test_random_graphs_run_for_every_order_of_arrival(seed):
 
 
 def test_segments_wait_only_for_what_they_need():
-    """The first segment runs while a wait that it does not depend on is still open."""
+    """The first segment runs while a node that it does not depend on still blocks."""
     a = receive("a")
     early = plain("early", "Neg", [constant("one", 1.0)])
     both = plain("both", "AddN", [early, a])
@@ -211,7 +211,7 @@ def test_segments_wait_only_for_what_they_need():
 
 
 def test_a_blocking_node_after_a_constant_with_control_inputs():
-    """A constant is known before the step, but what comes after it comes after its controls too."""
+    """A constant is known before the step, but its consumers must wait for its control inputs."""
     order = []
 
     def note():

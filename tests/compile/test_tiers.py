@@ -1,4 +1,4 @@
-"""The tiers of execution as lists of events and the actions that they lead to."""
+"""Execution tiers: sequences of events and the resulting actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters on an accelerator lie in memory as its convolutions want them, and nobody can tell."""
+"""Weight layout: filters have the accelerator's preferred memory format, without any visible difference."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ OPTIMIZERS = {
 
 
 class Model:
-    """A convolution that learns, on one device."""
+    """A trainable convolution on one device."""
 
     def __init__(self, device, optimizer, data_format="NHWC", config=None):
         rng = np.random.default_rng(1)
@@ -92,7 +92,7 @@ def test_new_values_get_the_same_layout(tmp_path):
 
 @pytest.mark.parametrize("optimizer", ["momentum", "adam"])
 def test_pinned_layouts_do_not_change(optimizer):
-    """A slot whose order a compiled step knows already lies otherwise than its filter: updates see to that."""
+    """A slot whose layout a compiled step depends on may differ from its filter's; updates handle that."""
     plain, laid = Model("CPU", OPTIMIZERS[optimizer]), Model("LAID", OPTIMIZERS[optimizer])
     slot = laid.optimizer.get_slot(laid.filter, laid.optimizer.get_slot_names()[0])
     laid.session.run(slot)
@@ -103,7 +103,7 @@ def test_pinned_layouts_do_not_change(optimizer):
 
 
 def test_fed_gradients_are_applied():
-    """The step that applies them has no convolution that would say how its slots should lie."""
+    """The step that applies them has no convolution that determines the layout of the slots."""
     plain, laid = (Model(device, OPTIMIZERS["momentum"]) for device in ("CPU", "LAID"))
     gradient = np.random.default_rng(2).standard_normal((3, 2, 3, 4)).astype(np.float32)
     results = []
@@ -120,7 +120,7 @@ def test_fed_gradients_are_applied():
 
 
 def test_slices_of_a_filter_can_be_assigned():
-    """Rows and slices are found where they lie."""
+    """Rows and slices are addressed correctly in any layout."""
     results = []
     for model in (Model(device, OPTIMIZERS["descent"]) for device in ("CPU", "LAID")):
         model.train()
@@ -147,7 +147,7 @@ def test_assigned_arrays_are_stored_in_the_variables_layout():
 
 
 def test_compiled_steps_use_the_filters_layout(monkeypatch):
-    """Compiling the initializer must not settle how they do."""
+    """Compiling the initializer must not pin the layout."""
     requests = []
 
     def library(request):

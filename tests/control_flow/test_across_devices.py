@@ -1,4 +1,4 @@
-"""Conditionals and loops whose nodes are spread over devices give what they give on one."""
+"""Conditionals and loops across devices give the same results as on one device."""
 
 import zlib
 

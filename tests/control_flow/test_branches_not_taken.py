@@ -1,4 +1,4 @@
-"""Branches and bodies that never run may be at odds with the values around them; shapes still have to fit."""
+"""Branches and bodies that never run may be invalid for the actual values; shapes must be compatible."""
 
 import numpy as np
 import pytest

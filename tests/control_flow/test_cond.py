@@ -1,4 +1,4 @@
-"""cond, case and switch_case: what runs, what comes out, gradients, and what is refused."""
+"""cond, case and switch_case: side effects, values, gradients, and errors."""
 
 import collections
 
@@ -271,7 +271,7 @@ def test_graph_def_round_trip(engine):
         assert run(g, {"import/p:0": p, "import/x:0": x}) == wanted
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 def one():

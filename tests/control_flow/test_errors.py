@@ -1,4 +1,4 @@
-"""Mistakes in conditionals and loops: each is told in one sentence that names what is wrong."""
+"""Errors in conditionals and loops: each message is one sentence that names what is wrong."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A body that fails names node and iteration, on every engine; Ctrl-C ends a loop without end."""
+"""Failures in a body name node and iteration on every engine; Ctrl-C ends an infinite loop."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""map_fn, foldl, foldr, scan: values, structures, static shapes, gradients, and what is refused."""
+"""map_fn, foldl, foldr, scan: values, structures, static shapes, gradients, and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Memory of loops: none for what no gradient needs; saved values go to disk, or are computed again, where asked."""
+"""Memory of loops: values are saved only for gradients, and swapped to disk or recomputed on request."""
 
 import gc
 import sys
@@ -16,7 +16,7 @@ X = np.array([0.3, -0.5, 0.7])
 
 @pytest.fixture
 def no_memory(monkeypatch):
-    """Leaves no memory for what is swapped, so that all of it goes to disk."""
+    """Sets the memory limit of swapping to zero, so that everything is spilled to disk."""
     monkeypatch.setattr(HOST, "limit", 0)
 
 

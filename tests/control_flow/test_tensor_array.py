@@ -1,4 +1,4 @@
-"""TensorArray: writing, reading, joining and splitting, static shapes, gradients, and what is refused."""
+"""TensorArray: writes, reads, concat and split, static shapes, gradients, and errors."""
 
 import numpy as np
 import pytest
@@ -168,7 +168,7 @@ def test_an_array_in_nested_loops(engine):
     np.testing.assert_allclose(run([y, g]), [8 * np.array([0.5, 1.5]) ** 4, 32 * np.array([0.5, 1.5]) ** 3])
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""while_loop: values, structures, shapes, limits, what runs how often, cancellation, memory, and what is refused."""
+"""while_loop: values, structures, shapes, limits, side effects, cancellation, memory, and errors."""
 
 import collections
 import gc
@@ -334,7 +334,7 @@ def test_gradient_inside_a_body(engine):
 
 
 def test_gradient_of_captured_values_in_nested_loops(engine):
-    """A sampler in two loops asks for the gradient by what is outside of one of them, or of both."""
+    """A sampler in two nested loops differentiates with respect to values outside one or both of them."""
     x = tf.constant(3.0)
 
     def outer(i, a):
@@ -461,7 +461,7 @@ def test_an_infinite_loop_ends_when_its_session_closes(engine):
 
 
 def test_a_long_loop_uses_constant_memory(engine):
-    """Ten thousand iterations of a matrix keep none of them when nobody differentiates, and all of them otherwise."""
+    """Values of ten thousand iterations are kept only if the loop is differentiated."""
     x = tf.placeholder(tf.float32, [64, 64])
     n = tf.placeholder(tf.int32, [])
     y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, 0.5 * y + x), [0, x], back_prop=False)[1]
@@ -479,7 +479,7 @@ def resident():
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 def less_than_three(i, *_):

@@ -142,7 +142,7 @@ def test_rows_are_reused():
 
 
 def test_unfinished_epochs_release_their_rows(tmp_path, monkeypatch):
-    """What a shuffle still holds when its epoch is cut short must not stay for ever."""
+    """Rows in the shuffle buffer of an unfinished epoch must be released."""
     made = []
     make = RecordRefs.__init__
 
@@ -159,7 +159,7 @@ def test_unfinished_epochs_release_their_rows(tmp_path, monkeypatch):
     assert cut._rows is None and len(whole._rows) < 400
 
 
-# -- steps that make elements themselves ------------------------------------------------------------------------------
+# -- elements produced on the step's thread ---------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_available_elements_need_no_worker(made_here, monkeypatch):
         dataset = Dataset.range(100).map(lambda x: x + 1).shuffle(10, seed=1).repeat(2).batch(2)
         element = dataset.make_one_shot_iterator().get_next()
         assert len(take(session, element)) == 100
-    assert not made_here[0]  # nobody knows yet how long it takes
+    assert not made_here[0]  # its duration is not known yet
     assert sum(made_here) > 50
 
 
@@ -259,7 +259,7 @@ def test_long_records_are_not_stored_as_rows(tmp_path):
 
 
 def test_an_interrupted_program_continues_with_complete_records(tmp_path, monkeypatch):
-    """The batch that nobody got is lost, but what follows are records, each once in an epoch."""
+    """The interrupted batch is lost, but each of the following records appears once per epoch."""
     path = _file(tmp_path, [bytes([i]) * 8 for i in range(200)])
     calls = [0]
 

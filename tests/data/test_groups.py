@@ -1,4 +1,4 @@
-"""Cardinality, optionals, groups reduced by a key, classes drawn as asked for, databases, and older names."""
+"""Cardinality, optionals, reduction by key, rejection resampling, SQL, and older names."""
 
 import sqlite3
 

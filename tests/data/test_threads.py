@@ -1,4 +1,4 @@
-"""Threads of pipelines: they end with iterators, sessions and programs; whoever waits can be called off."""
+"""Threads of pipelines: they end with iterators, sessions and programs; waiting steps can be cancelled."""
 
 import gc
 import os
@@ -41,7 +41,7 @@ def nobody_is_left_at_work():
 
 @pytest.fixture
 def gate():
-    """An event that lets whoever waits in a pipeline go on; it is set at the end."""
+    """An event that blocked pipelines wait for; it is set at the end of the test."""
     event = threading.Event()
     yield event
     event.set()
@@ -312,7 +312,7 @@ def test_a_restored_position_shares_no_seeds_with_the_pass_before_it(gate):
             eventually(lambda: len(passes) == 3)  # a worker is at the next batch, and stops within it
             session.run(restore, {saved: position})
             gate.set()
-            eventually(idle)  # it went on to the pass after that, and drew its seeds
+            eventually(idle)  # it continued with the next pass, and drew its seeds
             again = take(session, element, 3)
         with tf.Session() as session:
             session.run(iterator.initializer)

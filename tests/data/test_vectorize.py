@@ -1,4 +1,4 @@
-"""Maps that are done for whole batches give what they give for each element, and fail where that fails."""
+"""Vectorized maps give the same results as maps of single elements, and fail where those fail."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Recorded steps, on a made-up accelerator: it computes on the CPU and notes kernels as a CUDA graph does."""
+"""CUDA graphs, on a fake accelerator that computes on the CPU and captures calls as a CUDA graph does."""
 
 import ctypes
 import threading
@@ -14,9 +14,9 @@ from thalweg._src.resources.accelerators import Accelerator
 
 
 class Notes(TorchDispatchMode):
-    """Notes each call with its results; what calls change in place is put right when the recording ends.
+    """Captures each call with its results; in-place changes are undone when the capture ends.
 
-    What comes from outside is noted by its address alone, as a device does: nobody can tell that it is used.
+    Outer tensors are captured by address only, as on a device: their use is not visible as a reference.
     """
 
     def __init__(self):

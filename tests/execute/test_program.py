@@ -1,4 +1,4 @@
-"""A large program is interpreted the first time and compiled when it comes again."""
+"""A large program is interpreted on its first run and generated on its second."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Damaged checkpoints: flipped bits, cut files and hostile sizes give a typed error or the true numbers."""
+"""Damaged checkpoints: flipped bits, truncated files and malicious sizes give a typed error or the correct values."""
 
 import random
 import tracemalloc
@@ -163,7 +163,7 @@ def test_random_bytes_as_a_table(count):
             assert "the file" in str(error)
 
 
-# -- hostile on purpose -----------------------------------------------------------------------------------------------
+# -- malicious input --------------------------------------------------------------------------------------------------
 
 
 def _entry(**fields):

@@ -1,4 +1,4 @@
-"""Data files: blocks past the page cache and through it hold the same bytes, and a writer beside training rests."""
+"""Data files: direct and buffered I/O write the same bytes, and background writers are throttled."""
 
 import errno
 import fcntl

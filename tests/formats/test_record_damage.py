@@ -81,7 +81,7 @@ def _header(length):
 
 
 def _mutated(rng, content, other):
-    """Returns bytes that somebody damaged, cut, extended with a lie, or put together from two files."""
+    """Returns bytes that are damaged, truncated, extended by a wrong length, or spliced from two files."""
     data = bytearray(content)
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         at = rng.randrange(len(data) + 1)

@@ -1,4 +1,4 @@
-"""An order that a user asks for: kept where both sides run, refused where it cannot be."""
+"""Order hints: respected if both operations run, rejected if they are impossible."""
 
 import numpy as np
 import pytest
@@ -106,7 +106,7 @@ def test_a_cycle_is_rejected_with_its_path():
     with pytest.raises(ValueError, match="'a' cannot wait for 'a'"):
         after(a, a)
     with tf.Session(config=ONE) as session:
-        session.run([a, d])  # nothing of what was refused has stayed
+        session.run([a, d])  # rejected hints leave no trace
 
 
 def test_invalid_hints():

@@ -1,4 +1,4 @@
-"""What else steps wait at: accumulators, barriers, staging areas, critical sections."""
+"""Other blocking resources: accumulators, barriers, staging areas, critical sections."""
 
 import threading
 import time

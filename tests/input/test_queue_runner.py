@@ -1,4 +1,4 @@
-"""Queue runners fill queues, close them at the end, and bring every failure to light without hanging."""
+"""Queue runners fill queues, close them at the end, and report every failure without hanging."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Queues in sessions: what goes in comes out, whoever must wait does, and closing or cancelling wakes everybody."""
+"""Queues in sessions: values, blocking, and how closing and cancellation wake all waiters."""
 
 import subprocess
 import sys
@@ -429,7 +429,7 @@ def test_a_queue_operation_of_a_branch_runs_if_the_branch_does(session):
     taken = tf.cond(choice, lambda: queue.dequeue() + 10, lambda: tf.constant(-1))
     session.run(put, {choice: False})
     assert session.run(queue.size()) == 0
-    session.run(put.op, {choice: True})  # as a target, whose value nobody wants
+    session.run(put.op, {choice: True})  # as a target, whose value is not fetched
     assert session.run(taken, {choice: False}) == -1
     assert session.run(taken, {choice: True}) == 11
 

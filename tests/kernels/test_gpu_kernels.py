@@ -1,4 +1,4 @@
-"""Kernels for GPUs keep their values there and wait for none, but for a few that have to; checked without a GPU."""
+"""GPU kernels keep values on the device and, with few exceptions, do not synchronize; checked without a GPU."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from tests import children
 
 ROOT = Path(__file__).parents[2]
 
-# What makes the host wait for the device, and why.
+# Ops that synchronize the host with the device, and why.
 WAITS = {
     # sizes of results, or of what is computed for them, depend on values
     "CTCBeamSearchDecoder", "CTCGreedyDecoder", "CTCLoss", "CTCLossV2", "ComputeAccidentalHits", "DynamicPartition",

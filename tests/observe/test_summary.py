@@ -157,7 +157,7 @@ def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="space"):
         writer.flush()
     with pytest.raises(OSError, match="space"):
-        for _ in range(100):  # more than the queue holds: nobody waits for ever
+        for _ in range(100):  # more than the queue holds: writers must not block forever
             writer.add_event(tf.summary.Event(step=2))
     with pytest.raises(OSError, match="space"):
         writer.close()

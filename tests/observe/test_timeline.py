@@ -1,4 +1,4 @@
-"""The record of a step as a trace."""
+"""Timelines of traced steps."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What leaves a loop: the same numbers with and without, and programs that show what is left in it."""
+"""Loop optimizations: equal results with and without them, and programs that show what remains in the loop."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ AS_WRITTEN = config(arithmetic_optimization=RewriterConfig.OFF)
 
 
 def same_numbers(fetches, feed=None, tolerance=1e-5):
-    """Runs with everything, without products leaving loops, and with nothing leaving them; compares all three."""
+    """Compares results with all loop optimizations, without batched products, and without any."""
     results, state = [], []
     for chosen in (tf.ConfigProto(), AS_WRITTEN, INSIDE):
         with tf.Session(config=chosen) as session:
@@ -43,7 +43,7 @@ def calls(lines, name):
     return sum(f"= {name}(" in line for line in lines)
 
 
-# -- what never changes -----------------------------------------------------------------------------------------------
+# -- loop invariants --------------------------------------------------------------------------------------------------
 
 
 def test_invariants_are_computed_before_the_loop():
@@ -225,7 +225,7 @@ def test_cells(make):
 
 
 def test_a_sum_of_products_without_gradient_stays_in_the_loop():
-    """A loop that adds up products without a gradient would keep all of them in memory."""
+    """Batching would keep the products of all iterations in memory."""
     x = tf.placeholder(tf.float32, [BATCH, WIDTH])
     total = tf.while_loop(
         lambda i, a: i < 5,

@@ -1,4 +1,4 @@
-"""A loss whose gradient nobody asks for is computed alone."""
+"""Losses whose gradient output is unused."""
 
 import numpy as np
 import pytest

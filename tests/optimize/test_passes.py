@@ -163,7 +163,7 @@ def test_bias_and_relu_are_fused_into_products():
     rng = np.random.default_rng(0)
     feeds = {x: rng.normal(size=(2, 3)), w: rng.normal(size=(3, 4)), b: rng.normal(size=4)}
     same_numbers([y], feeds, 1e-6)
-    # A product that somebody else needs is left alone.
+    # A product with another consumer is not fused.
     product = tf.matmul(x, w)
     step = functionalize(prune([x, w, b], [product, product + b], []))
     fuse(step)
@@ -242,7 +242,7 @@ def test_pooling_comes_before_clipping():
     same_numbers([y, *grads], feeds, 1e-5)
     feeds[x][0, 1, 1, 0] = np.nan
     same_numbers([y], feeds, 1e-5)
-    # A relu that somebody else needs stays where it is.
+    # A ReLU with another consumer is not moved.
     step = functionalize(prune([x, w, b], [y, relu], []))
     fuse(step)
     simplify_pooling(step)

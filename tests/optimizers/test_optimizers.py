@@ -375,7 +375,7 @@ def test_an_optimizer_with_the_older_methods() -> None:
 
 
 class _OfBothProtocols(_Sign):
-    """Defines the newer protocol as well, which nobody ran with plain variables."""
+    """Defines the newer methods as well, which plain variables do not use."""
 
     _apply_dense, _apply_sparse = _Sign._apply_dense, _Sign._apply_sparse
 

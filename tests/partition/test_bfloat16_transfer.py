@@ -1,4 +1,4 @@
-"""Transfers in bfloat16: half the bytes, on request, and never for what is kept."""
+"""Transfers in bfloat16: half the bytes, on request, and never for stored values."""
 
 import numpy as np
 import pytest

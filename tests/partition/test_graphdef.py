@@ -100,7 +100,7 @@ def test_partition_graphs_are_returned_on_request():
         assert len(metadata.partition_graphs) == 1
         session.run(y, {x: [1, 2]}, run_metadata=metadata)
         assert metadata == tf.RunMetadata()
-        session.run(y, {x: [1, 2]}, asked)  # nobody takes them
+        session.run(y, {x: [1, 2]}, asked)  # without consumers
 
 
 def test_tensorboard_reads_partition_graphs(tmp_path):

@@ -1,4 +1,4 @@
-"""Memory sides of an accelerator: what counts stays on the host, one copy a value and side."""
+"""Host memory: shape arithmetic stays on the host, and there is one copy per value and memory."""
 
 import pytest
 

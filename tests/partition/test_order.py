@@ -1,4 +1,4 @@
-"""Order across devices: what comes after a constant comes after all that the constant comes after."""
+"""Order across devices: consumers of a constant wait for its control inputs."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Placement and partitioning over virtual devices: constraints, colocation, one transfer a tensor and device."""
+"""Placement and partitioning over virtual devices: constraints, colocation, one transfer per tensor and device."""
 
 import numpy as np
 import pytest

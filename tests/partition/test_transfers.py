@@ -1,4 +1,4 @@
-"""What crosses between devices: once a tensor and destination, and between virtual CPU devices without a copy."""
+"""Transfers between devices: one per tensor and destination, and without a copy between virtual CPU devices."""
 
 import collections
 
@@ -12,7 +12,7 @@ FOUR = tf.ConfigProto(device_count={"CPU": 4, "GPU": 0})
 
 
 def transfers(session, fetches, feeds=()):
-    """Returns the keys of all sends and of all receipts of a step, those in loops included."""
+    """Returns the keys of all sends and receives of a step, including those in loops."""
     sent, received = collections.Counter(), collections.Counter()
     for program in session._plan(fetches, tuple(feeds)).executable.programs:
         stack = list(program.nodes)

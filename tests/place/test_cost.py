@@ -148,7 +148,7 @@ def test_costs_are_learned_from_a_traced_run():
 
 
 def test_tracing_overhead_is_subtracted():
-    """Three nodes of 1, 1 and 10 us in a step of 6 us: each look has cost 2 us, but nothing takes no time."""
+    """Three nodes of 1, 1 and 10 us in a step of 6 us: tracing cost 2 us per node, but no time becomes negative."""
     x = some(3)
     a, b, c = (tf.sin(x, name="a"), tf.cos(x, name="b"), tf.tan(x, name="c"))
     costs = CostModel()
@@ -190,7 +190,7 @@ def test_transfers_between_cpus_can_be_scaled():
 
 
 def test_from_a_run_to_a_file_to_a_better_placement(tmp_path):
-    """On paper both branches are quick; a run shows that they are not, and then it pays to have them on two devices."""
+    """Both branches are estimated to be fast; a run shows that they are slow, so that two devices pay off."""
     x = tf.placeholder(tf.float32, [2], name="x")
 
     def slow(value):

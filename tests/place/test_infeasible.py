@@ -47,7 +47,7 @@ def test_an_unknown_device_in_a_group():
     assert "'b' (Sin) requests /device:GPU:9, has kernels for CPU, GPU, defined at test_infeasible.py:" in text
     assert "'c' (Cos) requests no device, has kernels for CPU, GPU, defined at test_infeasible.py:" in text
     assert f"nearest is {GPU[1]}, but 'b' requests /device:GPU:9; allow_soft_placement=True" in text
-    assert text.index("'b' (Sin)") < text.index("'c' (Cos)")  # who is in the way comes first
+    assert text.index("'b' (Sin)") < text.index("'c' (Cos)")  # the conflicting member comes first
     assert f"expected: one of {', '.join(ALL)}" in text
 
 

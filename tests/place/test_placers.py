@@ -189,7 +189,7 @@ def test_the_seed_decides(search):
 
 @pytest.mark.parametrize("devices", [2, 3])
 def test_devices_that_share_all_cores_are_no_faster_than_one(devices):
-    """However long and short nodes are mixed, no order of theirs makes two of one core."""
+    """Two devices on one core are no faster than one for any mix of long and short nodes."""
     fetches, feeds, times = layered(np.random.default_rng(8), 10, 6)
     costs = costs_of({name: seconds**4 for name, seconds in times.items()}, latency=0.0)
     costs.contention = {"CPU": 1.0}
@@ -216,7 +216,7 @@ def test_clusters_hold_each_group_once():
     assert len(clusters(problem, 8)) < len(problem.groups) / 2
 
 
-# -- a placer of one's own --------------------------------------------------------------------------------------------
+# -- custom placers ---------------------------------------------------------------------------------------------------
 
 
 def test_the_result_of_a_placer_is_checked(registered):

@@ -15,7 +15,7 @@ from thalweg._src.session.learned_placement import learn_placement
 
 
 def two_towers(**links):
-    """Two chains and their sum: simulated, it pays to send one of them away."""
+    """Two chains and their sum: in simulation, moving one of them to another device pays off."""
     x = tf.placeholder(tf.float32, [2], name="x")
     names = [[f"t{i}_{j}" for j in range(3)] for i in range(2)]
     y = tf.add_n([chain(x, *tower) for tower in names], name="sum")
@@ -40,7 +40,7 @@ def test_finds_the_optimum_of_a_small_graph(latency):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_measurements_override_simulation(seed):
-    """On paper a transfer takes half a second; in truth it takes ten."""
+    """A transfer takes half a second in simulation, and ten when measured."""
     problem = two_towers(latency=0.5)
     with tf.Graph().as_default():
         slow = two_towers(latency=10.0)
@@ -62,7 +62,7 @@ def test_measuring_finds_a_gain_that_the_simulator_misses():
 
 
 def test_a_gain_within_the_noise_is_not_used():
-    """All placements are equal, but the clock is not: one device stays."""
+    """All placements are equal except for noise, so one device is kept."""
     problem, rng = two_towers(), np.random.default_rng(0)
     policy = learn(problem, lambda choice: 1.0 + 0.02 * rng.random(), trials=30)
     assert placed(problem, policy) == best_single(problem)[1]

@@ -1,4 +1,4 @@
-"""What a session tells about a placement: text, Graphviz, image."""
+"""Placement reports of a session: text, Graphviz, image."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The simulator against schedules that were made by hand."""
+"""The simulator, compared with schedules computed by hand."""
 
 import sys
 
@@ -65,7 +65,7 @@ def test_a_send_occupies_the_sender():
 def test_starting_a_waiting_segment_has_a_cost():
     problem = diamond(segment=0.25)
     schedule = problem.simulate(on(problem, b=1))
-    # b has what it needs at 1.5 and starts at 1.75; d has it at 4.25 and starts at 4.5. a and c wait for nobody.
+    # b has what it needs at 1.5 and starts at 1.75; d has it at 4.25 and starts at 4.5. a and c do not wait.
     assert spans(problem, schedule) == {"a": (0, 1), "b": (1.75, 3.75), "c": (1, 4), "d": (4.5, 5.5)}
     assert problem.time(problem.single(CPU[0])) == 7
 

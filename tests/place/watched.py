@@ -1,4 +1,4 @@
-"""Watches what torch really holds while a step runs."""
+"""Measures the memory that torch holds while a step runs."""
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef

@@ -1,4 +1,4 @@
-"""Cancellation: the first error counts, everyone registered hears it once."""
+"""Cancellation: the first error counts, and every callback is called once."""
 
 import threading
 

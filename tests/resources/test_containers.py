@@ -1,4 +1,4 @@
-"""Containers: state by container, kind and name."""
+"""Containers: state by container, type and name."""
 
 import threading
 

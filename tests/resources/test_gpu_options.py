@@ -1,4 +1,4 @@
-"""GPU options: which GPUs a session sees and how they are divided, on a machine with made-up GPUs."""
+"""GPU options: visible GPUs and logical devices, on a machine with fake GPUs."""
 
 import numpy as np
 import pytest

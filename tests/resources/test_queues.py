@@ -1,4 +1,4 @@
-"""Random sequences of operations do to each kind of queue what they do to a plain model of it."""
+"""Random sequences of operations on each type of queue, compared with a model."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -143,7 +143,7 @@ def test_steps_are_served_in_order_of_arrival():
 
 
 def test_callbacks_run_after_the_lock_is_released():
-    """Whoever is told may use the queue at once."""
+    """A callback may use the queue immediately."""
     queue = Queue("q", "fifo", InOrder(), capacity=1)
     seen = []
     step = Step()

@@ -1,4 +1,4 @@
-"""The rendezvous: a value and its receiver meet once, whoever comes first."""
+"""The rendezvous: a value is received once, whether the send or the receive comes first."""
 
 import random
 import threading

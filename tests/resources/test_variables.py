@@ -1,4 +1,4 @@
-"""Variables as resources: changed in place for a sole owner, copied when somebody else looks."""
+"""Variable resources: changed in place if unshared, copied on write otherwise."""
 
 import threading
 

@@ -172,7 +172,7 @@ def test_new_step_signatures_from_many_threads(config):
 
 
 def test_threads_share_one_rendezvous_per_step(monkeypatch):
-    """However long it takes to make, a step has one; two would lose a value each."""
+    """A step has one rendezvous even if several threads create it at once; with two, values would be lost."""
 
     class Slow(Rendezvous):
         def __init__(self):
@@ -327,7 +327,7 @@ def test_closing_ends_a_step_on_several_devices(gate):
 
 @pytest.mark.parametrize("single", [False, True])
 def test_a_step_that_was_cancelled_before_it_began(single):
-    """Closing may come between the two; nobody would wake a step that waits after that."""
+    """The session may close in between; then nothing would wake a waiting step."""
     devices = local_devices(tf.ConfigProto(), Containers())
     y = tf.sin(tf.random_uniform([]))
     executable = Executable([Program(functionalize(prune([], [y], [])), devices[0])], 1, "")

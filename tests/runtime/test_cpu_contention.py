@@ -1,4 +1,4 @@
-"""The host: threads for kernels follow what others leave of the cores, unless somebody decided."""
+"""CPU contention: the number of kernel threads adapts to other processes, unless the user sets it."""
 
 import os
 
@@ -85,7 +85,7 @@ def test_nothing_changes_between_samples(machine):
     machine.elapse(0.05, own=1.0, others=3.0)
     share.look()
     assert machine.threads == 4
-    machine.elapse(0.06, own=1.0, others=3.0)  # the first look after a pause comes sooner than the later ones
+    machine.elapse(0.06, own=1.0, others=3.0)  # the first sample after a pause is taken sooner than later ones
     share.look()
     machine.elapse(0.25, own=1.0, others=3.0)
     share.look()
@@ -148,7 +148,7 @@ def test_a_session_samples_only_while_active(machine, monkeypatch):
 
 @LINUX
 def test_cpu_time_is_read_from_proc_stat(monkeypatch, tmp_path):
-    """Counts user and system time and interrupts of the cores that are ours, not idling, nor those who give way."""
+    """Counts user time, system time and interrupts of our cores, without idle time and niced processes."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2}, raising=False)
     stat = tmp_path / "stat"

@@ -1,4 +1,4 @@
-"""Traces: the times of kernels on accelerators, on made-up ones that compute on the CPU, and costs from them."""
+"""Traces: kernel times of accelerators, on fake ones that compute on the CPU, and costs learned from them."""
 
 import json
 import time
@@ -18,7 +18,7 @@ SLOW = "/job:localhost/replica:0/task:0/device:SLOW:0"
 
 
 class Event:
-    """A mark on the line of a device whose clock ticks once, for a millisecond, at each mark."""
+    """An event on the stream of a device whose clock advances by a millisecond with each event."""
 
     ticks = 0
 
@@ -35,7 +35,7 @@ class Event:
 
 
 class Waited(Accelerator):
-    """A kind without marks that counts how often it is waited for, and takes a while to finish."""
+    """A device type without events that counts synchronizations, which take a while."""
 
     waits = 0
 

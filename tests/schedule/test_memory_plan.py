@@ -1,4 +1,4 @@
-"""Late receipts, limits of memory, and the orders that keep to them."""
+"""Deferred receives, memory limits, and execution orders within them."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def parts_of(fetches, feeds=(), targets=()):
 
 
 def layers_with_weights_elsewhere(count=5, size=1024):
-    """Each layer's weights come from another device: at the start of the step all of them could."""
+    """Each layer's weights come from another device, and all could be sent at the start of the step."""
     x = tf.placeholder(tf.float32, [256, size], name="x")
     with tf.device("/cpu:0"):
         weights = [tf.get_variable(f"w{i}", [size, size], initializer=tf.zeros_initializer()) for i in range(count)]
@@ -43,7 +43,7 @@ def layers_with_weights_elsewhere(count=5, size=1024):
 
 
 def wide(count=8, size=1 << 18):
-    """Written breadth first: everything large is made before anything of it is used."""
+    """In breadth-first program order: all large tensors are computed before any is consumed."""
     large = [tf.random_uniform([size], name=f"large{i}") for i in range(count)]
     return tf.add_n([tf.reduce_sum(tensor, name=f"small{i}") for i, tensor in enumerate(large)], name="total")
 
@@ -53,7 +53,7 @@ def estimated(session, fetches, feeds=()):
     return {name[-1]: estimate.peak for name, estimate in estimates.items()}
 
 
-# -- receiving late ---------------------------------------------------------------------------------------------------
+# -- deferred receives ------------------------------------------------------------------------------------------------
 
 
 def test_large_tensors_are_received_when_they_are_needed(monkeypatch):
@@ -96,7 +96,7 @@ def test_small_tensors_and_steps_with_queues_are_not_deferred():
     with tf.variable_scope("other"):
         x, y = layers_with_weights_elsewhere()
     parts = parts_of([y, queue.dequeue()], [x])
-    assert plan_memory(parts).notes == []  # who knows what the queue waits for
+    assert plan_memory(parts).notes == []  # reordering around a queue could deadlock
     assert not any(node.controls for part in parts.values() for node in part.nodes if node.type == "_Recv")
 
 

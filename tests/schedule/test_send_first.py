@@ -1,4 +1,4 @@
-"""What others wait for and costs nothing is sent first; what was written before it is read is not."""
+"""Feeds and unmodified variables are sent first; variables that are written before the read are not."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Fetched arrays: handed over where nobody else holds the value, copied wherever somebody does."""
+"""Fetched arrays: returned without a copy if the value is unshared, copied otherwise."""
 
 import sys
 
@@ -34,7 +34,7 @@ def _owner(array):
     return array
 
 
-# -- handed over ------------------------------------------------------------------------------------------------------
+# -- not copied -------------------------------------------------------------------------------------------------------
 
 
 def test_a_large_result_is_not_copied(clones):
@@ -167,7 +167,7 @@ HELD = {
 
 @pytest.mark.parametrize("kind", HELD)
 def test_values_referenced_elsewhere_are_copied(kind):
-    """Whoever changes what was fetched changes nothing else."""
+    """Changing a fetched array changes nothing else."""
     fetches = HELD[kind]()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -276,7 +276,7 @@ def test_compiled_steps_copy_values_that_they_keep(compiler):
 
 @pytest.mark.parametrize("uncounted", [-1, 0, 1, 2])
 def test_reference_counts_depend_on_the_interpreter(monkeypatch, uncounted):
-    """Newer ones do not count what a function holds for a moment only."""
+    """Newer interpreters do not count temporary references of a function."""
     count = sys.getrefcount
 
     class Other:

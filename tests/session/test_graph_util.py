@@ -1,4 +1,4 @@
-"""tf.graph_util: GraphDefs cut, frozen and thinned."""
+"""tf.graph_util: extracting, freezing and simplifying GraphDefs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Sessions: fetches of any nesting, feeds of any tensor, errors, life, concurrency."""
+"""Sessions: nested fetches, feeds of any tensor, errors, lifecycle, concurrency."""
 
 import collections
 import threading

@@ -14,7 +14,7 @@ from tests import children
 
 
 def case(method=None):
-    """Returns a TestCase that is set up; it is torn down by the garbage collector's leave."""
+    """Returns a TestCase that is set up."""
 
     class Case(tf.test.TestCase):
         def runTest(self):

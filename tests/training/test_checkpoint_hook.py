@@ -118,7 +118,7 @@ def test_no_checkpoints(counting, tmp_path, arguments):
 
 
 class Listener(tf.train.CheckpointSaverListener):
-    """Writes down what it is told, and whether the checkpoint is there."""
+    """Records its calls, and whether the checkpoint exists."""
 
     def __init__(self, folder):
         self.calls = []
@@ -163,7 +163,7 @@ def test_training_continues_while_a_checkpoint_is_written(counting, tmp_path, mo
 
 
 class SlowSaver:
-    """Takes two seconds for a snapshot and writes for twenty more; whoever waits for it waits for three."""
+    """Takes two seconds for a snapshot and writes for twenty more; waiting for it takes three."""
 
     is_writing = False
 

@@ -1,4 +1,4 @@
-"""Device functions for replicas: who goes where, and the strategies that choose."""
+"""Device functions for replicas, and their strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training that is killed goes on as if nothing had happened: step, optimizer slots, place in the data."""
+"""Killed training resumes exactly: global step, optimizer slots, position in the data."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""Variables in parts: names, slices, initial values, sharing, writing, training."""
+"""Partitioned variables: names, slices, initial values, sharing, writing, training."""
 
 from __future__ import annotations
 
