@@ -468,5 +468,5 @@ def test_control_edge_from_an_exit_follows_the_loop():
 
 def test_exit_outside_of_loops_is_an_error():
     value = node("value", "Const")
-    with pytest.raises(errors.InvalidArgumentError, match="'stray' is in no loop"):
+    with pytest.raises(errors.InvalidArgumentError, match="'stray' is not inside a loop"):
         TokenMachine([value, node("stray", "Exit", value)], [])

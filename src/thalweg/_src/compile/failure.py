@@ -19,7 +19,7 @@ from thalweg._src.shapes import show
 
 UNTAKEN_BRANCH = "the value fetched belongs to a branch that was not taken"
 LOCAL_TASK = "/job:localhost/replica:0/task:0"  # omitted in single-process programs
-_TOLD = 5  # tensors that an error names
+_LISTED = 5  # tensors that an error names
 _NAMES: dict[torch.dtype, str] = {torch_type: dtype.name for dtype, torch_type in reversed(TORCH.items())}
 
 
@@ -64,11 +64,11 @@ def explain(
     if isinstance(error, errors.OpError):
         if error.op is None:
             text = f"{node.type} '{node.name}'{place}: {error.message}"
-            kind: Any = type(error)
-            placed: BaseException = kind(node, node, _with_line(text, node))
+            error_class: Any = type(error)
+            placed: BaseException = error_class(node, node, _with_line(text, node))
             return placed
         return error
-    kind = _class_of(error)
+    error_class = _class_of(error)
     text = errors.describe(
         f"{node.type} '{node.name}'{place}: {_first_sentence(error)}",
         received=", ".join(
@@ -76,10 +76,10 @@ def explain(
             for arg, (name, dtype, shape) in zip(argument_names(node.definition, len(received)), received)
         )
         or None,
-        hint=_largest(live) if live and kind is errors.ResourceExhaustedError else None,
+        hint=_largest(live) if live and error_class is errors.ResourceExhaustedError else None,
         made_at=made_at(node.stack),
     )
-    typed: BaseException = kind(node, node, text)
+    typed: BaseException = error_class(node, node, text)
     return typed
 
 
@@ -87,12 +87,12 @@ def _largest(live: dict[Output, Any]) -> str | None:
     """Returns a list of the largest live tensors, for an out-of-memory error."""
     tensors = [(output, value) for output, value in live.items() if isinstance(value, torch.Tensor)]
     tensors.sort(key=lambda pair: -pair[1].nbytes)
-    told = [
+    listed = [
         f"'{node.name}:{index}' {_NAMES.get(value.dtype, str(value.dtype))}{show(tuple(value.shape))}"
         f" ({errors.format_bytes(value.nbytes)})"
-        for (node, index), value in tensors[:_TOLD]
+        for (node, index), value in tensors[:_LISTED]
     ]
-    return f"the largest live tensors of the step are {', '.join(told)}" if told else None
+    return f"the largest live tensors of the step are {', '.join(listed)}" if listed else None
 
 
 def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:

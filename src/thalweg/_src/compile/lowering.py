@@ -153,8 +153,8 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
     nodes: list[Node] = []
     for number, (op_type, attrs, types, shapes, sources) in enumerate(request.nodes):
         inputs = [(nodes[source], index) for source, index in sources]
-        kinds = [dtypes.as_dtype(name) for name in types]
-        nodes.append(Node(f"node_{number}", OPS.lookup(op_type), inputs, attrs, kinds, shapes))
+        output_dtypes = [dtypes.as_dtype(name) for name in types]
+        nodes.append(Node(f"node_{number}", OPS.lookup(op_type), inputs, attrs, output_dtypes, shapes))
     calls: dict[Node, Call] = {}
     constants: dict[Output, Any] = {}
     for node in nodes:

@@ -78,8 +78,8 @@ def add_nothing(node: Node) -> Output | None:
         constant = node.constant(other)
         if _is_constant(node, other, 0) and _same_shape(node, this):
             assert constant is not None
-            kind = node.dtypes[0]
-            if kind.is_integer or (kind.is_floating and bool(np.all(np.signbit(constant)))):
+            dtype = node.dtypes[0]
+            if dtype.is_integer or (dtype.is_floating and bool(np.all(np.signbit(constant)))):
                 return node.inputs[this]
     return None
 

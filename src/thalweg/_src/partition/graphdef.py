@@ -196,11 +196,11 @@ def _at(switch: str, side: bool) -> str:
     return f"{switch}:1" if side else switch
 
 
-def _write(message: Any, key: str, value: Any, kind: str | None) -> None:
+def _write(message: Any, key: str, value: Any, attr_type: str | None) -> None:
     """Writes an attribute, unless it is internal and has no form in a message."""
     content = message_type("AttrValue")()
     try:
-        write_attr(content, value, kind)
+        write_attr(content, value, attr_type)
     except (AttributeError, KeyError, TypeError, ValueError):
         return
     message.attr[key].CopyFrom(content)
