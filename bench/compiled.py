@@ -1,4 +1,4 @@
-"""Steps on the CPU, compiled by all who can: Thalweg and its peers (see README.md)."""
+"""Compiled steps on the CPU: Thalweg and its peers (see README.md)."""
 
 from run import main
 

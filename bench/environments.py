@@ -1,4 +1,4 @@
-"""Where each peer's Python is: named by the user, made before, or made now with pip."""
+"""Python environments of the peers: named by the user, or created with pip on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDERS = {"tensorflow": "tf", "jax": "jax"}
 
 
 def interpreter(peer: str) -> Path:
-    """Finds a peer's Python: BENCH_PYTHON_<PEER>, else an environment of its own, else this one."""
+    """Returns the Python interpreter of a peer: BENCH_PYTHON_<PEER>, its own environment, or this one."""
     library = peer.partition("_")[0]
     named = os.environ.get(f"BENCH_PYTHON_{library.upper()}")
     if named:
@@ -27,7 +27,7 @@ def _environment(library: str) -> Path:
     folder = ROOT / ".venv-bench" / FOLDERS[library]
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
-        print(f"making {folder.relative_to(ROOT)} with {PACKAGES[library]}", file=sys.stderr)
+        print(f"creating {folder.relative_to(ROOT)} with {PACKAGES[library]}", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", PACKAGES[library]], check=True)
         (folder / "ready").touch()
@@ -35,16 +35,16 @@ def _environment(library: str) -> Path:
 
 
 def variables(peer: str) -> dict[str, str]:
-    """Gives the environment of a peer's process; Thalweg comes from this source tree."""
+    """Returns the environment variables of a peer's process; Thalweg is imported from this source tree."""
     given = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", PYTHONWARNINGS="ignore")
-    given.pop("PYTHONDONTWRITEBYTECODE", None)  # an import is timed as users see it, from compiled files
+    given.pop("PYTHONDONTWRITEBYTECODE", None)  # imports are timed with cached bytecode, as users see them
     if peer.startswith("thalweg"):
         given["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
     return given
 
 
 def two_cores() -> int:
-    """Keeps this process and those it starts on two cores, so that every library takes two threads."""
+    """Pins this process and its children to two cores, so that every library uses two threads."""
     if not hasattr(os, "sched_setaffinity"):
         return os.cpu_count() or 1
     cores = sorted(os.sched_getaffinity(0))[:2]

@@ -1,25 +1,25 @@
-"""Trains the four networks of the OSDI paper's table on one GPU: Thalweg, plain and compiled, beside torch and JAX.
+"""Trains the four networks of the OSDI paper's table on one GPU: Thalweg, eager and compiled, next to torch and JAX.
 
     python bench/gpu.py                                          # everything, under eight minutes on an H200
     python bench/gpu.py --network alexnet --precision bf16       # some cells
     python bench/gpu.py --systems thalweg,torch --profile        # what the device does in a step
     python bench/gpu.py --systems thalweg --show                 # the programs that Thalweg runs
-    python bench/gpu.py --device cpu --tiny                      # does everything run?
+    python bench/gpu.py --device cpu --tiny                      # only checks that everything runs
 
-A step is forward, backward and momentum update on a batch that stays on the device; `workloads/convnets.py` describes
-the networks, once for all. Steps are issued one after the other and waited for once a round. tf32: float32 whose
-products may be rounded to tf32 by everybody. bf16: computation in bfloat16, weights and momenta in float32.
+A step is forward pass, backward pass and momentum update on a batch that stays on the device; `workloads/convnets.py`
+defines the networks for all systems. Steps are launched one after another, with one synchronization per round. tf32:
+float32, with TF32 allowed in products. bf16: computation in bfloat16, weights and momenta in float32.
 
-Each system trains each network in a process of its own, so that a first step is that of a fresh process: the library
-is loaded, the device awake, the model built and its variables set. All systems of a cell stay alive while they are
-measured in turns. Losses of the first three steps are compared with torch's: who differs does not do the same work.
-Inductor's compilations are done before, several at once, and found on disk when the measured process asks for them;
-cuDNN's and XLA's choices among kernels are made while nobody else uses the device. `--output` names a folder for
-gpu.json and what --profile and --show write; the file is written anew after each cell, and keeps cells of an earlier
-run that this one does not measure.
+Each system trains each network in its own process, so that the first step is that of a fresh process: the library is
+loaded, the device initialized, the model built and its variables set. All processes of a cell stay alive and are
+measured alternately. The losses of the first three steps are compared with torch's, to verify that all systems do the
+same work. Inductor compiles beforehand, several networks in parallel, and the measured processes find the results on
+disk; cuDNN and XLA autotune while no other process uses the device. `--output` names a folder for gpu.json and for what
+--profile and --show write; the file is rewritten after each cell, and keeps cells of earlier runs that are not measured
+again.
 
 Only numpy, torch and jax are needed. BENCH_PYTHON_TORCH, BENCH_PYTHON_JAX and BENCH_PYTHON_THALWEG name interpreters;
-this one is used if they do not.
+the default is this one.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from typing import Any
 import environments
 import report
 from peers import PeerError, Worker
-from rows import Bar, Row
+from rows import Row, Target
 from workloads.convnets import NETWORKS, PRECISIONS
 
 SYSTEMS = ("thalweg", "thalweg_compiled", "torch", "torch_compile", "jax")
-# The same in the other layout, for whoever wants to know.
+# The same networks in the other layout, for comparison.
 MORE = ("thalweg_nchw", "thalweg_compiled_nchw")
 INDUCTOR = ("torch_compile", "thalweg_compiled")
-# Those that run once before anything is measured: compilers fill their caches, and cuDNN's kernels for these shapes
-# are read from disk, which would otherwise be charged to whoever comes first.
+# Systems that run once before anything is measured: compilers fill their caches, and cuDNN's kernels for these shapes
+# are read from disk, which would otherwise slow down the first system only.
 FIRST_TIME = (*INDUCTOR, "torch")
 TOLERANCES = {"tf32": 2e-3, "bf16": 1e-2}
 ROUND_SECONDS, FEWEST_STEPS, MOST_STEPS = 0.3, 20, 100
 SYNC_STEPS, PROFILED_STEPS = 10, 5
 PEERS = ("torch", "torch_compile", "jax")
-PLAIN, COMPILED = Bar(1.0, ("torch",)), Bar(1.0, PEERS)
-FIRST, SYNCS = Bar(2.0, ("torch",)), Bar(1.0)
+PLAIN, COMPILED = Target(1.0, ("torch",)), Target(1.0, PEERS)
+FIRST, SYNCS = Target(2.0, ("torch",)), Target(1.0)
 
 
 class Trainer(Worker):
@@ -71,7 +71,7 @@ class Trainer(Worker):
         python = os.environ.get(f"BENCH_PYTHON_{library.upper()}", sys.executable)
         paths = (str(environments.ROOT / "bench"), str(environments.ROOT / "src"), os.environ.get("PYTHONPATH"))
         variables = dict(os.environ, PYTHONWARNINGS="ignore", PYTHONPATH=os.pathsep.join(filter(None, paths)))
-        variables.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # others need memory too
+        variables.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # other processes need memory too
         self._process = subprocess.Popen(
             [python, "-m", "workloads.convnets_worker", system],
             stdin=subprocess.PIPE,
@@ -84,7 +84,7 @@ class Trainer(Worker):
 
 @dataclass(slots=True)
 class Cell:
-    """A network in one precision, and what came out of each system."""
+    """A network in one precision, with the results of each system."""
 
     network: str
     precision: str
@@ -100,7 +100,7 @@ class Cell:
         return f"{NETWORKS[self.network].title} {self.precision}"
 
     def steps(self) -> dict[str, float]:
-        """Gives the median milliseconds of a step."""
+        """Returns the median milliseconds of a step."""
         return {system: 1e3 * median(rounds) for system, rounds in self.rounds.items() if rounds}
 
     def facts(self, key: str) -> dict[str, float]:
@@ -108,7 +108,7 @@ class Cell:
 
 
 class Bench:
-    """The cells that are measured, what went wrong, and the time that is left."""
+    """The cells to measure, the failures, and the remaining time."""
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.given = given
@@ -132,7 +132,7 @@ class Bench:
         self.say(f"NOTE {self.notes[-1]}")
 
     def start(self) -> dict[str, tuple[Trainer, Future[Any]]]:
-        """Starts a process for each system; they load their libraries and wake the device meanwhile."""
+        """Starts one process per system, which load their libraries and initialize the device meanwhile."""
         made = {system: Trainer(system) for system in self.given.systems}
         return {
             name: (worker, self._pool.submit(worker.ask, "hello", device=self.given.device))
@@ -140,7 +140,7 @@ class Bench:
         }
 
     def prime(self, cells: Sequence[Cell]) -> None:
-        """Compiles for all cells, several at once, so that the measured processes find the code on disk."""
+        """Compiles for all cells, several in parallel, so that the measured processes find the code on disk."""
         wanted = [(cell, system) for cell in cells for system in FIRST_TIME if system in self.given.systems]
         wanted.sort(key=lambda pair: pair[0].network != "googlenet")  # the longest first
         if not self.given.prime or not wanted:
@@ -165,7 +165,7 @@ class Bench:
         return cell, system, None
 
     def run(self, cells: Sequence[Cell]) -> None:
-        """Measures cell after cell while time is left; the next cell's processes start while this one compiles."""
+        """Measures cells while time is left; the next cell's processes start while this one compiles."""
         started = self.start() if cells else {}
         for i, cell in enumerate(cells):
             if self.seconds > self.given.budget:
@@ -196,7 +196,7 @@ class Bench:
         return True
 
     def _measure(self, cell: Cell, workers: dict[str, Trainer], starting: Sequence[Future[Any]]) -> None:
-        order = sorted(workers, key=lambda system: system not in INDUCTOR)  # compilers first, beside those that start
+        order = sorted(workers, key=lambda system: system not in INDUCTOR)  # compilers first
         for system in order:
             if system not in INDUCTOR:
                 _settled(starting)
@@ -231,7 +231,7 @@ class Bench:
         )
 
     def _compare(self, cell: Cell) -> None:
-        """Notes a system whose first losses differ from torch's: it does not do the same work."""
+        """Adds a note if the first losses of a system differ from torch's: it does not do the same work."""
         losses = cell.facts("losses")
         expected = losses.get("torch", next(iter(losses.values()), None))
         for system, found in losses.items():
@@ -250,7 +250,7 @@ class Bench:
             del cell.rounds[system]
 
     def _look(self, cell: Cell, system: str, worker: Trainer) -> None:
-        """Counts the waits of a step and, if asked, keeps what it does and what it runs."""
+        """Counts the synchronizations of a step and, on request, saves its profile and its program."""
         try:
             cell.answers[system].update(worker.ask("syncs", steps=SYNC_STEPS))
             if self.given.profile:
@@ -281,7 +281,7 @@ class Bench:
         return [known[name] for name in names if name in known]
 
     def summary(self) -> Any:
-        """Gathers what is saved: the rows of the table, and all that was seen in each cell."""
+        """Returns what is saved: the rows of the table, and all results of each cell."""
         cells = self._all_cells()
         machine = {"cpu": self.device, "cores": os.cpu_count(), "python": platform.python_version()}
         details = [
@@ -311,17 +311,17 @@ def _cells_of(file: Path) -> list[Cell]:
 
 
 def _settled(starting: Sequence[Future[Any]]) -> None:
-    """Waits until the next processes have started: nobody is measured beside them."""
+    """Waits until the next processes have started, so that they do not disturb measurements."""
     for hello in starting:
         hello.exception()
 
 
 def table_rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
-    """Gives the rows of the table: steps, plain and compiled, then first steps and waits."""
+    """Returns the rows of the table: eager and compiled steps, then first steps and synchronizations."""
     rows = []
-    for words, ours, bar in (("plain", "thalweg", PLAIN), ("compiled", "thalweg_compiled", COMPILED)):
+    for words, ours, target in (("plain", "thalweg", PLAIN), ("compiled", "thalweg_compiled", COMPILED)):
         for cell in cells:
-            rows.append(_row(cell, words, "ms", bar, cell.steps(), ours))
+            rows.append(_row(cell, words, "ms", target, cell.steps(), ours))
     for cell in cells:
         rows.append(_row(cell, "first step", "s", FIRST, cell.facts("first"), "thalweg"))
     for words, ours in (("waits of a step", "thalweg"), ("waits, compiled", "thalweg_compiled")):
@@ -330,20 +330,20 @@ def table_rows(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     return [row for row in rows if row["medians"]]
 
 
-def _row(cell: Cell, words: str, unit: str, bar: Bar, values: dict[str, float], ours: str) -> dict[str, Any]:
-    """Gives a row as the other benches save it; Thalweg's value is that of one of its two systems."""
-    row = Row(f"{cell.name}_{words.replace(' ', '_')}", f"{cell.title}, {words}", unit, 1.0, bar)
+def _row(cell: Cell, words: str, unit: str, target: Target, values: dict[str, float], ours: str) -> dict[str, Any]:
+    """Returns a row in the format of the other benchmarks; Thalweg's value is that of one of its two systems."""
+    row = Row(f"{cell.name}_{words.replace(' ', '_')}", f"{cell.title}, {words}", unit, 1.0, target)
     medians = {"thalweg": values[ours]} if ours in values else {}
     medians |= {peer: values[peer] for peer in PEERS if peer in values}
-    limit = bar.limit(medians)
+    limit = target.limit(medians)
     return {
         "name": row.name,
         "title": row.title,
         "unit": unit,
-        "bar": bar.words(),
+        "target": target.words(),
         "limit": limit,
         "ratio": medians["thalweg"] / limit if "thalweg" in medians and limit else None,
-        "met": bar.met(medians),
+        "met": target.met(medians),
         "medians": medians,
     }
 
@@ -364,12 +364,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--network", type=_some_of(tuple(NETWORKS)), default=list(NETWORKS), help="some networks")
     parser.add_argument("--precision", type=_some_of(PRECISIONS), default=list(PRECISIONS), help="tf32 or bf16")
     parser.add_argument("--systems", type=_some_of(SYSTEMS, MORE), default=list(SYSTEMS), help="some systems")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds a cell (default %(default)s)")
-    parser.add_argument("--budget", type=float, default=480.0, help="no cell starts later, s (default %(default)s)")
-    parser.add_argument("--prime", type=int, default=None, help="compilations ahead at once (default 4, on a CPU 0)")
-    parser.add_argument("--settle", type=float, default=2.0, help="seconds that compiled steps run before the clock")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds per cell (default %(default)s)")
+    parser.add_argument(
+        "--budget", type=float, default=480.0, help="seconds until the last start (default %(default)s)"
+    )
+    parser.add_argument("--prime", type=int, default=None, help="parallel compilations (default 4, on a CPU 0)")
+    parser.add_argument("--settle", type=float, default=2.0, help="seconds of warm-up of compiled steps")
     parser.add_argument("--device", choices=("gpu", "cpu"), default="gpu")
-    parser.add_argument("--tiny", action="store_true", help="small networks, to see that all runs")
+    parser.add_argument("--tiny", action="store_true", help="small networks, to check that everything runs")
     parser.add_argument("--profile", action="store_true", help="kernels of a step, for systems on torch")
     parser.add_argument("--show", action="store_true", help="the programs that Thalweg runs")
     parser.add_argument("--output", type=Path, default=None, help="a folder for results (default: only print)")

@@ -38,8 +38,8 @@ import thalweg as tf
 COPIES = 10
 ROUND_SECONDS = 0.05
 PATIENCE_SECONDS = 10
-BAR = 1.1
-IMAGE_BAR = 1.05  # Pillow's speed, and a little for the clock
+TARGET = 1.1
+IMAGE_TARGET = 1.05  # Pillow's time, with a margin for noise
 IMAGES = 4
 IMAGE_SHAPE = (480, 640, 3)
 
@@ -48,18 +48,18 @@ Step = Callable[[], Any]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The same work twice: a step of ours and calls of the library; how many operations, and the bar."""
+    """The same work in a step of Thalweg and in direct calls of a library, with its number of operations and target."""
 
     name: str
     ours: Step
     direct: Step
     operations: int
-    bar: float = BAR
+    target: float = TARGET
     program: str = ""
 
 
 def operation(case: Case) -> Pair:
-    """Makes a step of several copies of an operation, on inputs of their own, and as many calls of torch."""
+    """Returns a step with several copies of an operation, each on its own inputs, and as many calls of torch."""
     rng = np.random.default_rng(7)
     arrays = [[make(rng) for make in case.inputs] for _ in range(COPIES)]
     session, variables, outputs, everything = _graph(case, arrays)
@@ -72,11 +72,11 @@ def operation(case: Case) -> Pair:
 def _graph(case: Case, arrays: list[list[np.ndarray[Any, Any]]]) -> tuple[Any, list[Any], list[Any], Any]:
     variants = [(variant,) for variant in case.variants] or [()]
     with tf.Graph().as_default() as graph:
-        # Variables: constants would be computed with when the step is compiled.
+        # Variables, since operations on constants would be folded.
         variables = [[tf.Variable(array) for array in row] for row in arrays]
         values = [[v.read_value() for v in row] for row in variables] if case.variants else variables
         outputs = [case.graph(tf, *row, *variant) for row in values for variant in variants]
-        everything = tf.group(*outputs)  # run, not fetched: what is timed are operations, not copies to NumPy
+        everything = tf.group(*outputs)  # run, not fetched, to time operations without copies to NumPy
         initializer = tf.global_variables_initializer()
     session = tf.Session(graph=graph)
     session.run(initializer)
@@ -84,7 +84,7 @@ def _graph(case: Case, arrays: list[list[np.ndarray[Any, Any]]]) -> tuple[Any, l
 
 
 def _direct(case: Case, arrays: list[list[np.ndarray[Any, Any]]]) -> Callable[..., Any]:
-    """Writes the calls of torch one below the other, as a step of ours is written: no loop and no frame between."""
+    """Generates straight-line calls of torch, like the code of a step: no loop and no extra frame."""
     names: dict[str, Any] = {"torch": torch, "F": F}
     lines = []
     for copy, row in enumerate(arrays):
@@ -99,14 +99,14 @@ def _direct(case: Case, arrays: list[list[np.ndarray[Any, Any]]]) -> Callable[..
 
 
 def _tensor(fetched: np.ndarray[Any, Any], change: Callable[[torch.Tensor], torch.Tensor] | None) -> torch.Tensor:
-    """Gives torch its input as a variable of ours has it: the same memory, so that caches treat both alike."""
+    """Returns torch's input in the memory of the variable, so that caches treat both alike."""
     with torch.inference_mode():
         tensor = torch.from_numpy(fetched)
         return tensor if change is None else change(tensor)
 
 
 def _compare(case: Case, ours: Any, theirs: Any) -> None:
-    """Makes sure that both do the same work."""
+    """Checks that both compute the same results."""
     theirs = (theirs if case.taken is None else case.taken(theirs)).numpy()
     assert ours.shape == theirs.shape, f"{case.name}: {ours.shape} is not {theirs.shape}"
     if case.taken is not None:
@@ -114,7 +114,7 @@ def _compare(case: Case, ours: Any, theirs: Any) -> None:
 
 
 def decoding(kind: str) -> Pair:
-    """Decodes photographs: ours to a tensor in a step, Pillow's to an array."""
+    """Decodes photographs: Thalweg to a tensor in a step, Pillow to an array."""
     files = [_photograph(seed, kind) for seed in range(IMAGES)]
     decode = tf.image.decode_jpeg if kind == "jpeg" else tf.image.decode_png
     with tf.Graph().as_default() as graph:
@@ -130,11 +130,11 @@ def decoding(kind: str) -> Pair:
     difference = np.abs(first.astype(int) - pillow()[0].astype(int)).mean()
     assert difference < 2, f"decode_{kind}: {difference} levels from Pillow's image"
     program = session.show_program(images[0])
-    return Pair(f"decode_{kind}", lambda: callable_(*files), pillow, len(files), IMAGE_BAR, program)
+    return Pair(f"decode_{kind}", lambda: callable_(*files), pillow, len(files), IMAGE_TARGET, program)
 
 
 def _photograph(seed: int, kind: str) -> bytes:
-    """Makes something like a photograph: soft shapes and a little noise."""
+    """Returns an image like a photograph: smooth shapes and a little noise."""
     rng = np.random.default_rng(seed)
     soft = Image.fromarray(rng.integers(0, 256, (15, 20, 3), dtype=np.uint8)).resize(IMAGE_SHAPE[1::-1], Image.BICUBIC)
     noisy = np.asarray(soft).astype(np.int16) + rng.integers(-4, 5, IMAGE_SHAPE, dtype=np.int16)
@@ -159,8 +159,8 @@ def _seconds(step: Step, times: int) -> float:
 
 
 def measure(pair: Pair, rounds: int) -> dict[str, Any]:
-    """Times both in turns; rounds that other processes disturbed are measured again, up to as many."""
-    with torch.inference_mode():  # torch at its best; a step of ours runs so as well
+    """Times both alternately; rounds that other processes disturbed are repeated, up to as many again."""
+    with torch.inference_mode():  # torch without overhead; steps use inference mode as well
         for step in (pair.ours, pair.direct):
             _seconds(step, 5)
         times = max(1, math.ceil(ROUND_SECONDS / min(_seconds(pair.ours, 3), _seconds(pair.direct, 3))))
@@ -170,7 +170,7 @@ def measure(pair: Pair, rounds: int) -> dict[str, Any]:
         while len(ours) < rounds:
             others = quiet.Others([])
             values = [_seconds(pair.ours, times), _seconds(pair.direct, times), _seconds(pair.direct, times)]
-            values.append(_seconds(pair.ours, times))  # each is first once, so that none always finds the caches warm
+            values.append(_seconds(pair.ours, times))  # each is first once, so that neither always finds warm caches
             cores = others.cores()
             if cores > quiet.ALLOWED and spare:
                 spare -= 1
@@ -185,8 +185,8 @@ def measure(pair: Pair, rounds: int) -> dict[str, Any]:
         "ours": median(ours),
         "direct": median(direct),
         "ratio": ratio,
-        "bar": pair.bar,
-        "met": ratio <= pair.bar,
+        "target": pair.target,
+        "met": ratio <= pair.target,
         "others": disturbed,
         "rounds": {"ours": ours, "direct": direct},
     }
@@ -195,16 +195,16 @@ def measure(pair: Pair, rounds: int) -> dict[str, Any]:
 def line(row: dict[str, Any]) -> str:
     verdict = "met" if row["met"] else "MISSED"
     note = f"  others used {row['others']:.1f} cores" if row["others"] > quiet.ALLOWED else ""
-    numbers = f"{row['ours']:12.2f}{row['direct']:12.2f}{row['ratio']:9.2f}   <= {row['bar']:.2f}"
+    numbers = f"{row['ours']:12.2f}{row['direct']:12.2f}{row['ratio']:9.2f}   <= {row['target']:.2f}"
     return f"{row['name']:30}{numbers}  {verdict:6}{note}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default="", help=f"some of {','.join(PAIRS)}; nothing is saved then")
-    parser.add_argument("--rounds", type=int, default=9, help="rounds an operation (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds per operation (default %(default)s)")
     parser.add_argument("--results", type=Path, default=Path(__file__).with_name("results"), help="where to save")
-    parser.add_argument("--show", default="", help="prints the program of this operation's step, and that is all")
+    parser.add_argument("--show", default="", help="only prints the program of this operation's step")
     given = parser.parse_args()
     unknown = {*filter(None, given.only.split(",")), *filter(None, [given.show])} - set(PAIRS)
     if unknown:
@@ -213,13 +213,13 @@ def main() -> None:
         print(PAIRS[given.show]().program)
         return
     cores = environments.two_cores()
-    print(f"{'operation':30}{'Thalweg us':>12}{'direct us':>12}{'ratio':>9}   {'bar':8} verdict")
+    print(f"{'operation':30}{'Thalweg us':>12}{'direct us':>12}{'ratio':>9}   {'target':8} verdict")
     rows = []
     for name in filter(None, given.only.split(",")) if given.only else PAIRS:
         rows.append(measure(PAIRS[name](), given.rounds))
         print(line(rows[-1]), flush=True)
     met = sum(row["met"] for row in rows)
-    print(f"{met} of {len(rows)} bars met; torch {torch.__version__}, {torch.get_num_threads()} threads, {_cpu()}")
+    print(f"{met} of {len(rows)} targets met; torch {torch.__version__}, {torch.get_num_threads()} threads, {_cpu()}")
     if not given.only:
         machine = {"cpu": _cpu(), "cores": cores, "python": platform.python_version(), "torch": torch.__version__}
         summary = {"date": time.strftime("%Y-%m-%d"), "machine": machine, "rows": rows}

@@ -1,4 +1,4 @@
-"""Processes that run peers: started once, asked over pipes, asleep while another one is measured."""
+"""Processes that run peers: started once, controlled over pipes, idle while another one is measured."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 
 import environments
 
-LIMIT_SECONDS = 600  # a peer that gives no answer for so long is ended
+LIMIT_SECONDS = 600  # seconds after which a peer that does not answer is killed
 WORKER = Path(__file__).with_name("worker.py")
 
 
 class PeerError(Exception):
-    """A peer could not do what it was asked for."""
+    """Raised if a peer fails to serve a request."""
 
 
 class Worker:
-    """A peer's process; `ask` sends one request and waits for its answer."""
+    """A peer's process; `ask` sends a request and waits for the answer."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -42,7 +42,7 @@ class Worker:
         return self._process.pid
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Sends a request; a peer that fails or dies raises PeerError with its last words."""
+        """Sends a request; if the peer fails or dies, raises PeerError with its last output."""
         assert self._process.stdin is not None and self._process.stdout is not None
         watch = threading.Timer(LIMIT_SECONDS, self._process.kill)
         watch.start()
@@ -73,7 +73,7 @@ class Worker:
 
 
 def once(peer: str, do: str, **arguments: Any) -> dict[str, Any]:
-    """Asks a process that is started for this one request."""
+    """Sends a request to a process that is started only for it."""
     worker = Worker(peer)
     try:
         return worker.ask(do, **arguments)
@@ -93,7 +93,7 @@ def import_seconds(peer: str) -> float:
 
 @contextmanager
 def busy_core() -> Iterator[int]:
-    """Keeps one core busy with another process, and gives its number."""
+    """Keeps one core busy with another process, and yields the number of the core."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield process.pid

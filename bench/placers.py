@@ -1,18 +1,18 @@
-"""Compares placers on several graphs: the step that each foresees, and the step that it gets.
+"""Compares placers on several graphs: simulated and measured step times.
 
     python bench/placers.py                              # all graphs and placers; saved in results/placers.json
     python bench/placers.py --graphs lstm --devices 4    # some of them; nothing is saved
-    python bench/placers.py --tiny --rounds 1            # does everything run?
+    python bench/placers.py --tiny --rounds 1            # only checks that everything runs
 
-The devices are virtual CPU devices, each computing with one thread, so that two devices are two cores; where there is a
-GPU, all is done again with it and one CPU device. The costs that all placers reckon with are measured first: speeds,
-links and contention of the devices, then the nodes of each graph by traced steps on one device. `single` is the best
-single device, `hand` what a person would choose, `tried` a learned placement refined by running the step. The bar is
-1.05 of one device for every placer, foreseen and measured; round robin is there to be beaten and has none. `truth` is
-the measured step as part of the foreseen one: 1.00 where the simulator is right.
+The devices are virtual CPU devices with one thread each, so that two devices are two cores; if there is a GPU,
+everything is repeated with one CPU device and the GPU. The cost model is measured first: speeds, links and contention
+of the devices, then the nodes of each graph by traced steps on one device. `single` is the best single device, `hand` a
+manual placement, `tried` a learned placement refined by running the step. The target is 1.05 of one device for every
+placer, simulated and measured; round robin is a baseline without a target. `ratio` is the measured step time over the
+simulated one: 1.00 if the simulator is exact.
 
-Other processes on the same cores make two devices slower than one. What is measured beside them is measured again, a
-few times; what is left of it is told.
+Other processes on the same cores make two devices slower than one. Disturbed measurements are repeated a few times, and
+reported if they are still disturbed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from thalweg._src.session.measured_costs import learn_costs, measure_costs, time
 WARM_STEPS = 2
 ROUND_SECONDS = 0.3
 PATIENCE_SECONDS = 15
-ATTEMPTS = 3  # at measuring what others disturb
+ATTEMPTS = 3  # of disturbed measurements
 ONE, HAND, TRIED = placed_report.ONE, placed_report.HAND, placed_report.TRIED
 
 Result = TypeVar("Result")
@@ -57,16 +57,16 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class Cell:
-    """What came out of one placer on one graph: seconds to place it, and of a step."""
+    """The results of one placer on one graph: seconds of placement, and of a step."""
 
     placing: float
-    foreseen: float
+    simulated: float
     transfers: int = 0
     rounds: list[float] = field(default_factory=list)
 
 
 def calmly(work: Callable[[], Result], patient: bool) -> Result:
-    """Does something while other processes leave the machine alone; if they do not, again, up to a few times."""
+    """Calls a function while other processes are idle; repeats it a few times if they are not."""
     for attempt in range(ATTEMPTS if patient else 1):
         quiet.wait([], PATIENCE_SECONDS if patient else 0)
         others = quiet.Others([])
@@ -80,7 +80,7 @@ def calmly(work: Callable[[], Result], patient: bool) -> Result:
 
 
 class Runner:
-    """A session whose steps were placed in one way."""
+    """A session that uses one placement."""
 
     def __init__(self, built: Built, config: Any) -> None:
         self._built = built
@@ -98,12 +98,12 @@ class Runner:
         return self.placement.schedule
 
     def round(self) -> float:
-        """Runs steps for a moment and gives the seconds of one."""
+        """Runs steps for a short time and returns the seconds of one."""
         return time_of(lambda: self._step(*self._built.feeds.values()), ROUND_SECONDS)
 
 
 class Machine:
-    """Some devices, how sessions are told to use them, and what they cost."""
+    """Devices, the session configuration that uses them, and their cost model."""
 
     def __init__(self, cpus: int, gpus: int, folder: str, patient: bool) -> None:
         self.patient = patient
@@ -120,7 +120,7 @@ class Machine:
         return config
 
     def learn(self, built: Built) -> CostModel:
-        """Measures the nodes of a graph on each kind of device, and keeps that in the file which placers use."""
+        """Measures the nodes of a graph on each device type, and saves them in the cost model file of the placers."""
         costs = CostModel.from_json(self.costs.to_json())
         for count in ({"CPU": 1, "GPU": 0}, {"CPU": 1, "GPU": 1}):
             if count["GPU"] <= self.count["GPU"]:
@@ -133,8 +133,8 @@ class Machine:
         return costs
 
 
-def foreseen_by_hand(runner: Runner, built: Built, costs: CostModel) -> tuple[float, int]:
-    """Simulates a step that nobody has to place."""
+def simulated_by_hand(runner: Runner, built: Built, costs: CostModel) -> tuple[float, int]:
+    """Simulates the step of a manually placed graph."""
     session = runner.session
     tensors = [built.fetches] if isinstance(built.fetches, tf.Tensor) else []
     step = functionalize(prune(list(built.feeds), tensors, [] if tensors else [built.fetches]))
@@ -145,7 +145,7 @@ def foreseen_by_hand(runner: Runner, built: Built, costs: CostModel) -> tuple[fl
 
 
 def measure(name: str, machine: Machine, given: argparse.Namespace) -> dict[str, Cell]:
-    """Places one graph in every way, and runs all of them in turns."""
+    """Places one graph by every placer, and measures all placements alternately."""
     free, by_hand = (PROGRAMS[name](Hand(devices), given.tiny) for devices in ((), machine.by_hand))
     costs = calmly(lambda: machine.learn(free), machine.patient)
     cells: dict[str, Cell] = {}
@@ -153,7 +153,7 @@ def measure(name: str, machine: Machine, given: argparse.Namespace) -> dict[str,
     same: dict[Any, list[str]] = {}
 
     def keep(placer: str, runner: Runner) -> Runner:
-        """Keeps a runner, unless there is one whose nodes are all on the same devices: they run the same program."""
+        """Adds a runner, unless another one has the same placement and so the same program."""
         key = tuple(sorted((node.name, device) for node, device in runner.placement.devices.items()))
         same.setdefault(key, []).append(placer)
         if kept.setdefault(key, runner) is not runner:
@@ -161,7 +161,7 @@ def measure(name: str, machine: Machine, given: argparse.Namespace) -> dict[str,
         return runner
 
     for placer in PLACERS:
-        if placer != "first":  # on equal devices it is one device, and so it is where one is best by far
+        if placer != "first":  # equal to a single device, if that is best or all devices are equal
             runner = Runner(free, machine.config(placer, measured=True))
             cells[placer] = Cell(runner.placing, runner.schedule.finish, runner.schedule.transfers)
             keep(placer, runner)
@@ -173,7 +173,7 @@ def measure(name: str, machine: Machine, given: argparse.Namespace) -> dict[str,
     cells[TRIED] = Cell(tried, runner.schedule.finish, runner.schedule.transfers)
     keep(TRIED, runner)
     runner = Runner(by_hand, machine.config())
-    cells[HAND] = Cell(runner.placing, *foreseen_by_hand(runner, by_hand, costs))
+    cells[HAND] = Cell(runner.placing, *simulated_by_hand(runner, by_hand, costs))
     keep(HAND, runner)
     for key, rounds in run(kept, given).items():
         for placer in same[key]:
@@ -184,7 +184,7 @@ def measure(name: str, machine: Machine, given: argparse.Namespace) -> dict[str,
 
 
 def run(runners: dict[Any, Runner], given: argparse.Namespace) -> dict[Any, list[float]]:
-    """Runs all in turns; a turn in which other processes needed the cores is repeated, up to as often as there are."""
+    """Runs all alternately; rounds that other processes disturbed are repeated, up to as many again."""
     rounds: dict[Any, list[float]] = {key: [] for key in runners}
     spare = 0 if given.tiny else given.rounds
     quiet.wait([], 0 if given.tiny else PATIENCE_SECONDS)
@@ -205,9 +205,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--graphs", default="", help=f"some of {','.join(PROGRAMS)}; nothing is saved then")
     parser.add_argument("--devices", type=int, default=2, help="virtual CPU devices (default %(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds a placer (default %(default)s)")
-    parser.add_argument("--trials", type=int, default=6, help="placements that are tried (default %(default)s)")
-    parser.add_argument("--tiny", action="store_true", help="small graphs, to see that all runs; nothing is saved")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds per placer (default %(default)s)")
+    parser.add_argument("--trials", type=int, default=6, help="placements that are measured (default %(default)s)")
+    parser.add_argument("--tiny", action="store_true", help="small graphs, as a smoke test; nothing is saved")
     given = parser.parse_args()
     wanted = given.graphs.split(",") if given.graphs else list(PROGRAMS)
     if not set(wanted) <= set(PROGRAMS):

@@ -1,4 +1,4 @@
-"""How much of the machine processes other than the bench's own use: measurements beside them say little."""
+"""CPU use of other processes, which disturbs measurements."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-ALLOWED = 0.2  # cores; an idle system needs a little itself
+ALLOWED = 0.2  # cores; an idle system uses a little
 LOOK_SECONDS = 0.5
 
 
 class Others:
-    """Counts, from its making on, the CPU time of all processes but this one, its ended children and `processes`."""
+    """Measures the CPU time, since its creation, of all processes but this one, its ended children and `processes`."""
 
     def __init__(self, processes: Iterable[int]) -> None:
         self._processes = tuple(processes)
         self._start = time.perf_counter(), self._seconds()
 
     def cores(self) -> float:
-        """Gives how many cores others used; 0 where the system does not tell."""
+        """Returns how many cores others used; 0 if the system does not report it."""
         start, before = self._start
         return max(0.0, (self._seconds() - before) / (time.perf_counter() - start))
 
@@ -32,7 +32,7 @@ class Others:
 
 
 def wait(processes: Iterable[int], patience: float) -> None:
-    """Waits until others leave the machine alone, or patience ends."""
+    """Waits until other processes are idle, or until a timeout."""
     end = time.perf_counter() + patience
     while time.perf_counter() < end:
         others = Others(processes)

@@ -1,4 +1,4 @@
-"""What came out, as a table, as JSON and as a picture."""
+"""Results as a table, as JSON and as a figure."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ COLUMNS = 3
 
 
 def summary(results: dict[str, dict[str, list[float]]], versions: dict[str, str], notes: list[str], cores: int) -> Any:
-    """Gathers everything that is saved: machine, versions, and each row with its rounds, medians and bar."""
+    """Returns everything that is saved: machine, versions, and each row with its rounds, medians and target."""
     rows = []
     for row in ROWS:
         if row.name not in results:
             continue
         rounds = {peer: values for peer, values in results[row.name].items() if values}
         medians = {peer: median(values) for peer, values in rounds.items()}
-        limit = row.bar.limit(medians)
+        limit = row.target.limit(medians)
         rows.append(
             {
                 "name": row.name,
                 "title": row.title,
                 "unit": row.unit,
-                "bar": row.bar.words(),
+                "target": row.target.words(),
                 "limit": limit,
                 "ratio": medians[US] / limit if US in medians and limit else None,
-                "met": row.bar.met(medians),
+                "met": row.target.met(medians),
                 "medians": medians,
                 "rounds": rounds,
             }
@@ -72,15 +72,15 @@ def cpu() -> str:
 
 
 def table(summary: Any) -> str:
-    """Draws the table in text: medians in the row's unit, Thalweg against the limit, and the verdict."""
+    """Returns the table as text: medians in the row's unit, Thalweg relative to the limit, and the verdict."""
     peers = [peer for peer in TITLES if any(peer in row["medians"] for row in summary["rows"])]
-    head = ["work", "unit", *(TITLES[peer] for peer in peers), "bar", "of limit", "verdict"]
+    head = ["work", "unit", *(TITLES[peer] for peer in peers), "target", "of limit", "verdict"]
     lines = [head]
     for row in summary["rows"]:
         cells = [_figure(row["medians"].get(peer)) for peer in peers]
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
         verdict = {None: "no value", True: "met", False: "MISSED"}[row["met"]]
-        lines.append([row["title"], row["unit"], *cells, row["bar"], ratio, verdict])
+        lines.append([row["title"], row["unit"], *cells, row["target"], ratio, verdict])
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     left = {0, 1, len(head) - 3, len(head) - 1}
     text = [
@@ -95,7 +95,7 @@ def table(summary: Any) -> str:
 
 
 def _figure(value: float | None) -> str:
-    """Writes three or four digits, whatever the size."""
+    """Formats a number with three or four digits."""
     if value is None:
         return "-"
     if value >= 1000:
@@ -104,17 +104,17 @@ def _figure(value: float | None) -> str:
 
 
 def save(summary: Any, folder: Path, name: str) -> None:
-    """Writes a section's JSON and, where matplotlib is installed, its picture."""
+    """Writes a section's JSON and, if matplotlib is installed, its figure."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     try:
         draw(summary, folder / f"{name}.png")
     except ImportError as error:
-        print(f"no picture: {error}; pip install matplotlib")
+        print(f"no figure: {error}; pip install matplotlib")
 
 
 def draw(summary: Any, path: Path) -> None:
-    """Draws a panel a row: one bar a peer, the limit as a dashed line; graphs share a panel of curves."""
+    """Draws one panel per row: one bar per peer, the limit as a dashed line; graphs share a panel of curves."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -134,13 +134,13 @@ def draw(summary: Any, path: Path) -> None:
         axis.set_axis_off()
     machine = summary["machine"]
     title = f"Thalweg and its peers on {machine['cores']} cores ({machine['cpu']}), medians, {summary['date']}"
-    figure.suptitle(f"{title}\ndashed: the bar that Thalweg has to meet", fontsize=12, color=INK)
+    figure.suptitle(f"{title}\ndashed: the target for Thalweg", fontsize=12, color=INK)
     figure.savefig(path, dpi=130, facecolor="white")
     plt.close(figure)
 
 
 def _panel(axis: Any, row: Any, known: Row, most: int) -> None:
-    """Draws the peers of one row, on a logarithmic axis where they are far apart; every panel has room for `most`."""
+    """Draws the peers of one row, on a logarithmic axis if they are far apart; every panel has room for `most`."""
     names = [peer for peer in known.peers if peer in row["medians"]]
     if not names:
         axis.set_axis_off()
@@ -162,7 +162,7 @@ def _panel(axis: Any, row: Any, known: Row, most: int) -> None:
     axis.set_yticks(range(len(names)), [TITLES[name] for name in names], fontsize=9, color=INK)
     axis.set_ylim(most - 0.5, -0.5)
     unit = f", {row['unit']}" if row["unit"] else ""
-    _dress(axis, f"{row['title']}{unit}", f"{row['bar']}{_verdict(row, ': ')}", row["met"])
+    _dress(axis, f"{row['title']}{unit}", f"{row['target']}{_verdict(row, ': ')}", row["met"])
 
 
 def _curves(axis: Any, graphs: dict[str, Any], sizes: dict[str, dict[str, list[float]]]) -> None:
@@ -172,7 +172,7 @@ def _curves(axis: Any, graphs: dict[str, Any], sizes: dict[str, dict[str, list[f
         if US not in row["medians"]:
             continue
         smaller = [median(sizes[f"graph_{phase}_{nodes}"][US]) for nodes in GRAPH_SIZES[:-1]]
-        label = f"{phase.replace('_', ' ')} {_figure(row['medians'][US])} ({row['bar']}: {_verdict(row)})"
+        label = f"{phase.replace('_', ' ')} {_figure(row['medians'][US])} ({row['target']}: {_verdict(row)})"
         axis.plot(GRAPH_SIZES, [*smaller, row["medians"][US]], marker="o", markersize=4, color=colour, label=label)
         axis.plot([0.94 * GRAPH_SIZES[-1], 1.06 * GRAPH_SIZES[-1]], [row["limit"]] * 2, color=colour, linestyle=DASHES)
     axis.set_xticks(GRAPH_SIZES, [f"{nodes:,}" for nodes in GRAPH_SIZES])
@@ -180,7 +180,7 @@ def _curves(axis: Any, graphs: dict[str, Any], sizes: dict[str, dict[str, list[f
     if axis.lines:
         axis.legend(fontsize=8.5, frameon=False, labelcolor=INK, loc="upper left")
     growth = graphs["graph_growth"]
-    words = f"growth: exponent {_figure(growth['medians'].get(US))} ({growth['bar']}{_verdict(growth, ': ')})"
+    words = f"growth: exponent {_figure(growth['medians'].get(US))} ({growth['target']}{_verdict(growth, ': ')})"
     _dress(axis, "graph of n nodes, s", words, growth["met"])
 
 

@@ -1,4 +1,4 @@
-"""The rows of the table: what is measured, in which unit, for whom, and the bar that Thalweg has to meet."""
+"""The rows of the table: what is measured, in which unit, for which peers, and Thalweg's target."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ US = "thalweg"
 PEERS = (US, "tensorflow", "jax", "torch", "torch_compile")
 TITLES = {
     "thalweg": "Thalweg",
-    "thalweg_reference": "reference",  # Thalweg itself, on the work that the row's bar refers to
+    "thalweg_reference": "reference",  # Thalweg itself, on the work that the row's target refers to
     "tensorflow": "TensorFlow",
     "tensorflow_v2": "TF, functional",  # with control_flow_v2: loops are functions until they are lowered
     "jax": "JAX",
@@ -24,16 +24,16 @@ GRAPH_PHASES = ("build", "gradients", "first_run")
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A limit: a number, or a share of the best of some peers; `also` is a second one that must be met too."""
+class Target:
+    """A limit: a number, or a fraction of the best of some peers; `also` is a second one that must be met as well."""
 
     value: float
     against: tuple[str, ...] = ()
     at_least: bool = False
-    also: Bar | None = None
+    also: Target | None = None
 
     def limit(self, values: Mapping[str, float]) -> float | None:
-        """Gives the limit in the row's unit, or None when no peer that it refers to has a value."""
+        """Returns the limit in the row's unit, or None if no peer that it refers to has a value."""
         strictest = max if self.at_least else min
         limits = [self._share(values, strictest), self.also.limit(values) if self.also else None]
         return strictest((limit for limit in limits if limit is not None), default=None)
@@ -61,16 +61,16 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measurement and its bar; `scale` turns seconds or bytes into the unit.
+    """One measurement and its target; `scale` converts seconds or bytes to the unit.
 
-    inverse: the unit is a rate. slow: a step takes seconds, so that a round is one step, and rounds are few.
+    inverse: the unit is a rate. slow: a step takes seconds, so a round is one step, and there are few rounds.
     """
 
     name: str
     title: str
     unit: str
     scale: float
-    bar: Bar
+    target: Target
     peers: tuple[str, ...] = PEERS
     workload: str = ""
     busy: bool = False
@@ -88,45 +88,47 @@ STEPS = (
         "Session.run of y = x + 1",
         "us",
         1e6,
-        Bar(0.15, ("tensorflow",)),
+        Target(0.15, ("tensorflow",)),
         PEERS[:4],
         workload="session_run",
     ),
-    Row("callable", "make_callable of y = x + 1", "us", 1e6, Bar(10.0), PEERS[:2], workload="callable"),
+    Row("callable", "make_callable of y = x + 1", "us", 1e6, Target(10.0), PEERS[:2], workload="callable"),
     Row(
         "null_ops",
         "null operations in one step",
         "million/s",
         1e4 / 1e6,
-        Bar(10.0, at_least=True),
+        Target(10.0, at_least=True),
         PEERS[:2],
         workload="null_ops",
         inverse=True,
     ),
-    Row("mlp", "MLP 784-256-256-10, batch 100, Adam", "ms", 1e3, Bar(1.0, ALL_PEERS), workload="mlp"),
-    Row("mlp_busy", "MLP step, one core kept busy", "ms", 1e3, Bar(1.0, ("tensorflow",)), workload="mlp", busy=True),
-    Row("cnn", "CNN 3 x (conv, relu, pool), batch 64", "ms", 1e3, Bar(1.0, ALL_PEERS), workload="cnn"),
+    Row("mlp", "MLP 784-256-256-10, batch 100, Adam", "ms", 1e3, Target(1.0, ALL_PEERS), workload="mlp"),
+    Row("mlp_busy", "MLP step, one core kept busy", "ms", 1e3, Target(1.0, ("tensorflow",)), workload="mlp", busy=True),
+    Row("cnn", "CNN 3 x (conv, relu, pool), batch 64", "ms", 1e3, Target(1.0, ALL_PEERS), workload="cnn"),
 )
-MEMORY = Row("cnn_memory", "peak memory of the CNN step", "MB", 1e-6, Bar(1.0, ("torch",)), PEERS[:4], workload="cnn")
-IMPORT = Row("import", "import", "s", 1.0, Bar(1.2, ("torch",)), PEERS[:4])
+MEMORY = Row(
+    "cnn_memory", "peak memory of the CNN step", "MB", 1e-6, Target(1.0, ("torch",)), PEERS[:4], workload="cnn"
+)
+IMPORT = Row("import", "import", "s", 1.0, Target(1.2, ("torch",)), PEERS[:4])
 GRAPH_LIMITS = {"build": 5.0, "gradients": 5.0, "first_run": 10.0}
 GRAPH_GROWTH = 1.25
 GRAPH = tuple(
-    Row(f"graph_{phase}", f"100,000 nodes: {phase.replace('_', ' ')}", "s", 1.0, Bar(GRAPH_LIMITS[phase]), (US,))
+    Row(f"graph_{phase}", f"100,000 nodes: {phase.replace('_', ' ')}", "s", 1.0, Target(GRAPH_LIMITS[phase]), (US,))
     for phase in GRAPH_PHASES
-) + (Row("graph_growth", "growth of all three, exponent (1 = linear)", "", 1.0, Bar(GRAPH_GROWTH), (US,)),)
+) + (Row("graph_growth", "growth of all three, exponent (1 = linear)", "", 1.0, Target(GRAPH_GROWTH), (US,)),)
 
 TENSORFLOWS = ("tensorflow", "tensorflow_v2")  # the faster one counts
 BESIDE = ("thalweg", "thalweg_reference")
 LSTM_PEERS = (US, *TENSORFLOWS, "jax", "torch", "torch_compile")
-NOISE = 1.05  # what "no slower" leaves to the clock
+NOISE = 1.05  # the margin for noise in "no slower"
 LOOPS = (
     Row(
         "while_loop",
         f"while_loop, {data.LOOP_ITERATIONS:,} x 2 scalar operations",
         "ms",
         1e3,
-        Bar(0.7, TENSORFLOWS),
+        Target(0.7, TENSORFLOWS),
         (US, *TENSORFLOWS),
         workload="while_loop",
     ),
@@ -135,7 +137,7 @@ LOOPS = (
         f"LSTM by while_loop, {data.LSTM_STEPS} steps",
         "ms",
         1e3,
-        Bar(0.95, LSTM_PEERS[1:]),
+        Target(0.95, LSTM_PEERS[1:]),
         LSTM_PEERS,
         workload="lstm",
     ),
@@ -144,7 +146,7 @@ LOOPS = (
         "the same, compiled by all who can",
         "ms",
         1e3,
-        Bar(0.95, ("jax", "torch_compile")),
+        Target(0.95, ("jax", "torch_compile")),
         (US, "jax", "torch_compile"),
         workload="lstm_compiled",
     ),
@@ -153,7 +155,7 @@ LOOPS = (
         f"LSTM, {data.LSTM_LONG_STEPS} steps; reference: {data.LSTM_STEPS}",
         "ms",
         1e3,
-        Bar(10.5, ("thalweg_reference",)),
+        Target(10.5, ("thalweg_reference",)),
         BESIDE,
         workload="lstm_long",
     ),
@@ -162,7 +164,7 @@ LOOPS = (
         f"dynamic_rnn, lengths 5..{data.LSTM_STEPS}; reference: none",
         "ms",
         1e3,
-        Bar(NOISE, ("thalweg_reference",)),
+        Target(NOISE, ("thalweg_reference",)),
         BESIDE,
         workload="rnn_lengths",
     ),
@@ -171,7 +173,7 @@ LOOPS = (
         "the same, compiled",
         "ms",
         1e3,
-        Bar(NOISE, ("thalweg_reference",)),
+        Target(NOISE, ("thalweg_reference",)),
         BESIDE,
         workload="rnn_lengths_compiled",
     ),
@@ -183,7 +185,7 @@ INPUT = (
         "enqueue and dequeue a scalar, 2 threads",
         "1000/s",
         data.QUEUE_ELEMENTS / 1e3,
-        Bar(2.0, ("tensorflow",), at_least=True),
+        Target(2.0, ("tensorflow",), at_least=True),
         (US, "tensorflow"),
         workload="queue",
         inverse=True,
@@ -193,7 +195,7 @@ INPUT = (
         "1 KB records: decode, shuffle, batch 128",
         "1000/s",
         data.RECORD_BATCH / 1e3,
-        Bar(0.8, ("tensorflow",), at_least=True, also=Bar(2.0, ("torch",), at_least=True)),
+        Target(0.8, ("tensorflow",), at_least=True, also=Target(2.0, ("torch",), at_least=True)),
         (US, "tensorflow", "torch"),
         workload="records",
         inverse=True,
@@ -203,7 +205,7 @@ INPUT = (
         "1 KB examples: parse, shuffle, batch 128",
         "1000/s",
         data.RECORD_BATCH / 1e3,
-        Bar(0.8, ("tensorflow",), at_least=True),
+        Target(0.8, ("tensorflow",), at_least=True),
         (US, "tensorflow"),
         workload="examples",
         inverse=True,
@@ -211,17 +213,17 @@ INPUT = (
 )
 
 # 0.8 of the speed is 1.25 of the time.
-FILE_BAR = Bar(1.25, ("plain",), also=Bar(1.0, ("tensorflow",)))
+FILE_TARGET = Target(1.25, ("plain",), also=Target(1.0, ("tensorflow",)))
 FILE_PEERS = (US, "tensorflow", "plain")
 CHECKPOINTS = (
-    Row("save", "save 1 GB, to the disk", "s", 1.0, FILE_BAR, FILE_PEERS, workload="save", slow=True),
-    Row("restore", "restore 1 GB, from the disk", "s", 1.0, FILE_BAR, FILE_PEERS, workload="restore", slow=True),
+    Row("save", "save 1 GB, to the disk", "s", 1.0, FILE_TARGET, FILE_PEERS, workload="save", slow=True),
+    Row("restore", "restore 1 GB, from the disk", "s", 1.0, FILE_TARGET, FILE_PEERS, workload="restore", slow=True),
     Row(
         "restore_cached",
         "restore 1 GB, from the page cache",
         "s",
         1.0,
-        Bar(1.0, ("tensorflow",)),
+        Target(1.0, ("tensorflow",)),
         FILE_PEERS,
         workload="restore_cached",
         slow=True,
@@ -231,7 +233,7 @@ CHECKPOINTS = (
         "training step while saving; reference: not saving",
         "ms",
         1e3 / data.SAVING_STEPS,
-        Bar(1.2, ("thalweg_reference",)),
+        Target(1.2, ("thalweg_reference",)),
         BESIDE,
         workload="step_saving",
         slow=True,
@@ -245,7 +247,7 @@ COMPILED = (
         "MLP 784-256-256-10, batch 100, Adam",
         "ms",
         1e3,
-        Bar(0.95, COMPILERS),
+        Target(0.95, COMPILERS),
         (US, *COMPILERS),
         workload="mlp_compiled",
     ),
@@ -254,12 +256,18 @@ COMPILED = (
         "CNN 3 x (conv, relu, pool), batch 64",
         "ms",
         1e3,
-        Bar(0.95, COMPILERS),
+        Target(0.95, COMPILERS),
         (US, *COMPILERS),
         workload="cnn_compiled",
     ),
     Row(
-        "chain", "1,000 dependent scalar operations", "us", 1e6, Bar(1.0, ("tensorflow",)), PEERS[:2], workload="chain"
+        "chain",
+        "1,000 dependent scalar operations",
+        "us",
+        1e6,
+        Target(1.0, ("tensorflow",)),
+        PEERS[:2],
+        workload="chain",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Runs every peer on the same work, in turns, and prints, saves and draws what came out (see README.md)."""
+"""Runs every peer on the same work, alternately, and prints, saves and plots the results (see README.md)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Rounds = dict[str, list[float]]
 
 
 class Bench:
-    """The peers that answer, what they measured, and what went wrong."""
+    """The running peers, their measurements, and failures."""
 
     def __init__(self, names: list[str], rounds: int) -> None:
         self.rounds = rounds
@@ -59,7 +59,7 @@ class Bench:
         print(f"  {self.notes[-1]}", file=sys.stderr)
 
     def steps(self, row: Row) -> None:
-        """Measures one step of a row's workload: rounds of about half a second, peer after peer."""
+        """Measures one step of a row's workload: rounds of about half a second, alternating between peers."""
         counts: dict[str, int] = {}
         first: dict[str, list[float]] = {}
         for name in self._present(row):
@@ -82,7 +82,7 @@ class Bench:
         return seconds
 
     def _compare(self, row: Row, first: dict[str, list[float]]) -> None:
-        """Notes a peer whose first losses differ: it does not do the same work."""
+        """Adds a note if the first losses of a peer differ: it does not do the same work."""
         expected = first.get("torch")
         for name, losses in first.items():
             if expected is None or None in losses:
@@ -98,13 +98,13 @@ class Bench:
         return taken
 
     def imports(self, row: Row) -> None:
-        """Times imports in fresh processes, after one import each that compiles and caches the files."""
+        """Times imports in fresh processes, after one import that caches the bytecode."""
         for name in self._present(row):
             import_seconds(name)
         self._rounds(row, self._present(row), self.rounds, import_seconds)
 
     def graphs(self) -> None:
-        """Times graphs of three sizes, each in a fresh process, and how the time grows with the size."""
+        """Times graphs of three sizes, each in a fresh process, and the growth of time with size."""
         for name in self._present(GRAPH[0]):
             try:
                 self._graph(name)
@@ -132,7 +132,7 @@ class Bench:
     def _rounds(
         self, row: Row, names: list[str], rounds: int, measure: Callable[[str], float], own: Sequence[int] = ()
     ) -> None:
-        """Asks each peer in turn, round after round; rounds that others disturbed are repeated, up to as many again."""
+        """Measures all peers in each round; rounds that other processes disturbed are repeated, up to as many again."""
         values: Rounds = {name: [] for name in names}
         processes = [*own, *(worker.process for worker in self.workers.values())]
         spare = rounds
@@ -160,7 +160,7 @@ class Bench:
             return None
 
     def close(self) -> None:
-        """Ends the peers and notes the rows that were measured beside other work."""
+        """Ends the peers and adds a note for rows that other processes disturbed."""
         for name, cores in self.disturbed.items():
             self.notes.append(f"{name}: measured while other processes used up to {cores:.1f} cores")
         for worker in self.workers.values():
@@ -169,7 +169,7 @@ class Bench:
 
 
 def measure(bench: Bench, rows: Sequence[Row]) -> None:
-    """Measures rows in the order of the table; the graphs' rows come from one measurement."""
+    """Measures rows in the order of the table; all graph rows come from one measurement."""
     others = {IMPORT.name: bench.imports, MEMORY.name: bench.memory}
     graphs = [row for row in rows if row in GRAPH]
     for row in rows:
@@ -183,7 +183,7 @@ def measure(bench: Bench, rows: Sequence[Row]) -> None:
 
 
 def section(name: str, wanted: Sequence[Row], given: argparse.Namespace) -> None:
-    """Runs the peers that a section's rows need, prints its table, and saves it when it is whole."""
+    """Runs the peers that a section's rows need, prints its table, and saves it if it is complete."""
     peers = given.peers.split(",") if given.peers else TITLES
     bench = Bench([peer for peer in peers if any(peer in row.peers for row in wanted)], given.rounds)
     try:
@@ -201,7 +201,7 @@ def arguments(rows: Sequence[Row]) -> argparse.Namespace:
     names = [row.name for row in rows]
     parser.add_argument("--rows", default="", help=f"some of {','.join(names)}; nothing is saved then")
     parser.add_argument("--peers", default="", help=f"some of {','.join(TITLES)}")
-    parser.add_argument("--rounds", type=int, default=7, help="rounds a row (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds per row (default %(default)s)")
     parser.add_argument("--results", type=Path, default=Path(__file__).with_name("results"), help="where to save")
     given = parser.parse_args()
     unknown = set(filter(None, given.rows.split(","))) - set(names)
@@ -211,7 +211,7 @@ def arguments(rows: Sequence[Row]) -> argparse.Namespace:
 
 
 def main(*sections: str) -> None:
-    """Measures sections, all of them when none is named."""
+    """Measures the named sections, or all."""
     named = {name: SECTIONS[name] for name in sections or SECTIONS}
     given = arguments([row for rows in named.values() for row in rows])
     wanted = set(filter(None, given.rows.split(",")))

@@ -4,10 +4,10 @@
     python bench/sparse.py --only adam,lazy_adam    # some of them
     python bench/sparse.py --large 1000000          # a smaller large table
 
-One step looks up 32 rows of 16 floats, another 32 in each step, and trains them. Both tables are measured in turns in
-one process; the table shows the median step and the ratio of the medians. The bar is 1.3 for every optimizer whose
-sparse update TensorFlow does by rows. Adam and Nadam decay the moments of all rows in TensorFlow too, so that their
-steps cost what the table costs; they have no bar.
+Each step looks up and trains 32 other rows of 16 floats. Both tables are measured alternately in one process; the
+output shows the median step and the ratio of the medians. The target is 1.3 for every optimizer whose sparse update
+in TensorFlow touches only these rows. Adam and Nadam decay the moments of all rows in TensorFlow too, so the cost of
+a step grows with the table; they have no target.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from thalweg._src.optimizers.mixed_precision import MixedPrecisionLossScaleOptim
 
 WIDTH = 16
 LOOKED_UP = 32
-ACCUMULATED = 4  # runs that make one step of the optimizer that adds up gradients
-BAR = 1.3
+ACCUMULATED = 4  # micro-steps per step of the optimizer that accumulates gradients
+TARGET = 1.3
 WARM_STEPS = 30
 PATIENCE_SECONDS = 10
 
@@ -58,12 +58,12 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "nadam": lambda: adam_variants.NadamOptimizer(0.1),
 }
 DENSE_IN_TENSORFLOW = ("adam", "nadam")
-# What programs do with embeddings besides a plain look-up and minimize; each with Adagrad.
+# Other uses of embeddings than a plain lookup and minimize, each with Adagrad.
 VARIANTS = ("clipped", "two_lookups", "partitioned", "l2_of_rows", "gathered")
 
 
 class Table:
-    """An embedding of some size with its training step."""
+    """An embedding with its training step."""
 
     def __init__(self, name: str, rows: int) -> None:
         self._rows = rows
@@ -97,7 +97,7 @@ class Table:
         return optimizer.apply_gradients(pairs)
 
     def step(self) -> float:
-        """Runs a step with other rows than before and gives its seconds."""
+        """Runs a step with other rows than before and returns its seconds."""
         ids = self._rng.integers(0, self._rows, (self._runs, LOOKED_UP), dtype=np.int32)
         start = time.perf_counter()
         for run in ids:
@@ -109,14 +109,14 @@ class Table:
 
 
 def measure(name: str, sizes: tuple[int, int], rounds: int, steps: int) -> tuple[float, float, float]:
-    """Gives the median seconds of a step on each table, and how many cores others used meanwhile."""
+    """Returns the median seconds of a step on each table, and how many cores other processes used meanwhile."""
     tables = [Table(name, size) for size in sizes]
     seconds: list[list[float]] = [[], []]
     quiet.wait([], PATIENCE_SECONDS)
     others = quiet.Others([])
     for _ in range(rounds):
         for table, taken in zip(tables, seconds):
-            table.step()  # brings the other table's program back into the caches
+            table.step()  # warms the caches for the other table's program
             taken += [table.step() for _ in range(steps)]
     cores = others.cores()
     for table in tables:
@@ -131,16 +131,16 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=10_000)
     parser.add_argument("--large", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=20, help="steps a round and table")
+    parser.add_argument("--steps", type=int, default=20, help="steps per round and table")
     given = parser.parse_args()
     wanted = given.only.split(",") if given.only else names
-    print(f"{'':28}{given.small:>12,} rows{given.large:>14,} rows   ratio   bar   others (cores)")
+    print(f"{'':28}{given.small:>12,} rows{given.large:>14,} rows   ratio target  others (cores)")
     for name in wanted:
         dense = name in DENSE_IN_TENSORFLOW
         steps = (2, 3) if dense else (given.rounds, given.steps)
         small, large, cores = measure(name, (given.small, given.large), *steps)
         ratio = large / small
-        verdict = "  -  " if dense else f"{BAR:.1f}{' ' if ratio <= BAR else '!'}"
+        verdict = "  -  " if dense else f"{TARGET:.1f}{' ' if ratio <= TARGET else '!'}"
         print(
             f"{name:28}{small * 1e6:12.1f} us  {large * 1e6:14.1f} us  {ratio:6.2f}   {verdict}  {cores:8.1f}",
             flush=True,

@@ -1,4 +1,4 @@
-"""One peer in one process: answers requests, one JSON object a line, and sleeps in between."""
+"""One peer in one process: answers requests, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GRAPH_PROGRAMS = ("graph", "loop", "input", "checkpoint")
 
 
 class Peer:
-    """A library, its programs, and the step that was prepared last."""
+    """A library, its programs, and the current step."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class Peer:
         return {"version": version, "programs": sorted(self.programs)}
 
     def prepare(self, workload: str, slow: bool = False) -> dict[str, Any]:
-        """Builds a workload, keeps its first losses, warms it up and says how long one step takes."""
+        """Builds a workload, warms it up, and returns its first losses and the time of one step."""
         self.forget()
         step = self.programs[workload]()
         first = [_number(step()) for _ in range(1 if slow else CHECK_STEPS)]
@@ -50,23 +50,23 @@ class Peer:
         return {"first": first, "seconds": None if slow else _time(step, 5) / 5}
 
     def forget(self) -> dict[str, Any]:
-        """Frees what the last workload took."""
+        """Frees the last workload."""
         self.step = None
         gc.collect()
         return {}
 
     def run(self, steps: int) -> dict[str, Any]:
-        """Runs the prepared step: seconds for each, the mean, since medians hide what a busy machine does."""
+        """Runs the prepared step and returns the mean seconds; a median would hide disturbances."""
         assert self.step is not None
         if not self.slow:
             self.step()
         return {"seconds": _time(self.step, steps) / steps}
 
     def memory(self, workload: str, steps: int) -> dict[str, Any]:
-        """Gives the growth of the process from before a workload is built to its peak, in bytes."""
+        """Returns the growth of the process from before a workload is built to its peak, in bytes."""
         for name in ("mlp_batch", "mlp_layers", "cnn_batch", "cnn_layers"):
             getattr(importlib.import_module("workloads.data"), name)()
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak so far is forgotten
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # resets the peak
         before = _resident("VmRSS")
         step = self.programs[workload]()
         for _ in range(steps):
@@ -80,7 +80,7 @@ class Peer:
 
 
 def _load(name: str) -> tuple[Any, dict[str, Callable[[], Any]]]:
-    """Imports a peer's library and its programs; what follows the library's name says which of them."""
+    """Imports a peer's library and its programs; the suffix of the peer's name selects a variant."""
     library, _, variant = name.partition("_")
     if library in ("thalweg", "tensorflow"):
         tf = importlib.import_module("thalweg" if library == "thalweg" else "tensorflow.compat.v1")
@@ -88,7 +88,7 @@ def _load(name: str) -> tuple[Any, dict[str, Callable[[], Any]]]:
             raise ImportError(f"{name} is a folder without __init__.py, not a package")
         if library == "tensorflow":
             tf.disable_v2_behavior()
-        else:  # rows that are not for compilers stay as they are, however long they run
+        else:  # no background compilation in rows that do not measure it
             importlib.import_module("thalweg._src.runtime.executable").COMPILE_AFTER_SECONDS = math.inf
         if variant == "v2":
             tf.enable_control_flow_v2()
@@ -107,7 +107,7 @@ def _graph_programs(which: str) -> dict[str, Callable[[Any], Any]]:
 
 
 def _time(step: Callable[[], Any], steps: int) -> float:
-    """Times steps; what a Task does before and after them is left out."""
+    """Times steps, without the setup and teardown of a Task."""
     before, step, after = (step.before, step.step, step.after) if isinstance(step, Task) else (None, step, None)
     if before is not None:
         before()
@@ -125,7 +125,7 @@ def _number(value: Any) -> float | None:
 
 
 def _resident(field: str) -> int:
-    """Reads a line of /proc/self/status, in bytes."""
+    """Returns a field of /proc/self/status in bytes."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith(field):
             return int(line.split()[1]) * 1024
@@ -133,7 +133,7 @@ def _resident(field: str) -> int:
 
 
 def serve(make: Callable[[str], Any]) -> None:
-    """Answers requests until the input ends, by methods of what `make` gives; what libraries print is no answer."""
+    """Answers requests until the input ends, by methods of the object that `make` returns."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     served: Any = None

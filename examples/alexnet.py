@@ -1,7 +1,7 @@
 """AlexNet: five convolutions with local response normalization, three dense layers, dropout.
 
 The network of Krizhevsky, Sutskever and Hinton (2012), first of the four in the papers' single-machine benchmark.
-Convolutions 2, 4 and 5 are cut into two groups, as on the two GPUs it was made for; `groups=1` joins them. With the
+Convolutions 2, 4 and 5 have two groups, as on the two GPUs it was designed for; `groups=1` merges them. With the
 published width, 1,000 classes and images of 227 x 227 it has its 60,965,224 parameters.
 
     python examples/alexnet.py --size 67 --width 0.25 --steps 200
@@ -35,12 +35,12 @@ def convolution(x, filters, size, name, stride=1, padding="same", groups=1):
 
 
 def normalize(x):
-    """Divides each activation by those of the five channels around it."""
+    """Normalizes each activation by those of the five channels around it."""
     return tf.nn.lrn(x, depth_radius=2, bias=2.0, alpha=1e-4, beta=0.75)
 
 
 def pool(x):
-    """Pools 3 x 3 windows that overlap."""
+    """Max pooling over overlapping 3 x 3 windows."""
     return tf.layers.max_pooling2d(x, 3, 2)
 
 

@@ -1,7 +1,7 @@
-"""An autoencoder: digits squeezed through a few numbers and drawn again from them.
+"""An autoencoder: compresses digits to a few numbers and reconstructs them.
 
-The network learns a code without labels. It is compared with principal components, the best that a linear code of the
-same length can do. The encoder and the decoder are two parts of one graph: fetch the code alone, or feed it.
+The network learns a code without labels. It is compared with principal components, the best linear code of the same
+length. The encoder and the decoder are two parts of one graph: fetch only the code, or feed it.
 
     python examples/autoencoder.py --steps 2000 --size 6
 """
@@ -38,7 +38,7 @@ def principal_components(train_x, test_x, size):
 
 
 def drawing(images):
-    """Draws images of 8 x 8 side by side, one character for two pixels above each other."""
+    """Returns 8 x 8 images side by side as text, with one character for two vertically adjacent pixels."""
     shades = " ░▒▓█"
     rows = np.rint(np.concatenate(images.reshape(-1, 4, 2, 8).mean(2), axis=1) * 4).astype(int)
     return "\n".join("  " + "".join(shades[v] + " " * (i % 8 == 7) for i, v in enumerate(row)) for row in rows)

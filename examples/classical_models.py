@@ -27,7 +27,7 @@ def load():
 
 
 def linear_model(x, name):
-    """Returns one score per row and the weights it is made with."""
+    """Returns one score per row, and the weights."""
     with tf.variable_scope(name):
         weights = tf.get_variable("weights", [x.shape[1].value, 1], initializer=tf.zeros_initializer())
         bias = tf.get_variable("bias", [1], initializer=tf.zeros_initializer())
@@ -51,7 +51,7 @@ def main(argv=None):
     svm_loss = tf.losses.hinge_loss(labels, margins) + L2 * tf.nn.l2_loss(w_svm)
 
     optimizer = tf.train.GradientDescentOptimizer(rate)
-    train = optimizer.minimize(logistic_loss + svm_loss, global_step=step)  # no variable is shared: two trainings
+    train = optimizer.minimize(logistic_loss + svm_loss, global_step=step)  # the models share no variables
     inside = tf.reduce_sum(tf.cast((2 * labels - 1) * margins < 1, tf.int32))
     accuracies = [tf.reduce_mean(tf.cast(tf.equal(s > 0, labels > 0.5), tf.float32)) for s in (scores, margins)]
     agreement = tf.reduce_mean(tf.cast(tf.equal(scores > 0, margins > 0), tf.float32))

@@ -1,8 +1,8 @@
-"""Data parallelism: each device has a tower, a copy of the model that sees a part of the batch; gradients are averaged.
+"""Data parallelism: each device has a tower, a copy of the model that gets a part of the batch; gradients are averaged.
 
-The variables are shared: they live on the first device, towers on others get their values in each step and send their
-gradients back. Since the mean of the towers' gradients is the gradient of the whole batch, training is the same as on
-one device; the program checks that on a few steps of both. At the end it draws who worked when in one step.
+The variables are shared: they are on the first device, towers on other devices receive their values in each step and
+send gradients back. Since the mean of the towers' gradients is the gradient of the whole batch, training is the same as
+on one device, which the program checks in a few steps. At the end it draws the timeline of one step.
 
     python examples/data_parallel.py --steps 300 --towers 2
 """
@@ -19,7 +19,7 @@ COMPARED = 10  # steps; later on, rounding errors have grown
 
 
 def model(x):
-    """Returns the logits of a small network; called again it uses the same variables."""
+    """Returns the logits of a small network; further calls reuse its variables."""
     with tf.variable_scope("model", reuse=tf.AUTO_REUSE):
         h = tf.reshape(x, [-1, 8, 8, 1])
         h = tf.layers.conv2d(h, 32, 3, padding="same", activation=tf.nn.relu, name="conv1")
@@ -28,12 +28,12 @@ def model(x):
 
 
 def training(x, labels, towers):
-    """Returns the loss and the training step of a batch that is cut into as many parts as there are towers."""
+    """Returns the loss and the training step of a batch that is split among the towers."""
     optimizer = tf.train.MomentumOptimizer(0.05, 0.9)
     losses, gradients = [], []
     for number, (part, wanted) in enumerate(zip(tf.split(x, towers), tf.split(labels, towers))):
         with tf.device(f"/cpu:{number}"), tf.name_scope(f"tower{number}"):
-            logits = model(part)  # the first tower makes the variables, where it is
+            logits = model(part)  # the first tower creates the variables on its device
             losses.append(tf.losses.sparse_softmax_cross_entropy(wanted, logits))
             gradients.append(optimizer.compute_gradients(losses[-1]))
     with tf.device("/cpu:0"):
@@ -42,7 +42,7 @@ def training(x, labels, towers):
 
 
 def train(towers, steps, options, seed=0):
-    """Trains on digits; returns all variables, the share of held-out images it knows, and the times of one step."""
+    """Trains on digits; returns all variables, the accuracy on held-out images, and the times of one step."""
     train_x, test_x, train_y, test_y = digits()
     rng = np.random.default_rng(seed)
     with tf.Graph().as_default():

@@ -1,4 +1,4 @@
-"""What data_parallel.py and model_parallel.py share: the data, and who works when, from a traced step."""
+"""Shared by data_parallel.py and model_parallel.py: the data, and the timeline of each device from a traced step."""
 
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -9,19 +9,19 @@ COLUMNS = 72
 
 
 def digits():
-    """Returns images and labels to train with and to test with: 1,797 scans of 8 x 8 pixels."""
+    """Returns training and test images with labels: 1,797 scans of 8 x 8 pixels."""
     pixels, labels = load_digits(return_X_y=True)
     return train_test_split((pixels / 16).astype("float32"), labels, test_size=360, random_state=0)
 
 
 def virtual_devices(count):
-    """Returns the configuration of a session with several CPU devices, each computing with one thread."""
+    """Returns the configuration of a session with several CPU devices of one thread each."""
     return tf.ConfigProto(device_count={"CPU": count, "GPU": 0}, intra_op_parallelism_threads=1)
 
 
 def trace(sess, fetches, feeds):
     """Runs a step, traced, and returns (device, start, end, node) of each kernel in nanoseconds."""
-    sess.run(fetches, feeds)  # the first one of its kind warms up
+    sess.run(fetches, feeds)  # the first run compiles
     metadata = tf.RunMetadata()
     sess.run(fetches, feeds, tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), metadata)
     return [
@@ -32,7 +32,7 @@ def trace(sess, fetches, feeds):
 
 
 def at_once(times):
-    """Returns the pairs of devices that were seen computing at the same time."""
+    """Returns the pairs of devices that were busy at the same time."""
     return {
         (device, other)
         for device, start, end, _ in times
@@ -42,7 +42,7 @@ def at_once(times):
 
 
 def chart(times):
-    """Draws who works when: a line a device, time from left to right."""
+    """Returns a timeline as text: one line per device, time from left to right."""
     first, last = min(start for _, start, _, _ in times), max(end for _, _, end, _ in times)
     scale = COLUMNS / (last - first)
     lines = {device: ["."] * COLUMNS for device, *_ in sorted(times)}

@@ -22,7 +22,7 @@ BELOW = {"xytext": (0, -8), "textcoords": "offset points", "ha": "right", "va": 
 
 
 def load():
-    """Returns training and held-out images and labels, shuffled once and for all."""
+    """Returns training and held-out images and labels, in a fixed random order."""
     digits = load_digits()
     images = (digits.images / 16.0).astype(np.float32)[..., np.newaxis]
     order = np.random.default_rng(0).permutation(len(images))
@@ -95,7 +95,7 @@ def main():
 
 
 def picture(images, labels, guesses, history):
-    """Draws the course of the training and some held-out digits, the mistakes first."""
+    """Plots the training curves and some held-out digits, the mistakes first."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,10 +1,10 @@
-"""Deep Q-learning in one graph: world, memory, choices and learning are operations of one loop.
+"""Deep Q-learning in one graph: environment, replay memory, actions and learning are operations of one loop.
 
 A mouse looks for the cheese in a maze with traps. Every iteration of a `tf.while_loop` is a move: a `tf.cond` chooses
-between a random direction and the best one as far as the network knows, the move is written to the replay memory, which
-is variables, and the network learns from moves drawn from there. Now and then another `tf.cond` copies its weights to
-the target network, which tells what a place is worth while the first one changes. A `run` makes hundreds of moves:
-Python is not asked about any of them.
+between a random direction and the best one according to the network, the move is written to the replay memory, which
+consists of variables, and the network learns from moves sampled from it. At intervals another `tf.cond` copies the
+weights to the target network, which estimates the values of positions. One `run` makes hundreds of moves, without any
+Python code in between.
 
     python examples/dqn.py --steps 10 --size 32
 """
@@ -30,11 +30,11 @@ MOVES = 400  # in one run of the loop
 REMEMBERED = 5000
 BATCH = 32
 DISCOUNT = 0.95
-COPIED = 60  # moves from one copy to the target network to the next
+COPIED = 60  # moves between two updates of the target network
 
 
 class World:
-    """A maze as tables in the graph: where a direction leads to from a place, and what is there."""
+    """A maze as lookup tables in the graph: the position that each direction leads to, and what is there."""
 
     def __init__(self):
         self.places = "".join(MAZE)
@@ -52,7 +52,7 @@ class World:
         return [r * WIDTH + c if there else place for (r, c), there in zip(around, inside)]
 
     def move(self, places, directions):
-        """Returns the places that directions lead to, the rewards there, and whether it ends there."""
+        """Returns the next positions, their rewards, and whether the episode ends there."""
         places = tf.gather_nd(self.ways, tf.stack([places, directions], -1))
         return places, tf.gather(self._rewards, places), tf.gather(self._ends, places)
 
@@ -60,7 +60,7 @@ class World:
         return tf.random_shuffle(self.free)[0]
 
     def distances(self):
-        """Returns how many moves the cheese is away from each place, traps being no way."""
+        """Returns the distance of each position from the cheese, without passing traps."""
         away = {self.cheese: 0}
         for place in (queue := list(away)):
             for other in self.free:
@@ -71,7 +71,7 @@ class World:
 
 
 class Agent:
-    """Two networks of the same form, a memory, and the loops that let the mouse learn and show what it learned."""
+    """Two networks of the same architecture, a replay memory, and the loops for training and evaluation."""
 
     def __init__(self, world, size, rate=0.002):
         self.world = world
@@ -86,7 +86,7 @@ class Agent:
         self.learned = self.play()
 
     def values(self, network, places):
-        """Returns what each direction is worth at some places, as one of the networks sees it."""
+        """Returns the Q-values of all directions at some positions, by one of the networks."""
         rows, columns = tf.one_hot(tf.floordiv(places, WIDTH), HEIGHT), tf.one_hot(tf.floormod(places, WIDTH), WIDTH)
         with tf.variable_scope(network, reuse=tf.AUTO_REUSE, use_resource=True):
             hidden = tf.layers.dense(tf.concat([rows, columns], 1), self.size, tf.nn.relu, name="hidden")
@@ -96,7 +96,7 @@ class Agent:
         return tf.argmax(self.values("online", places), axis=1, output_type=tf.int32)
 
     def play(self):
-        """Returns an operation that makes many moves and learns from all of them."""
+        """Returns an operation that makes many moves and learns from each."""
 
         def move(time, place):
             chance = tf.maximum(0.2, 1.0 - tf.cast(self.count, tf.float32) / 2000.0)
@@ -119,12 +119,12 @@ class Agent:
         return self.place.assign(place)
 
     def remember(self, *values):
-        """Writes one move to the memory, over the oldest."""
+        """Writes one move to the memory, replacing the oldest."""
         slot = self.count % REMEMBERED
         return [kept[slot].assign(value) for kept, value in zip(self.memory, values)]
 
     def learn(self):
-        """Makes the values of some remembered moves more like what came of them."""
+        """Updates the Q-values of some remembered moves towards their targets."""
         drawn = tf.random_uniform([BATCH], maxval=tf.minimum(self.count + 1, REMEMBERED), dtype=tf.int32)
         places, directions, following, rewards, ends = (tf.gather(kept, drawn) for kept in self.memory)
         later = tf.reduce_max(self.values("target", following), axis=1)
@@ -138,7 +138,7 @@ class Agent:
         return tf.group(*[target.assign(online) for target, online in pairs])
 
     def show(self):
-        """Returns where always doing what seems best leads to from each free place, and after how many moves."""
+        """Returns where the greedy policy leads from each free position, and after how many moves."""
 
         def move(places, moves, under_way):
             following, _, ends = self.world.move(places, self.best(places))

@@ -1,8 +1,8 @@
-"""A generative adversarial network: two networks trained in turn, each against the other.
+"""A generative adversarial network: two networks trained alternately, each against the other.
 
-The generator turns noise into numbers; the discriminator tells them from real ones, which fall into two heaps around
--2 and 2. One graph holds both, two `minimize` calls with a `var_list` each make the two training steps, and the
-generator's gradient flows through the discriminator, which it leaves as it is.
+The generator maps noise to numbers; the discriminator distinguishes them from real ones, which are a mixture of two
+normal distributions around -2 and 2. One graph contains both, two `minimize` calls with a `var_list` each create the
+two training steps, and the generator's gradient flows through the discriminator without updating it.
 
     python examples/gan.py --steps 1500 --size 128
 """
@@ -31,7 +31,7 @@ def generator(noise):
 
 
 def discriminator(x):
-    """Returns a logit per number: positive where it looks real."""
+    """Returns one logit per number, positive if it looks real."""
     with tf.variable_scope("discriminator", reuse=tf.AUTO_REUSE):
         x = tf.layers.dense(x, 64, tf.nn.leaky_relu, name="hidden1")
         x = tf.layers.dense(x, 64, tf.nn.leaky_relu, name="hidden2")
@@ -39,7 +39,7 @@ def discriminator(x):
 
 
 def histogram(values, bins=25, height=6):
-    """Draws how values are spread between -4 and 4, in rows of blocks."""
+    """Returns a text histogram of values between -4 and 4."""
     counts, _ = np.histogram(values, bins=bins, range=(-4, 4))
     eighths = np.rint(counts / counts.max() * height * 8).astype(int)
     rows = ("".join(" ▁▂▃▄▅▆▇█"[np.clip(n - 8 * row, 0, 8)] * 2 for n in eighths) for row in reversed(range(height)))
@@ -47,7 +47,7 @@ def histogram(values, bins=25, height=6):
 
 
 def build(real_x, noise):
-    """Returns what the generator makes, the two losses and the two training steps."""
+    """Returns the generator's output, the two losses and the two training steps."""
     fake = generator(noise)
     on_real, on_fake = discriminator(real_x), discriminator(fake)
     loss_d = tf.losses.sigmoid_cross_entropy(tf.ones_like(on_real), on_real)

@@ -1,4 +1,4 @@
-"""What alexnet.py, resnet18.py and inception_v3.py share: digits enlarged to any size, the training loop, the report.
+"""Shared by alexnet.py, resnet18.py and inception_v3.py: digits enlarged to any size, the training loop, the report.
 
 A network here is a function `network(images, classes, width, training)` that returns logits, or logits and those of an
 auxiliary head; batch normalization leaves its updates in `tf.GraphKeys.UPDATE_OPS`.
@@ -15,7 +15,7 @@ import thalweg as tf
 
 
 def parse(argv, name, size, width, steps, rate, least_size):
-    """Returns the options that all image networks take, with the defaults of one."""
+    """Parses the options of an image network."""
     parser = argparse.ArgumentParser(description=f"{name} on handwritten digits, enlarged.")
     parser.add_argument("--size", type=int, default=size, help=f"pixels a side, at least {least_size} (%(default)s)")
     parser.add_argument("--width", type=float, default=width, help="1 is the published number of filters (%(default)s)")
@@ -32,12 +32,12 @@ def parse(argv, name, size, width, steps, rate, least_size):
 
 
 def parameters():
-    """Counts the numbers that training changes."""
+    """Returns the number of trainable parameters."""
     return sum(variable.shape.num_elements() for variable in tf.trainable_variables())
 
 
 def load(classes):
-    """Returns images and labels to train with and to test with, of the first few digits."""
+    """Returns training and test images with labels, of the first few digits."""
     images, digits = load_digits(return_X_y=True)
     chosen = digits < classes
     images = (images[chosen] / 16).reshape(-1, 8, 8, 1)
@@ -45,10 +45,10 @@ def load(classes):
 
 
 def build(network, scans, labels, options, label_smoothing):
-    """Returns the training step, its loss and, for each image, whether the network is right about it."""
+    """Returns the training step, its loss and, for each image, whether the prediction is correct."""
 
     def heads(training):
-        with tf.variable_scope("network", reuse=not training):  # made for training, used again without dropout
+        with tf.variable_scope("network", reuse=not training):  # built for training, reused without dropout
             logits = network(images, options.classes, options.width, training)
         return logits if isinstance(logits, tuple) else (logits,)
 
@@ -65,7 +65,7 @@ def build(network, scans, labels, options, label_smoothing):
 
 
 def train_on_digits(network, name, options, label_smoothing=0.0):
-    """Trains a network, prints what it learned and returns it."""
+    """Trains a network, prints its accuracy and returns it."""
     train_x, test_x, train_y, test_y = load(options.classes)
     tf.set_random_seed(1)
     scans = tf.placeholder(tf.float32, [None, 8, 8, 1], name="scans")

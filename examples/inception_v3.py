@@ -14,7 +14,7 @@ from image_training import parse, train_on_digits
 
 import thalweg as tf
 
-MOMENTUM = 0.9  # of the moving averages: they must settle within a training of some dozens of steps
+MOMENTUM = 0.9  # decay of the moving averages, for a training of some dozens of steps
 
 
 def convolution(x, filters, size, stride=1, padding="same", *, width, training):
@@ -102,7 +102,7 @@ def module_c(conv, x):
 
 
 def auxiliary_head(conv, x, classes):
-    """A second classifier on the 17 x 17 grid, whose windows shrink where the grid is smaller than theirs."""
+    """An auxiliary classifier on the 17 x 17 grid; its windows shrink if the grid is smaller."""
     x = tf.layers.average_pooling2d(x, min(5, x.shape[1].value), 3)
     x = conv(x, 128, 1)
     x = conv(x, 768, min(5, x.shape[1].value), padding="valid")

@@ -1,10 +1,10 @@
 """Model parallelism: each device has some of the layers, and a batch goes through them in pipelined micro-batches.
 
-A device holds its layers' variables and never sends them; only activations go on to the next device, and gradients
-back. With the whole batch in one piece the devices would take turns. Cut into micro-batches, the second device works
-on the first of them while the first device is at the second. Gradients of the micro-batches are averaged, so that
-training is the same as on one device; the program checks that on a few steps of both. At the end it draws who worked
-when in one step.
+A device holds its layers' variables and never sends them; only activations are sent to the next device, and gradients
+back. With the whole batch in one piece only one device would be busy at a time. With micro-batches, the second device
+processes the first of them while the first device processes the second. Gradients of the micro-batches are averaged, so
+that training is the same as on one device, which the program checks in a few steps. At the end it draws the timeline of
+one step.
 
     python examples/model_parallel.py --steps 300 --stages 2 --pieces 4
 """
@@ -22,7 +22,7 @@ COMPARED = 10  # steps; later on, rounding errors have grown
 
 
 def model(x, stages, width):
-    """Returns the logits of a deep network whose layers are spread over devices, a stretch of them on each."""
+    """Returns the logits of a deep network with consecutive layers on each device."""
     h = x
     for layer in range(LAYERS):
         with tf.device(f"/cpu:{layer * stages // LAYERS}"), tf.variable_scope("model", reuse=tf.AUTO_REUSE):
@@ -32,7 +32,7 @@ def model(x, stages, width):
 
 
 def training(x, labels, stages, pieces, width):
-    """Returns the loss and the training step of a batch that goes through the stages in pieces."""
+    """Returns the loss and the training step of a batch that passes through the stages in micro-batches."""
     optimizer = tf.train.MomentumOptimizer(0.02, 0.9)
     losses, gradients = [], []
     for number, (part, wanted) in enumerate(zip(tf.split(x, pieces), tf.split(labels, pieces))):
@@ -43,13 +43,13 @@ def training(x, labels, stages, pieces, width):
             gradients.append(optimizer.compute_gradients(losses[-1], colocate_gradients_with_ops=True))
     means = []
     for each in zip(*gradients):
-        with tf.colocate_with(each[0][1]):  # a layer's gradients are added up where the layer is
+        with tf.colocate_with(each[0][1]):  # gradients are summed on the device of their layer
             means.append((tf.add_n([gradient for gradient, _ in each]) / pieces, each[0][1]))
     return tf.add_n(losses) / pieces, optimizer.apply_gradients(means)
 
 
 def train(stages, pieces, steps, options, seed=0):
-    """Trains on digits; returns all variables, the share of held-out images it knows, and the times of one step."""
+    """Trains on digits; returns all variables, the accuracy on held-out images, and the times of one step."""
     train_x, test_x, train_y, test_y = digits()
     rng = np.random.default_rng(seed)
     with tf.Graph().as_default():

@@ -1,8 +1,8 @@
-"""Policy gradients: an agent learns to balance a pole on a cart, from nothing but how long it lasts.
+"""Policy gradients: an agent learns to balance a pole on a cart, rewarded only for how long it stands.
 
-The loss comes from a world outside the graph, a simulation in NumPy: the step that acts and the step that learns are
-two fetches of one graph, called in turn. REINFORCE: actions are made likelier by how much better than usual the rest of
-the episode went.
+The loss comes from an environment outside the graph, a simulation in NumPy: the step that acts and the step that learns
+are two fetches of one graph, run alternately. REINFORCE: actions become more likely by how much better than average the
+rest of the episode went.
 
     python examples/policy_gradient.py --steps 60 --size 16
 """
@@ -19,14 +19,14 @@ DISCOUNT = 0.98
 
 
 class Poles:
-    """Several carts with a pole each, 50 moments a second; one that falls or leaves the track is out."""
+    """Several carts with one pole each, 50 time steps per second; one that falls or leaves the track is out."""
 
     def __init__(self, count, rng):
         self.state = rng.uniform(-0.05, 0.05, size=(count, 4))  # position, speed, angle, angular speed
         self.up = np.ones(count, dtype=bool)
 
     def act(self, right):
-        """Pushes each cart to the right or to the left; returns which poles stood until then."""
+        """Pushes each cart to the right or to the left; returns which poles were standing before."""
         stood = self.up.copy()
         _, speed, angle, spin = self.state.T
         force = np.where(right, 10.0, -10.0)
@@ -39,7 +39,7 @@ class Poles:
 
 
 class Agent:
-    """A policy with one hidden layer, the action it draws, and the step that improves it."""
+    """A policy with one hidden layer, its sampled action, and its training step."""
 
     def __init__(self, rate):
         self.states = tf.placeholder(tf.float32, [None, 4], name="states")
@@ -54,7 +54,7 @@ class Agent:
 
 
 def play(sess, agent, count, rng):
-    """Plays episodes side by side; returns states and actions as [moment, episode, ...], and who was up when."""
+    """Runs episodes in parallel; returns states and actions as [time, episode, ...], and which poles stood."""
     poles = Poles(count, rng)
     states, actions, up = [], [], []
     while poles.up.any() and len(up) < LONGEST:
@@ -65,7 +65,7 @@ def play(sess, agent, count, rng):
 
 
 def advantages(up):
-    """Returns how much better than its contemporaries each pole did from each moment on."""
+    """Returns the advantage of each pole from each time step on, relative to the other episodes."""
     returns = np.zeros(up.shape)
     rest = np.zeros(up.shape[1])
     for moment in reversed(range(len(up))):

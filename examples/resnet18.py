@@ -11,14 +11,14 @@ from image_training import parse, train_on_digits
 
 import thalweg as tf
 
-MOMENTUM = 0.9  # of the moving averages: they must settle within a training of some dozens of steps
+MOMENTUM = 0.9  # decay of the moving averages, for a training of some dozens of steps
 
 
 def convolution(x, filters, size, stride, training, name, activation=None):
-    """A convolution without bias, batch normalization, and perhaps an activation."""
+    """A convolution without bias, batch normalization, and an optional activation."""
     with tf.variable_scope(name):
         he = tf.variance_scaling_initializer(2.0, mode="fan_out")
-        pad = (size - 1) // 2  # the same on both sides, which "same" does not give for a stride of 2
+        pad = (size - 1) // 2  # symmetric padding, unlike "same" with a stride of 2
         x = tf.pad(x, [[0, 0], [pad, pad], [pad, pad], [0, 0]])
         x = tf.layers.conv2d(x, filters, size, stride, "valid", use_bias=False, kernel_initializer=he, name="conv")
         x = tf.layers.batch_normalization(x, momentum=MOMENTUM, epsilon=1e-5, training=training, name="norm")
@@ -26,7 +26,7 @@ def convolution(x, filters, size, stride, training, name, activation=None):
 
 
 def block(x, filters, stride, training, name):
-    """Adds to x, or to its projection, what two convolutions make of it."""
+    """A residual block: adds two convolutions of x to x or to its projection."""
     with tf.variable_scope(name):
         shortcut = x
         if stride > 1 or x.shape[3].value != filters:

@@ -1,10 +1,10 @@
-"""From sequence to sequence: dates as people write them become dates as files want them.
+"""Sequence to sequence: translates dates as people write them to ISO dates.
 
-An encoder reads "march 12, 1998" in both directions. A decoder writes "1998-03-12" character by character; before each
-one, attention looks back at what was read. While it learns, the decoder is given the right characters so far
-(`TrainingHelper`); later it reads what it wrote itself (`GreedyEmbeddingHelper`).
-The data has "3/4/1998" for the third of April and for the fourth of March. One answer cannot say so; a beam search,
-which keeps the best few at every character, finds both.
+An encoder reads "march 12, 1998" in both directions. A decoder writes "1998-03-12" character by character, with
+attention to the encoder's outputs. During training the decoder is fed the correct characters so far
+(`TrainingHelper`), at inference its own output (`GreedyEmbeddingHelper`).
+In the data "3/4/1998" is the third of April or the fourth of March. A single answer cannot express this; beam search,
+which keeps the best few candidates at every character, finds both.
 
     python examples/translate.py --steps 400 --size 64
 """
@@ -25,14 +25,14 @@ MONTHS = (
 )
 END, START = 0, 1
 SYMBOLS = "\n>" + " ,-/" + "0123456789" + "abcdefghijklmnopqrstuvwxyz"
-LENGTH = len("1998-03-12") + 1  # and the end
+LENGTH = len("1998-03-12") + 1  # and the end token
 BATCH = 64
 BEAMS = 3
 FIRST, DAYS = datetime.date(1930, 1, 1), 40_000
 
 
 def written(day, form):
-    """Returns a date in one of four forms; the last two are hard to tell apart."""
+    """Returns a date in one of four formats, the last two of which are ambiguous."""
     month = MONTHS[day.month - 1]
     forms = (
         f"{day.day} {month[:3]} {day.year}",
@@ -44,13 +44,13 @@ def written(day, form):
 
 
 def examples(count, rng, forms=4):
-    """Returns dates as they are written and as they should be."""
+    """Returns dates in a random format and in ISO format."""
     days = [FIRST + datetime.timedelta(int(n)) for n in rng.integers(DAYS, size=count)]
     return [written(day, form) for day, form in zip(days, rng.integers(forms, size=count))], [str(d) for d in days]
 
 
 def encoded(texts):
-    """Returns texts as numbers, ends filled up with END, and their lengths."""
+    """Returns texts as numbers, padded with END, and their lengths."""
     lengths = np.array([len(text) for text in texts], np.int32)
     ids = np.full((len(texts), lengths.max() + 1), END, np.int32)
     for row, text in zip(ids, texts):
@@ -59,12 +59,12 @@ def encoded(texts):
 
 
 def decoded(ids):
-    """Returns the texts that rows of numbers stand for."""
+    """Returns the texts of rows of numbers."""
     return ["".join(SYMBOLS[i] for i in row).split(SYMBOLS[END])[0] for row in ids]
 
 
 class Translator:
-    """Encoder and decoder, and three ways to run the decoder: given the answer, by its best guess, by a beam search."""
+    """Encoder and decoder, and three ways to run the decoder: teacher forcing, greedy decoding, beam search."""
 
     def __init__(self, size, rate=0.01):
         self.size = size
@@ -96,7 +96,7 @@ class Translator:
         return tf.nn.embedding_lookup(self.embedding, ids)
 
     def encode(self):
-        """Returns what the decoder attends to, a vector for each character, and the state in which it begins."""
+        """Returns the memory that the decoder attends to, one vector per character, and its initial state."""
         forward, backward = (tf.nn.rnn_cell.GRUCell(self.size // 2) for _ in range(2))
         outputs, states = tf.nn.bidirectional_dynamic_rnn(
             forward, backward, self.look_up(self.source), self.lengths, dtype=tf.float32
@@ -104,7 +104,7 @@ class Translator:
         return tf.concat(outputs, 2), tf.concat(states, 1)
 
     def decode(self, decoder, beams=1):
-        """Runs decoder(cell, first state, layer of logits), all with the same weights whichever decoder it is."""
+        """Runs decoder(cell, initial state, output layer); all decoders share their weights."""
         with tf.variable_scope("decoder", reuse=tf.AUTO_REUSE) as scope:
             memory, lengths, state = seq2seq.tile_batch((self.memory, self.lengths, self.state), beams)
             attention = seq2seq.LuongAttention(self.size, memory, lengths)

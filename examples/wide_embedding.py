@@ -1,12 +1,11 @@
-"""A wide embedding model: a table too large for one machine, cut into shards and read by Part, Gather and Stitch.
+"""A wide embedding model: a table too large for one machine, split into shards and read by Part, Gather and Stitch.
 
-This is the sparse embedding layer of the OSDI paper (section 4.2, figure 3). The table is a partitioned variable, each
-shard on a device of its own. A batch of row numbers is cut by the shard that holds each row (`dynamic_partition`); each
-shard gathers its rows where it lives (`gather`); the pieces are put together in the order asked for
-(`dynamic_stitch`). Every one of these operations has a gradient, so that training sends back to a shard only the rows
-it had sent. `tf.nn.embedding_lookup` is the same in one call; the program checks that both give equal rows and
-equal gradients.
-The model learns ratings: a row for each of many users and films, whose product is the rating.
+This is the sparse embedding layer of the OSDI paper (section 4.2, figure 3). The table is a partitioned variable with
+one device per shard. A batch of row numbers is partitioned by shard (`dynamic_partition`); each shard gathers its rows
+on its device (`gather`); the results are stitched in the original order (`dynamic_stitch`). All of these operations
+have gradients, so that training sends back to a shard only the rows that it had sent. `tf.nn.embedding_lookup` does the
+same in one call; the program checks that both give equal rows and equal gradients.
+The model learns ratings: one row per user and per film, whose dot product is the rating.
 
     python examples/wide_embedding.py --steps 1500 --size 2000 --shards 4
 """
@@ -19,7 +18,7 @@ from tqdm import trange
 
 import thalweg as tf
 
-TASTES = 3  # what is to be found: each user and each film has so many hidden numbers
+TASTES = 3  # latent factors of each user and each film, which the model has to find
 WIDTH = 8
 
 
@@ -31,7 +30,7 @@ def ratings(users, films, count, rng):
 
 
 def device_of_part(op):
-    """Places part 3 of a variable, and what belongs to it, on CPU 3."""
+    """Places part 3 of a variable, and its slots, on CPU 3."""
     part = re.search(r"part_(\d+)", op.name)
     return f"/cpu:{part[1]}" if part else ""
 
@@ -49,7 +48,7 @@ def sharded_table(rows, shards):
 
 
 def part_gather_stitch(table, ids):
-    """Looks up rows by hand, as in figure 3."""
+    """Looks up rows by Part, Gather and Stitch, as in figure 3."""
     shards = len(table)
     owner = tf.mod(ids, shards)
     parts = tf.dynamic_partition(ids // shards, owner, shards, name="Part")
@@ -62,13 +61,13 @@ def part_gather_stitch(table, ids):
 
 
 def predict(rows):
-    """Multiplies the rows of the users, the first half, with those of the films."""
+    """Returns the dot products of the users' rows, the first half, with those of the films."""
     users, films = tf.split(rows, 2)
     return tf.reduce_sum(users * films, axis=1)
 
 
 def largest_difference(by_hand, by_lookup, table):
-    """Returns by how much rows differ, or the gradients that they send back to the shards."""
+    """Returns the largest difference of rows, or of the gradients of the shards."""
     by_hand, by_lookup = (
         [rows, *map(tf.convert_to_tensor, tf.gradients(tf.nn.l2_loss(rows), table))] for rows in (by_hand, by_lookup)
     )

@@ -1,10 +1,10 @@
-"""Word vectors: skip-gram with a sampled softmax and gradients that touch only the rows they need.
+"""Word vectors: skip-gram with sampled softmax and sparse gradients.
 
 A vocabulary has too many words to compute a softmax over all of them in every step: the loss compares the true word
 with a few sampled ones. Embeddings and softmax weights are looked up, so their gradients are `tf.IndexedSlices`, and
-Adagrad updates those rows alone.
-The text is made up: sentences such as "the hungry wolf eats fresh bread", in which words of one kind can stand for each
-other. That is all the network gets to see, and what its vectors must show.
+Adagrad updates only those rows.
+The text is synthetic: sentences such as "the hungry wolf eats fresh bread", in which words of one category are
+interchangeable. The vectors should reflect these categories.
 
     python examples/word2vec.py --steps 1500 --size 32
 """

@@ -1,4 +1,4 @@
-"""The one way an op is checked: value, dtype, static shape and gradient against torch, shapes known and unknown."""
+"""Checks an op against torch: value, dtype, static shape and gradient, with known and unknown shapes."""
 
 from __future__ import annotations
 

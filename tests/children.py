@@ -1,4 +1,4 @@
-"""Child processes of tests: they get the signals of a program at a terminal, and end with whatever they started."""
+"""Child processes of tests: they have the signal handlers of a foreground program, and end with their own children."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ def end(process):
 
 
 def interrupt(process):
-    """Presses Ctrl-C until a child ends: Python misses a signal just before its main thread starts to wait."""
+    """Sends SIGINT until a child ends: Python may miss a signal just before its main thread blocks."""
     while process.poll() is None:
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):

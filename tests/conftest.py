@@ -1,4 +1,4 @@
-"""Each test builds in a graph of its own."""
+"""Fixtures: each test has its own default graph."""
 
 import contextlib
 import math
@@ -17,7 +17,7 @@ from thalweg._src.runtime import executable
 accelerators.enable_tensor_float_32_execution(False)
 # Every graph that a test runs is checked after every pass.
 os.environ["THALWEG_LINT"] = "1"
-# Tests that take long do not become other programs meanwhile.
+# No background compilation in long tests.
 executable.COMPILE_AFTER_SECONDS = math.inf
 
 
@@ -72,6 +72,6 @@ def start_child():
 
 @pytest.fixture
 def register(monkeypatch):
-    """Registers kinds of devices for one test."""
+    """Registers device types for one test."""
     monkeypatch.setattr(accelerators, "_accelerators", dict(accelerators._accelerators))
     return accelerators.register_accelerator

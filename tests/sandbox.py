@@ -1,7 +1,7 @@
-"""The sandbox: a process of its own, bounded in memory and time, that tries one operation at a time.
+"""The sandbox: a child process, limited in memory and time, that runs one operation at a time.
 
 A case is tried in several modes, which differ in what is known while the graph is built. What it reports are
-problems: an exception of the wrong kind, a result that static inference did not foresee, modes that disagree.
+problems: an exception of the wrong type, a result that contradicts static inference, modes that disagree.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def _run_error(error: Any) -> str:
         raise _Problem(f"running fails with {kind}: {text}")
     if "'tried'" not in text:
         raise _Problem(f"{kind} does not name the node: {text}")
-    if f"made at: {os.path.basename(__file__)}:" not in text:
+    if f"defined at: {os.path.basename(__file__)}:" not in text:
         raise _Problem(f"{kind} does not name the line: {text}")
     if "Exception raised from" in text or "Traceback" in text:
         raise _Problem(f"{kind} shows torch's own traceback: {text}")

@@ -158,7 +158,7 @@ def _graph(*places):
     }
 
 
-def test_every_folder_has_its_place():
+def test_every_folder_is_in_the_layer_list():
     folders = {_layer(module) for module in MODULES if module != PACKAGE}
     assert folders == (set(DOWN) - {"public"}) | FOUNDATION
 
@@ -182,7 +182,7 @@ def test_imports_point_down(path):
     assert not wrong
 
 
-def test_no_module_needs_itself():
+def test_no_module_cycles():
     TopologicalSorter(_graph("module", "function")).prepare()  # raises CycleError, which names the modules
 
 

@@ -1,4 +1,4 @@
-"""Bad input: every operation answers with the values it foresaw, or with an error that names node and line."""
+"""Invalid input: every operation returns values that match static inference, or an error that names node and line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EXEMPT = {
 }
 # Operations whose valid call ends with an error.
 NEVER_RUNS = {
-    "Enter": "gives a value inside of a loop, where nobody can fetch it",
+    "Enter": "returns a value inside a loop, which cannot be fetched",
     "Exit": "leaves a loop, and alone there is none",
     "LoopCond": "decides whether a loop goes on, and alone there is none",
     "Placeholder": "must be fed, and then does not run",
@@ -110,7 +110,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def test_every_operation_runs(sandbox: Sandbox) -> None:
-    """What is spoiled below is good before: each operation is reached behind its first check."""
+    """The unmodified calls are valid: each operation is reached behind its first check."""
     failed = {name for name in NAMES if not sandbox.run(valid(name)).succeeded}
     assert failed == set(NEVER_RUNS)
     assert len(failed) <= 0.1 * len(NAMES)
@@ -126,13 +126,13 @@ def test_every_operation_runs(sandbox: Sandbox) -> None:
     suppress_health_check=list(HealthCheck),
 )
 @given(data=st.data())
-def test_operation_answers(sandbox: Sandbox, name: str, data: st.DataObject) -> None:
+def test_every_operation_survives_invalid_input(sandbox: Sandbox, name: str, data: st.DataObject) -> None:
     report = sandbox.run(data.draw(spoiled(name)))
     assert not report.problems, "\n".join(report.problems)
 
 
 @pytest.mark.parametrize("case", ONCE_WRONG, ids=lambda case: case.op)
-def test_what_was_wrong_once(sandbox: Sandbox, case: Case) -> None:
+def test_regressions(sandbox: Sandbox, case: Case) -> None:
     report = sandbox.run(case)
     assert not report.problems, "\n".join(report.problems)
 

@@ -1,4 +1,4 @@
-"""docs/coverage.md says what is there now."""
+"""docs/coverage.md is up to date."""
 
 import importlib.util
 import pathlib

@@ -41,7 +41,7 @@ def test_invalid_names(name: str) -> None:
     assert repr(name) in str(caught.value)
 
 
-def test_canonical_name_of_other_things() -> None:
+def test_canonical_name_of_other_types() -> None:
     assert canonical_name(None) == ""
     assert canonical_name(DeviceSpec(job="a", device_type="gpu", device_index=1)) == "/job:a/device:GPU:1"
 

@@ -1,4 +1,4 @@
-"""What the documentation shows runs as shown."""
+"""The programs in the documentation run and print what it shows."""
 
 import importlib.util
 import os
@@ -78,7 +78,7 @@ def test_a_page_prints_what_it_shows(page, tmp_path, monkeypatch, capsys):
     assert values[0] == pytest.approx(values[1], abs=0.05)
 
 
-def test_a_program_to_move_over_is_checked_as_shown(tmp_path):
+def test_the_migration_example_is_checked_as_shown(tmp_path):
     program, shown = blocks("docs/migrating.md")
     (tmp_path / "train.py").write_text(program)
     command = [sys.executable, "-m", "thalweg._src.cli.main", "check", "train.py"]
@@ -121,7 +121,7 @@ def test_examples_run(example, tmp_path):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_and_paths_lead_somewhere(page):
+def test_links_and_paths_exist(page):
     text = NOT_YET.sub("", page.read_text())
     links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in link]
     missing = [link for link in links if not (page.parent / link).exists()]
@@ -132,14 +132,14 @@ def test_links_and_paths_lead_somewhere(page):
     assert not missing
 
 
-def test_the_map_of_the_papers_is_full():
+def test_the_map_of_the_papers_is_complete():
     text = (ROOT / "docs/paper.md").read_text()
     assert len(re.findall(r"`(?:src|tests|docs|bench|examples)/", text)) > 100
     for section in ("3.2.1", "3.2.2", "4.1", "4.4", "4.7", "5.1", "5.5", "9.2", "3.4", "4.2", "6.1"):
         assert f"| {section} " in text
 
 
-def test_what_is_not_yet_there_is_missing():
+def test_planned_features_are_missing():
     named = [name for page in PAGES for name in NOT_YET.findall(page.read_text())]
     assert named and all(named), "each *not yet* names the path or the public name that would exist: *not yet* (`...`)"
     known = PublicNames()

@@ -52,18 +52,18 @@ def test_as_dtype(value: Any, expected: dt.DType) -> None:
 
 
 @pytest.mark.parametrize("value", ["foo", "f4", None, 999, 1.0, list, np.longdouble, np.dtype([("a", "i4")]), [1]])
-def test_as_dtype_refuses(value: Any) -> None:
+def test_as_dtype_rejects_invalid_values(value: Any) -> None:
     with pytest.raises(TypeError, match="Cannot convert"):
         as_dtype(value)
     assert dt.float32 != value
 
 
-def test_a_near_name_is_suggested() -> None:
+def test_similar_names_are_suggested() -> None:
     with pytest.raises(TypeError, match="Did you mean 'float32'"):
         as_dtype("flaot32")
 
 
-def test_numbers_are_tensorflows() -> None:
+def test_enum_values_match_tensorflow() -> None:
     names = (
         "float32 float64 int32 uint8 int16 int8 string complex64 int64 bool qint8 quint8 qint32 bfloat16 qint16 "
         "quint16 uint16 complex128 float16 resource variant uint32 uint64"
@@ -72,7 +72,7 @@ def test_numbers_are_tensorflows() -> None:
     assert len(dt.ALL) == 23
 
 
-def test_one_object_a_type() -> None:
+def test_one_object_per_type() -> None:
     assert dt.DType(1) is dt.float32
     assert pickle.loads(pickle.dumps(dt.bool._as_ref)) is dt.bool._as_ref
     assert copy.deepcopy(dt.int32) is dt.int32
@@ -103,13 +103,13 @@ def test_references() -> None:
     assert not ref.is_compatible_with(dt.float32)
 
 
-def test_words() -> None:
+def test_names_and_reprs() -> None:
     assert repr(dt.float32) == "tf.float32"
     assert str(dt.float32) == "<dtype: 'float32'>"
     assert int(dt.int64) == dt.int64.as_datatype_enum == 9
 
 
-def test_kinds() -> None:
+def test_type_predicates() -> None:
     assert dt.bfloat16.is_floating
     assert dt.uint8.is_integer
     assert dt.uint8.is_unsigned

@@ -56,7 +56,7 @@ def test_pickling_leaves_the_operation_behind() -> None:
 def test_describe_leaves_out_what_is_not_known() -> None:
     assert errors.describe("It broke.") == "It broke."
     assert errors.describe("It broke.", expected="a", received="b", hint="c", made_at="train.py:31 in model") == (
-        "It broke.\n  expected: a\n  received: b\n  hint: c\n  made at: train.py:31 in model"
+        "It broke.\n  expected: a\n  received: b\n  hint: c\n  defined at: train.py:31 in model"
     )
 
 

@@ -38,7 +38,7 @@ def test_autoencoder(example, capsys):
     assert "64 pixels from 6 numbers" in capsys.readouterr().out
 
 
-def test_gan_finds_both_heaps(example, capsys):
+def test_gan_learns_both_modes(example, capsys):
     result = example("gan").main(["--steps", "800"])
     assert 0.25 < result["share"] < 0.75
     assert result["means"] == pytest.approx([-2, 2], abs=0.7)
@@ -113,7 +113,7 @@ def test_data_parallel(example, capsys):
     assert re.search(r"CPU:3 [#.]{72}\n", capsys.readouterr().out)
 
 
-def test_towers_work_at_the_same_time(example):
+def test_towers_run_concurrently(example):
     times = seen_at_once(example, lambda x, labels: example("data_parallel").training(x, labels, 2))
     assert {device for device, *_, name in times if "tower0" in name} == {"CPU:0"}
     assert "CPU:1" in {device for device, *_, name in times if "tower1" in name}
@@ -134,7 +134,7 @@ def test_micro_batches_are_pipelined(example):
     assert {(f"CPU:{stage}", f"piece{piece}") for stage in range(2) for piece in range(4)} <= products
 
 
-def test_batches_that_cannot_be_cut_are_refused(example, capsys):
+def test_indivisible_batches_are_rejected(example, capsys):
     for name, option in (("data_parallel", "--towers"), ("model_parallel", "--pieces")):
         with pytest.raises(SystemExit):
             example(name).main(["--batch", "10", option, "3"])
@@ -159,7 +159,7 @@ def test_image_network_learns(name, example, capsys):
     "name, size, parameters",
     [("alexnet", 227, 60_965_224), ("resnet18", 224, 11_689_512), ("inception_v3", 299, 27_161_264)],
 )
-def test_image_network_is_the_published_one(name, size, parameters, example):
+def test_image_network_has_the_published_parameter_count(name, size, parameters, example):
     """The counts are those of the networks as published, with 1,000 classes."""
     images = tf.placeholder(tf.float32, [None, size, size, 3])
     logits = getattr(example(name), name)(images)
@@ -184,13 +184,13 @@ def test_groups_of_alexnet_are_optional(example):
     assert kernels["conv2/group0/kernel"] == [5, 5, 96, 256]
 
 
-def test_images_that_are_too_small_are_refused(example, capsys):
+def test_images_that_are_too_small_are_rejected(example, capsys):
     with pytest.raises(SystemExit):
         example("inception_v3").main(["--size", "60"])
     assert "at least 75 x 75" in capsys.readouterr().err
 
 
-def test_an_example_gives_the_same_every_time(example):
+def test_examples_are_deterministic(example):
     results = []
     for _ in range(2):
         with tf.Graph().as_default():

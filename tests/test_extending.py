@@ -54,7 +54,7 @@ def test_the_example_runs(own_op, capsys):
     assert "d2y/dx2" in capsys.readouterr().out
 
 
-def test_the_op_is_one_like_any_other(own_op):
+def test_the_custom_op_behaves_like_a_built_in_one(own_op):
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float64, [2, 3])
         y = own_op.swish(x, name="act")
@@ -82,7 +82,7 @@ def test_the_page_shows_the_program_of_the_example(own_op, capsys):
     assert shown in capsys.readouterr().out
 
 
-def test_the_placer_cuts_the_step_in_two(own_placer, capsys):
+def test_the_placer_splits_the_step_in_two(own_placer, capsys):
     with tf.Graph().as_default():
         value, text = own_placer.main()
     assert value.shape == (64, 512) and text in capsys.readouterr().out
@@ -106,12 +106,12 @@ def place_a_chain(placer):
     return text, [line.split()[2] for line in text.splitlines() if "_FusedMatMul" in line]
 
 
-def test_a_cut_that_makes_nothing_faster_is_not_made(own_placer):
+def test_a_split_that_is_not_faster_is_not_used(own_placer):
     text, homes = place_a_chain("stretches")
     assert set(homes) == {"CPU:0"} and "stretches: " in text and "which was used" in text
 
 
-def test_the_placer_is_taken_at_its_word(own_placer):
+def test_an_uncompared_placer_is_always_used(own_placer):
     from thalweg._src.place.placers import PLACERS, register_placer
 
     register_placer("stretches_as_they_are", own_placer.stretches, compared=False)
@@ -157,7 +157,7 @@ def silu(x):
         ({}, [3], False),
     ],
 )
-def test_an_op_that_does_not_fail_leaves_loops(gate, facts, shape, moved):
+def test_an_op_that_cannot_fail_is_hoisted_out_of_loops(gate, facts, shape, moved):
     own, x = gate(**facts), tf.placeholder(tf.float32, shape)
     total = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + own(x)), [0, x])[1]
     step = functionalize(prune([x], [total], []))

@@ -37,7 +37,7 @@ def test_no_other_file_lists_op_names() -> None:
     assert not wrong, f"declare a fact on the op (graph/op_def.py, Facts) instead of a list of names: {wrong}"
 
 
-def test_a_list_is_found() -> None:
+def test_a_list_of_op_names_is_found() -> None:
     assert lists_of_op_names(ast.parse('A = {"Add", "Sub", "Mul", "Exp"}')) == [1]
     assert not lists_of_op_names(ast.parse('A = {"Add", "Sub"}; B = ("one", "two", "three", "four")'))
 
@@ -56,14 +56,14 @@ def test_facts_agree_with_each_other(name: str) -> None:
         assert facts.reads or facts.writes, "of state, a compiled cluster holds variables alone"
 
 
-def test_a_wrong_fact_is_refused() -> None:
+def test_an_invalid_fact_is_rejected() -> None:
     with pytest.raises(ValueError, match='fails: expected "never"'):
         Facts(fails="sometimes")
     with pytest.raises(ValueError, match="forwards: expected"):
         Facts(forwards="twice")
 
 
-def test_facts_are_given_with_the_op(request: pytest.FixtureRequest) -> None:
+def test_facts_are_declared_with_the_op(request: pytest.FixtureRequest) -> None:
     name = f"Facts{abs(hash(request.node.nodeid))}"
     made = tf.op(name, "x: float32 -> y: float32", traceable=True, fails="never")
     try:

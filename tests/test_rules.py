@@ -128,7 +128,7 @@ def test_a_timed_assert_is_found(body):
         "assert time.strftime('%Y') + x",
     ],
 )
-def test_an_assert_that_is_not_timed_is_not(body):
+def test_an_assert_that_is_not_timed_is_allowed(body):
     assert not list(timed_asserts(ast.parse(f"def test():\n {body}")))
 
 
@@ -137,7 +137,7 @@ def test_a_start_of_a_process_is_found(line):
     assert list(started(ast.parse(line))) == [1]
 
 
-def test_what_is_left_is_found(monkeypatch, tmp_path, start_child):
+def test_leftovers_are_found(monkeypatch, tmp_path, start_child):
     monkeypatch.setattr(leftovers, "_SECONDS", 0)
     threads, go = threading.enumerate(), threading.Event()
     before = leftovers.leftovers(threads, tmp_path)

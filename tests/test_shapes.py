@@ -50,18 +50,18 @@ def test_whole_floats_are_sizes() -> None:
 
 
 @pytest.mark.parametrize("value", ["ab", "", 1.5, [1.5], [float("nan")], ["a"], [[1]], object()])
-def test_as_shape_refuses_types(value: Any) -> None:
+def test_as_shape_rejects_types(value: Any) -> None:
     with pytest.raises(TypeError):
         as_shape(value)
 
 
 @pytest.mark.parametrize("value", [-1, [-1, 3], (2, -2)])
-def test_as_shape_refuses_negative_sizes(value: Any) -> None:
+def test_as_shape_rejects_negative_sizes(value: Any) -> None:
     with pytest.raises(ValueError, match="must be >= 0"):
         as_shape(value)
 
 
-def test_raw_facts() -> None:
+def test_properties_of_raw_shapes() -> None:
     assert shapes.is_fully_defined((2, 3))
     assert not shapes.is_fully_defined((2, None))
     assert not shapes.is_fully_defined(None)
@@ -175,7 +175,7 @@ def test_dimension_as_number() -> None:
             use(D(None))
 
 
-def test_dimension_refuses() -> None:
+def test_dimension_rejects_invalid_values() -> None:
     with pytest.raises(ValueError, match="must be >= 0"):
         D(-1)
     with pytest.raises(ValueError, match="must be >= 0"):
@@ -245,7 +245,7 @@ def test_tensor_shape_equality() -> None:
     assert pickle.loads(pickle.dumps(TensorShape([1, None]))) == [1, None]
 
 
-def test_tensor_shape_words() -> None:
+def test_tensor_shape_reprs() -> None:
     assert [str(TensorShape(s)) for s in ([None, 3], [1], [], None)] == ["(?, 3)", "(1,)", "()", "<unknown>"]
     assert repr(TensorShape([1, None])) == "TensorShape([Dimension(1), Dimension(None)])"
     assert repr(TensorShape(None)) == "TensorShape(None)"
@@ -280,7 +280,7 @@ def test_tensor_shape_ranks() -> None:
             check()
 
 
-def test_functions_for_users() -> None:
+def test_public_functions() -> None:
     assert shapes.dimension_value(D(3)) == shapes.dimension_value(3) == 3
     assert shapes.dimension_value(None) is None
     assert shapes.dimension_at_index(TensorShape([1, 2]), 1).value == 2

@@ -1,1 +1,1 @@
-"""The programs that every peer runs: same sizes, same data, same first values."""
+"""The programs that every peer runs: same sizes, data and initial values."""

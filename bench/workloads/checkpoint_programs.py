@@ -13,7 +13,7 @@ Step = Callable[[], Any]
 
 
 class Model:
-    """A gigabyte of variables, a saver, and where it saves."""
+    """A gigabyte of variables, a Saver, and its folder."""
 
     def __init__(self, tf: Any) -> None:
         with tf.Graph().as_default() as graph:
@@ -28,7 +28,7 @@ class Model:
         self.folder.mkdir(exist_ok=True)
 
     def save(self) -> None:
-        """Saves, and waits until the disk has it, which TensorFlow does not do by itself."""
+        """Saves and syncs to disk, which TensorFlow does not do by itself."""
         path = self.saver.save(self.session, str(self.folder / "model"), write_meta_graph=False, write_state=False)
         for file in self.files(path):
             plain_programs.sync(file)
@@ -52,7 +52,7 @@ def restore(tf: Any, cached: bool = False) -> Step:
 
 
 def steps_saving(tf: Any) -> Step:
-    """Trains while a checkpoint is written, the next as soon as one is on the disk."""
+    """Trains while checkpoints are written, each as soon as the previous one is on disk."""
     step, session, saver = _training(tf)
     path = str(records.folder() / "training")
 

@@ -1,9 +1,9 @@
 """Four networks as data: those of soumith/convnet-benchmarks, as in the table of the OSDI paper.
 
 Forward, backward and momentum update on one batch that stays on the device. There is no dropout and no local response
-normalization, as in that table; every convolution and dense layer has a bias and a relu, the last dense layer only a
-bias. GoogleNet is the first version, without side heads. First values are uniform with the variance 2 / fan-in, biases
-zero. Everybody flattens in the order height, width, channels, so that one set of first values serves all.
+normalization, as in that table; every convolution and dense layer has a bias and a ReLU, the last dense layer only a
+bias. GoogleNet is the first version, without auxiliary heads. Initial values are uniform with the variance 2 / fan-in,
+biases zero. All systems flatten in the order height, width, channels, so that they share one set of initial values.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-RATE = 0.0003  # small: after a few large steps rounding alone makes losses differ
+RATE = 0.0003  # small, since after a few large steps rounding alone makes losses differ
 MOMENTUM = 0.9
 TINY_BATCH = 4
-TINY_PART = 16  # what tiny networks divide widths by
+TINY_PART = 16  # divisor of the widths of tiny networks
 PRECISIONS = ("tf32", "bf16")
 
 
 @dataclass(frozen=True, slots=True)
 class Conv:
-    """A convolution with bias and relu, and as much padding on all sides."""
+    """A convolution with bias and ReLU, with equal padding on all sides."""
 
     channels: int
     size: int
@@ -33,7 +33,7 @@ class Conv:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The largest of each window; `same`: a part for each stride, as TensorFlow's SAME."""
+    """Max pooling; `same`: with TensorFlow's SAME padding."""
 
     size: int
     stride: int
@@ -47,14 +47,14 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """Chains of layers on the same images, their results joined along the channels."""
+    """Chains of layers on the same images, with their outputs concatenated along the channels."""
 
     chains: tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A dense layer with bias and, unless it is the last, relu."""
+    """A dense layer with bias and, unless it is the last, ReLU."""
 
     width: int
     last: bool = False
@@ -66,7 +66,7 @@ Values = tuple[np.ndarray, np.ndarray]  # weights (HWIO, or rows and columns) an
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network with its batch and the side of its images; the tiny side is the smallest that all layers take."""
+    """A network with its batch and image size; the tiny size is the smallest that all layers accept."""
 
     title: str
     batch: int
@@ -81,13 +81,13 @@ class Network:
         return last.width
 
     def tiny(self) -> Network:
-        """Returns a network of the same layers that a CPU trains in no time."""
+        """Returns a network of the same layers that is small enough for tests on a CPU."""
         return Network(self.title, TINY_BATCH, self.tiny_side, self.tiny_side, tuple(map(_narrow, self.layers)))
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A network being trained: a step that waits for nothing, waiting for all steps, and the loss of the last one."""
+    """A network in training: an asynchronous step, a synchronization, and the loss of the last step."""
 
     step: Callable[[], Any]
     wait: Callable[[], Any]
@@ -196,7 +196,7 @@ def batch(network: Network) -> Values:
 
 
 def first_values(network: Network) -> list[Values]:
-    """Returns weights and biases in the order in which the layers stand."""
+    """Returns weights and biases in the order of the layers."""
     random = np.random.default_rng(2)
     return [_values(random, shape) for shape in _shapes(network.layers, (network.side, 3))]
 
@@ -210,7 +210,7 @@ def _values(random: np.random.Generator, shape: tuple[int, ...]) -> Values:
 
 
 def _shapes(layers: tuple[Layer, ...], image: tuple[int, int]) -> Iterator[tuple[int, ...]]:
-    """Yields the shape of each layer's weights; `image` is the side and the channels of what comes in."""
+    """Yields the shape of each layer's weights; `image` is the size and the channels of the input."""
     side, channels = image
     for layer in layers:
         if isinstance(layer, Conv):
@@ -224,7 +224,7 @@ def _shapes(layers: tuple[Layer, ...], image: tuple[int, int]) -> Iterator[tuple
 
 
 def after(layer: Layer, side: int, channels: int) -> tuple[int, int]:
-    """Returns the side and the channels of what a layer makes of images."""
+    """Returns the size and the channels of a layer's output."""
     if isinstance(layer, Conv):
         return (side + 2 * layer.pad - layer.size) // layer.stride + 1, layer.channels
     if isinstance(layer, Pool):

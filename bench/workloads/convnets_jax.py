@@ -16,7 +16,7 @@ _ORDER = ("NHWC", "HWIO", "NHWC")
 
 
 def start(device: str) -> str:
-    """Wakes the device; float32 products on it are tf32 by default. Returns what it is called."""
+    """Initializes the device, whose float32 products are TF32 by default, and returns its name."""
     jax.config.update("jax_platforms", "cuda" if device == "gpu" else device)
     jnp.ones(8).sum().block_until_ready()
     return str(jax.devices()[0].device_kind)

@@ -1,7 +1,7 @@
 """The networks as a TensorFlow 1 program: images are a variable on the device, and a step fetches nothing.
 
-The step also keeps its loss in a variable. Without that the graph would compute gradients alone, and less than the
-others. bfloat16 is casts in the graph; variables and their momenta stay float32.
+The step also stores its loss in a variable. Otherwise the graph would compute only gradients, less than the other
+systems. bfloat16 is casts in the graph; variables and their momenta stay float32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VERSION = tf.__version__
 
 
 def start(device: str) -> str:
-    """Wakes the device and returns its name; a session chooses fast arithmetic by itself."""
+    """Initializes the device and returns its name; sessions allow TF32 by default."""
     if device == "gpu":
         torch.ones(8, device="cuda").sum().item()
         return torch.cuda.get_device_name(0)
@@ -53,7 +53,7 @@ def _nothing() -> None:
 
 
 class Builder:
-    """Makes the operations of a network in one layout and precision."""
+    """Builds the operations of a network in one layout and precision."""
 
     def __init__(self, network: Network, precision: str, layout: str) -> None:
         self._network = network
@@ -77,7 +77,7 @@ class Builder:
         return tf.cast(x, self._dtype)
 
     def _variables(self, side: int = 1) -> tuple[Any, Any]:
-        """Makes the next layer's variables; where NCHW images of a side come in, in the order that flattening gives."""
+        """Creates the next layer's variables; after NCHW images, with rows in the order of their flattening."""
         weights, bias = next(self._values)
         if self._first and side > 1:
             rows, columns = weights.shape

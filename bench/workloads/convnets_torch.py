@@ -1,4 +1,4 @@
-"""The networks in PyTorch: channels last, fused momentum, autocast for bfloat16; plain, or compiled to CUDA graphs."""
+"""The networks in PyTorch: channels last, fused momentum, autocast for bfloat16; eager, or compiled to CUDA graphs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSION = torch.__version__
 
 
 def start(device: str) -> str:
-    """Chooses fast arithmetic and wakes the device; returns what it is called."""
+    """Allows TF32, initializes the device, and returns its name."""
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = True
     torch.set_float32_matmul_precision("high")
@@ -31,7 +31,7 @@ def train(network: Network, precision: str, device: str, variant: str) -> Traini
     where = torch.device(_name(device))
     model = nn.Sequential(*_modules(network.layers, values, where))
     images, labels = (torch.from_numpy(array).to(where) for array in convnets.batch(network))
-    images, labels = images.permute(0, 3, 1, 2), labels.long()  # channels last, as the images lie
+    images, labels = images.permute(0, 3, 1, 2), labels.long()  # channels last, like the images
     optimizer = torch.optim.SGD(model.parameters(), convnets.RATE, momentum=convnets.MOMENTUM, fused=True)
 
     def loss_of(images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -48,7 +48,7 @@ def train(network: Network, precision: str, device: str, variant: str) -> Traini
 
     def step() -> None:
         nonlocal last
-        last = None  # a CUDA graph writes where its last results lie
+        last = None  # a CUDA graph overwrites its previous outputs
         if compiled:
             torch.compiler.cudagraph_mark_step_begin()
         optimizer.zero_grad(set_to_none=True)
@@ -74,7 +74,7 @@ def _arithmetic(precision: str, where: torch.device) -> AbstractContextManager[A
 
 
 class Joined(nn.Module):
-    """Chains whose results are joined along the channels."""
+    """Chains whose outputs are concatenated along the channels."""
 
     def __init__(self, chains: list[nn.Module]) -> None:
         super().__init__()

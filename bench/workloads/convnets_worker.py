@@ -1,4 +1,4 @@
-"""One system that trains one network, in a process of its own: answers requests, one JSON object a line."""
+"""One system that trains one network, in its own process: answers requests, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Trainer:
         self._training: Training | None = None
 
     def hello(self, device: str) -> dict[str, Any]:
-        """Wakes the device, which is no part of anybody's first step."""
+        """Initializes the device, which is not part of the first step."""
         self._device = device
         return {"device": self._programs.start(device), "version": self._programs.VERSION}
 
     def prime(self, network: str, precision: str, tiny: bool) -> dict[str, Any]:
-        """Compiles a network and leaves what the compiler keeps on disk."""
+        """Compiles a network, to fill the compiler's cache on disk."""
         training = self._built(network, precision, tiny)
         for _ in range(CHECK_STEPS):
             training.step()
@@ -68,7 +68,7 @@ class Trainer:
         return training
 
     def run(self, steps: int) -> dict[str, Any]:
-        """Runs steps one after the other, waits once, and gives the seconds of one."""
+        """Runs steps one after another, synchronizes once, and returns the seconds of one."""
         self._timed(BEFORE_STEPS)
         return {"seconds": self._timed(steps)}
 
@@ -82,7 +82,7 @@ class Trainer:
         return (time.perf_counter() - start) / steps
 
     def syncs(self, steps: int) -> dict[str, Any]:
-        """Counts how often a step makes the host wait for the device, by torch's own warnings."""
+        """Counts the synchronizations of a step, by torch's own warnings."""
         if not self._on_torch or self._device != "gpu":
             return {}
         import torch
@@ -98,7 +98,7 @@ class Trainer:
         return {"syncs": sum(_SYNCHRONIZING in str(warning.message) for warning in caught) / steps}
 
     def profile(self, steps: int) -> dict[str, Any]:
-        """Says what the device does in a step: kernels, their time, and calls that wait."""
+        """Returns a profile of a step: kernels, their times, and synchronizing calls."""
         if not self._on_torch:
             return {}
         from torch import profiler

@@ -1,4 +1,4 @@
-"""Sizes, batches and first values, equal for every peer, made with NumPy from a fixed seed."""
+"""Sizes, batches and initial values, equal for every peer, generated with NumPy from a fixed seed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CHECKPOINT_VARIABLES = 16
 CHECKPOINT_ROWS = 16_384  # of 1024 floats: 64 MiB a variable
 
 WIDE_SIZES = (784, 2048, 2048, 10)
-SAVING_STEPS = 100  # a few seconds, in which a few checkpoints are written
+SAVING_STEPS = 100  # a few seconds, enough for several checkpoints
 
 Layer = tuple[np.ndarray, np.ndarray]
 
@@ -72,7 +72,7 @@ def cnn_layers() -> tuple[list[Layer], Layer]:
 
 
 def lstm_batch(steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns inputs, time first, and what the last output should be."""
+    """Returns time-major inputs, and the targets of the last output."""
     random = np.random.default_rng(5)
     x = random.standard_normal((steps, LSTM_BATCH, LSTM_WIDTH), np.float32)
     return x, random.random((LSTM_BATCH, LSTM_WIDTH), np.float32)

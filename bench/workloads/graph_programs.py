@@ -36,7 +36,7 @@ def _increment(tf: Any) -> tuple[Any, Any, Any]:
 
 
 def null_ops(tf: Any) -> Step:
-    """Builds layers of NoOps, each of which waits for two of the layer before.
+    """Builds layers of NoOps, each of which depends on two of the previous layer.
 
     Graph optimizers are off: they would remove the operations, and nothing would be measured.
     """
@@ -73,13 +73,13 @@ def mlp(tf: Any, compiled: bool = False) -> Step:
 
 def _config(tf: Any, compiled: bool) -> Any:
     config = tf.ConfigProto()
-    if compiled and tf.__name__ == "thalweg":  # of TensorFlow the executor is the measure, not XLA
+    if compiled and tf.__name__ == "thalweg":  # TensorFlow's executor is measured, not XLA
         config.graph_options.optimizer_options.global_jit_level = 1
     return config
 
 
 def classifier(tf: Any, graph: Any, layers: list[data.Layer], compiled: bool = False) -> tuple[Step, Any]:
-    """Builds an MLP with these first values and gives its training step and session."""
+    """Builds an MLP with the given initial values and returns its training step and session."""
     x = tf.placeholder(tf.float32, [data.MLP_BATCH, data.MLP_SIZES[0]])
     labels = tf.placeholder(tf.int32, [data.MLP_BATCH])
     h = x

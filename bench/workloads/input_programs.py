@@ -12,7 +12,7 @@ Step = Callable[[], Any]
 
 
 def queue(tf: Any) -> Step:
-    """Moves elements through a queue: one thread puts them in, this one takes them out."""
+    """Moves elements through a queue: one thread enqueues them, this one dequeues them."""
     with tf.Graph().as_default() as graph:
         elements = tf.FIFOQueue(data.QUEUE_CAPACITY, [tf.float32], shapes=[[]])
         x = tf.placeholder(tf.float32, [])
@@ -46,7 +46,7 @@ def examples(tf: Any) -> Step:
 
 
 def _batches(tf: Any, path: Any, decode: Callable[[Any], Any]) -> Step:
-    """Gives one batch a step, epoch after epoch."""
+    """Yields one batch per step, epoch after epoch."""
     with tf.Graph().as_default() as graph:
         dataset = tf.data.TFRecordDataset(str(path)).repeat().map(decode).shuffle(data.SHUFFLED)
         dataset = _with_small_buffers(tf, dataset.batch(data.RECORD_BATCH))
@@ -62,7 +62,7 @@ def _batches(tf: Any, path: Any, decode: Callable[[Any], Any]) -> Step:
 
 
 def _with_small_buffers(tf: Any, dataset: Any) -> Any:
-    """Bounds what tf.data prefetches by itself: else a round takes what was made while other peers were measured."""
+    """Limits tf.data's own prefetching: otherwise a round consumes batches produced while other peers were measured."""
     options = tf.data.Options()
     if getattr(options, "autotune", None) is not None:
         options.autotune.ram_budget = data.PREFETCHED_BYTES

@@ -1,4 +1,4 @@
-"""The same steps in JAX: one jitted function a step, parameters and slots donated."""
+"""The same steps in JAX: one jitted function per step, parameters and slots donated."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def lstm(tf: Any, steps: int = data.LSTM_STEPS, compiled: bool = False) -> Step:
 
 
 def rnn(tf: Any, lengths: bool, compiled: bool = False) -> Step:
-    """Trains dynamic_rnn on sequences of several lengths, or on the same padded and taken as they are."""
+    """Trains dynamic_rnn on sequences of different lengths, or on the same sequences padded to one length."""
     inputs, wanted = data.lstm_batch(data.LSTM_STEPS)
     with tf.Graph().as_default() as graph:
         x, target = tf.placeholder(tf.float32, inputs.shape), tf.placeholder(tf.float32, wanted.shape)
@@ -51,7 +51,7 @@ def rnn(tf: Any, lengths: bool, compiled: bool = False) -> Step:
 
 
 def _training(tf: Any, graph: Any, loss: Any, feeds: dict[Any, Any], compiled: bool) -> Step:
-    """Makes a training step; `compiled` asks the system for its compiler of clusters."""
+    """Returns a training step; `compiled` enables JIT compilation."""
     train = tf.train.GradientDescentOptimizer(data.LSTM_RATE).minimize(loss)
     config = tf.ConfigProto()
     if compiled:

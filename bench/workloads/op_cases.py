@@ -18,10 +18,9 @@ Random = np.random.Generator
 class Case:
     """One operation: `graph(tf, *inputs)` and `direct`, a line of torch in which {0}, {1}, ... are the same inputs.
 
-    given: how torch gets an input, where not as the same array. taken: how its result is made to look like ours; None
-    where numbers are random and only shapes can be compared. variants: calls that touch no element take less time
-    than it takes to read a variable, so each input serves several of them; graph takes, and {k} in direct is, one of
-    these values.
+    given: converts an input for torch, if it needs another array. taken: converts torch's result for the comparison;
+    None if values are random and only shapes can be compared. variants: calls that touch no element take less time
+    than reading a variable, so each input is used by several of them; each gets one of these values, {k} in direct.
     """
 
     name: str
@@ -61,7 +60,7 @@ def one_hot_rows(rows: int, classes: int) -> Callable[[Random], Array]:
 
 
 def nchw(tensor: torch.Tensor) -> torch.Tensor:
-    """Images as torch takes them: channels second in the shape, last in memory."""
+    """Returns images in torch's channels-last layout: channels second in the shape, last in memory."""
     return tensor.permute(0, 3, 1, 2)
 
 

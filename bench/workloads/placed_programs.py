@@ -1,4 +1,4 @@
-"""Graphs for placers: each can be built free, for a placer to place, or with the devices that a person would choose."""
+"""Graphs for placers: each can be built without devices, for a placer, or with a manual placement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import thalweg as tf
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A graph with what a step of it fetches and feeds."""
+    """A graph, with the fetches and feeds of a step."""
 
     graph: Any
     fetches: Any
@@ -23,21 +23,21 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """Says where parts go: nowhere in particular if there are no devices."""
+    """A manual placement; without devices its scopes are empty."""
 
     devices: Sequence[str] = ()
 
     def part(self, number: int) -> AbstractContextManager[Any]:
-        """Returns the scope of one of many parts, dealt out in turns."""
+        """Returns the device scope of a part; parts are assigned round robin."""
         return tf.device(self.devices[number % len(self.devices)]) if self.devices else nullcontext()
 
     def share(self, number: int, of: int) -> AbstractContextManager[Any]:
-        """Returns the scope of one of many parts, of which each device takes a stretch."""
+        """Returns the device scope of a part; each device gets a contiguous range of parts."""
         return self.part(number * len(self.devices) // of)
 
 
 def convnet(hand: Hand, small: bool) -> Built:
-    """A convolutional network trained on two halves of a batch; by hand a half on each device."""
+    """A convolutional network trained on two halves of a batch; manual placement: one half per device."""
     batch, size, channels = (4, 8, (4, 8)) if small else (64, 32, (32, 64, 128))
     with tf.Graph().as_default() as graph:
         images = tf.placeholder(tf.float32, [batch, size, size, 3], name="images")
@@ -61,7 +61,7 @@ def convnet(hand: Hand, small: bool) -> Built:
 
 
 def lstm(hand: Hand, small: bool) -> Built:
-    """Four layers of an LSTM, unrolled and trained; by hand some layers on each device, as in a pipeline."""
+    """Four unrolled LSTM layers in training; manual placement: some layers per device, as in a pipeline."""
     batch, steps, width = (2, 3, 4) if small else (64, 20, 256)
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [steps, batch, width], name="x")
@@ -76,7 +76,7 @@ def lstm(hand: Hand, small: bool) -> Built:
 
 
 def layered(hand: Hand, small: bool) -> Built:
-    """Random layers of matrix products; by hand a part of the columns on each device."""
+    """Random layers of matrix products; manual placement: some columns per device."""
     layers, width, size = (3, 4, 4) if small else (20, 12, 192)
     rng = np.random.default_rng(1)
     with tf.Graph().as_default() as graph:
@@ -95,7 +95,7 @@ def layered(hand: Hand, small: bool) -> Built:
 
 
 def scattered(hand: Hand, small: bool) -> Built:
-    """A random graph of small and large products, each of two that came before; by hand they are dealt out in turns."""
+    """A random graph of small and large products, each of two earlier ones; manual placement: round robin."""
     count, sizes = (12, (4, 8)) if small else (160, (64, 128, 256))
     rng = np.random.default_rng(2)
     with tf.Graph().as_default() as graph:
@@ -112,13 +112,13 @@ def scattered(hand: Hand, small: bool) -> Built:
 
 
 def _resized(x: Any, size: int) -> Any:
-    """Cuts a matrix, or fills it up with zeros."""
+    """Truncates a matrix, or pads it with zeros."""
     missing = max(size - x.shape.as_list()[0], 0)
     return tf.pad(x, [[0, missing]] * 2) if missing else x[:size, :size]
 
 
 def inception(hand: Hand, small: bool) -> Built:
-    """Inception-v3 without its side head, trained; by hand the branches of each block take turns."""
+    """Inception-v3 without its auxiliary head, in training; manual placement: branches round robin."""
     batch, size, narrow = (1, 80, 16) if small else (2, 299, 1)
     with tf.Graph().as_default() as graph:
         images = tf.placeholder(tf.float32, [batch, size, size, 3], name="images")

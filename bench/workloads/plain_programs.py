@@ -1,4 +1,4 @@
-"""What a checkpoint's bytes cost without a checkpoint: one file, written and read as they are."""
+"""Baseline for checkpoints: one plain file with the same bytes, written and read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def sync(path: Path) -> None:
 
 
 def drop(paths: Iterable[Path]) -> None:
-    """Takes files out of the page cache, so that they are read from the disk."""
+    """Drops files from the page cache, so that they are read from disk."""
     for path in paths:
         file = os.open(path, os.O_RDONLY)
         os.fsync(file)
@@ -56,7 +56,7 @@ def drop(paths: Iterable[Path]) -> None:
 
 
 def touch(paths: Iterable[Path]) -> None:
-    """Brings files into the page cache."""
+    """Reads files into the page cache."""
     for path in paths:
         with path.open("rb", buffering=0) as file:
             while file.read(1 << 24):
@@ -64,7 +64,7 @@ def touch(paths: Iterable[Path]) -> None:
 
 
 def _write(arrays: list[Any]) -> Path:
-    """Writes under another name and renames, as checkpoints are written."""
+    """Writes to a temporary name and renames, as for checkpoints."""
     path = records.folder() / "plain"
     unfinished = path.with_suffix(".part")
     with unfinished.open("wb", buffering=0) as file:
@@ -78,7 +78,7 @@ def _write(arrays: list[Any]) -> Path:
 
 
 def _read(path: Path) -> list[Any]:
-    """Reads into fresh memory, an array for each that was written."""
+    """Reads into newly allocated arrays, one per array written."""
     arrays = [np.empty(SHAPE, np.float32) for _ in range(data.CHECKPOINT_VARIABLES)]
     with path.open("rb", buffering=0) as file:
         for array in arrays:

@@ -1,4 +1,4 @@
-"""Files of records, equal for every peer: made once in a run, in the folder that BENCH_FILES names."""
+"""Record files, equal for every peer: written once per run, in the folder that BENCH_FILES names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def folder() -> Path:
 
 
 def floats() -> Array:
-    """Gives a row a record; the first number of a row is the record's own."""
+    """Returns one row per record; the first number of a row is the index of the record."""
     rows = np.random.default_rng(8).standard_normal((data.RECORDS, data.RECORD_FLOATS), np.float32)
     rows[:, 0] = np.arange(data.RECORDS)
     return rows
@@ -36,7 +36,7 @@ def example_file() -> Path:
 
 
 def check(batch: Array) -> None:
-    """Makes sure that a batch consists of records, each where its number says."""
+    """Checks that a batch consists of records with the values of their indices."""
     if batch.shape != (data.RECORD_BATCH, data.RECORD_FLOATS):
         raise ValueError(f"a batch has shape {batch.shape}")
     np.testing.assert_array_equal(batch, floats()[batch[:, 0].astype(int)])
@@ -62,7 +62,7 @@ def _examples(rows: Array) -> Array:
 
 
 def _length(number: int) -> bytes:
-    """Writes a number as a varint."""
+    """Encodes a number as a varint."""
     head = b""
     while number > 127:
         head, number = head + bytes([number & 127 | 128]), number >> 7
@@ -70,7 +70,7 @@ def _length(number: int) -> bytes:
 
 
 def _frames(rows: Array) -> Array:
-    """Puts length, its checksum and the checksum of the record around records of equal length."""
+    """Frames records of equal length with their length and both checksums."""
     size = _repeated(np.uint64(rows.shape[1]).tobytes(), len(rows))
     return np.concatenate([size, _checksums(size), rows, _checksums(rows)], 1)
 

@@ -1,4 +1,4 @@
-"""A step with what belongs to it but is not timed."""
+"""A step with setup and teardown that are not timed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A step, what makes it ready before a round, and what ends the things that it left running after one."""
+    """A step, its setup before a round, and its teardown after one."""
 
     step: Callable[[], Any]
     before: Callable[[], Any] = _nothing

@@ -1,4 +1,4 @@
-"""The same steps as a careful PyTorch user writes them: channels last, fused optimizers, optionally compiled."""
+"""The same steps in idiomatic PyTorch: channels last, fused optimizers, optionally compiled."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def lstm(compiled: bool = False) -> Step:
 
 
 class Records(torch.utils.data.Dataset[torch.Tensor]):
-    """Reads records by their number and compares their checksums.
+    """Reads records by index and verifies their checksums.
 
-    torch has nothing for CRC-32C: where google-crc32c is not installed the records are taken as they come.
+    torch has no CRC-32C: if google-crc32c is not installed, checksums are not verified.
     """
 
-    HEAD, TAIL = 12, 4  # what TFRecord puts around each record
+    HEAD, TAIL = 12, 4  # bytes of TFRecord's frame around each record
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY)
@@ -105,7 +105,7 @@ class Records(torch.utils.data.Dataset[torch.Tensor]):
 
 
 def raw_records() -> Step:
-    """Gives one batch a step, epoch after epoch, from a DataLoader without workers."""
+    """Yields one batch per step, epoch after epoch, from a DataLoader without workers."""
     loader = torch.utils.data.DataLoader(Records(records.raw_file()), data.RECORD_BATCH, shuffle=True, drop_last=True)
     batches = itertools.chain.from_iterable(itertools.repeat(loader))
     records.check(next(batches).numpy())

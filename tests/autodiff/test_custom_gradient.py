@@ -1,4 +1,4 @@
-"""Functions with gradients of their own."""
+"""Functions with custom gradients."""
 
 from collections import namedtuple
 
@@ -22,7 +22,7 @@ def session():
         yield session
 
 
-def test_the_gradient_is_the_one_given(session):
+def test_uses_the_given_gradient(session):
     @custom_gradient
     def log1pexp(x):
         """Says what it does."""
@@ -38,7 +38,7 @@ def test_the_gradient_is_the_one_given(session):
     np.testing.assert_allclose(slope, 10 * np.exp([0, 1]), rtol=1e-6)
 
 
-def test_it_is_differentiable_again(session):
+def test_custom_gradients_are_differentiable(session):
     @custom_gradient
     def cube(x):
         return multiply(square(x), x), lambda dy: multiply(dy, multiply(square(x), 3.0))
@@ -76,7 +76,7 @@ def test_several_arguments_and_nested_results(session):
     assert session.run(gradients([found["a"][0], found["b"]], a)[0]) == 11
 
 
-def test_variables_have_gradients_too(session):
+def test_variables_get_gradients(session):
     @custom_gradient
     def scaled(x):
         w = get_variable("w", initializer=3.0)
@@ -96,7 +96,7 @@ def test_variables_have_gradients_too(session):
     assert session.run([y, *grads], {x: 2.0}) == [6, 7, 8]
 
 
-def test_variables_made_outside(session):
+def test_variables_created_outside(session):
     w, fixed = Variable(3.0, name="w"), Variable(2.0, trainable=False, name="fixed")
 
     @custom_gradient
@@ -113,7 +113,7 @@ def test_variables_made_outside(session):
     assert session.run([y, *grads], {x: 2.0}) == [12, 1, 5]
 
 
-def test_mistakes(session):
+def test_invalid_arguments(session):
     w = Variable(3.0, name="w")
 
     @custom_gradient

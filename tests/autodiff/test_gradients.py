@@ -1,4 +1,4 @@
-"""Gradients: what is summed, what is stopped, what is sparse, and what is refused."""
+"""Gradients: sums over paths, stops, sparse gradients, and invalid arguments."""
 
 import itertools
 
@@ -33,7 +33,7 @@ def own_rule(function):
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 
-def test_several_ys_and_several_paths_add_up(session):
+def test_gradients_of_several_ys_and_paths_are_summed(session):
     x = tf.placeholder(tf.float64, [2])
     a = x * 3.0
     b = a * x  # 3 x^2: through a and directly
@@ -49,7 +49,7 @@ def test_the_shape_of_the_arguments_does_not_matter(session):
     assert tf.gradients([], [x, y]) == [None, None]
 
 
-def test_weights_of_the_outputs(session):
+def test_grad_ys(session):
     x = tf.placeholder(tf.float32, [2])
     y, z = x * x, tf.sin(x)
     gradient = tf.gradients([y, z], x, grad_ys=[[1.0, 10.0], None])[0]
@@ -57,14 +57,14 @@ def test_weights_of_the_outputs(session):
     np.testing.assert_allclose(session.run(gradient, {x: start}), 2 * start * [1, 10] + np.cos(start), rtol=1e-6)
 
 
-def test_weights_may_be_fed(session):
+def test_grad_ys_may_be_fed(session):
     x, weight = tf.constant([1.0, 2.0]), tf.placeholder(tf.float32, [None])
     gradient = tf.gradients(x * x, x, grad_ys=weight)[0]
     assert gradient.shape.as_list() == [2]
     assert session.run(gradient, {weight: [3.0, 0.5]}).tolist() == [6.0, 2.0]
 
 
-def test_weights_have_any_shape_that_the_rules_take(session):
+def test_grad_ys_may_have_any_shape_that_rules_accept(session):
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     assert session.run(tf.gradients(x * x, x, grad_ys=2.0))[0].tolist() == [[4.0, 8.0], [12.0, 16.0]]
     assert session.run(tf.gradients(tf.reshape(x, [4]), x, grad_ys=tf.ones([1, 2, 2])))[0].tolist() == [[1.0] * 2] * 2
@@ -80,7 +80,7 @@ def test_weights_have_any_shape_that_the_rules_take(session):
         (lambda: [tf.zeros([3]), tf.zeros([3])], ValueError, "Passed 2 grad_ys for 1 ys"),
     ],
 )
-def test_wrong_weights(weight, error, match):
+def test_invalid_grad_ys(weight, error, match):
     x = tf.placeholder(tf.float32, [3], name="x")
     y = tf.exp(x, name="y")
     with pytest.raises(error, match=match):
@@ -90,7 +90,7 @@ def test_wrong_weights(weight, error, match):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("gate", [False, True])
 @pytest.mark.parametrize("colocate", [False, True])
-def test_every_way_to_add_gives_the_same(session, method, gate, colocate):
+def test_all_aggregation_methods_agree(session, method, gate, colocate):
     x = tf.constant([0.5, 2.0], tf.float64)
     parts = [tf.sin(x), tf.exp(x), x * x * x, tf.sqrt(x), x / 3.0]
     gradient = tf.gradients(
@@ -100,7 +100,7 @@ def test_every_way_to_add_gives_the_same(session, method, gate, colocate):
     np.testing.assert_allclose(session.run(gradient), np.cos(v) + np.exp(v) + 3 * v**2 + 0.5 / np.sqrt(v) + 1 / 3)
 
 
-def test_pairwise_addition_adds_two_at_a_time(graph):
+def test_pairwise_aggregation_adds_two_at_a_time(graph):
     x = tf.constant(1.0)
     tf.gradients([tf.sin(x), tf.cos(x), tf.exp(x)], x, aggregation_method=tf.AggregationMethod.EXPERIMENTAL_TREE)
     assert [len(op.inputs) for op in graph.get_operations() if op.type == "AddN"] == [2, 2]
@@ -123,7 +123,7 @@ def test_intermediate_tensors_and_the_output_itself(session):
     assert session.run(tf.gradients([y, middle], [y, middle])) == [1.0, 25.0]
 
 
-def test_a_tensor_asked_for_twice(session):
+def test_a_tensor_listed_twice(session):
     x = tf.constant(2.0)
     first, second = tf.gradients(x * x, [x, x])
     assert session.run([first, second]) == [4.0, 4.0]
@@ -138,7 +138,7 @@ def test_variables(session):
     assert by_v.tolist() == [3.0, 5.0] and by_w.tolist() == [1.0, 4.0]
 
 
-def test_one_read_of_a_variable_is_a_tensor_like_another(session):
+def test_gradient_by_a_single_read_of_a_variable(session):
     v = tf.Variable(3.0)
     read = v.read_value()
     y = read * read + v
@@ -176,7 +176,7 @@ def test_unconnected(session):
         tf.gradients(y, other, unconnected_gradients="some")
 
 
-def test_integers_end_a_path():
+def test_integer_tensors_stop_gradients():
     x = tf.constant([1.5, 2.5])
     assert tf.gradients(tf.cast(tf.cast(x, tf.int32), tf.float32), x) == [None]
     assert tf.gradients(x * tf.cast(tf.argmax(x), tf.float32), x)[0] is not None
@@ -189,7 +189,7 @@ def test_integer_outputs_have_no_gradient():
 
 
 @pytest.mark.parametrize("y", [True, "a"])
-def test_outputs_that_are_no_numbers_are_refused(y):
+def test_non_numeric_outputs_are_rejected(y):
     tensor = tf.constant(y, name="answer")
     with pytest.raises(TypeError, match=r"numeric tensors.*'answer:0'"):
         tf.gradients(tensor, tf.constant(1.0))
@@ -296,8 +296,8 @@ def test_lookups_of_a_computed_tensor(session):
     assert value.tolist() == [[4, 4], [0, 0], [2, 2]]
 
 
-def test_slices_of_equal_identity_are_not_confused(session):
-    """A session remembers plans for slices; ones that are gone must not lend their plan to later ones."""
+def test_indexed_slices_are_distinguished(session):
+    """A session caches plans by ids; slices that were garbage-collected must not lend their plan to later ones."""
     values, rows = tf.constant([[1.0]]), [tf.constant([i]) for i in range(8)]
     for i, row in enumerate(rows):
         slices = tf.IndexedSlices(values, row)
@@ -343,7 +343,7 @@ def test_slices_as_outputs(session):
         ),
     ],
 )
-def test_up_to_third_order(session, function, derivatives):
+def test_derivatives_up_to_third_order(session, function, derivatives):
     start = np.array([0.3, 0.9, 1.7])
     x = tf.constant(start)
     y = function(x)
@@ -383,7 +383,7 @@ def test_complex_inputs(session):
     np.testing.assert_allclose(session.run(gradient), 2 * np.array([1 + 2j, -3 + 0.5j]))
 
 
-def test_complex_outputs_need_weights(session):
+def test_complex_outputs_require_grad_ys(session):
     z = tf.constant(1 + 2j)
     with pytest.raises(TypeError, match="must set grad_ys"):
         tf.gradients(z * z, z)
@@ -393,7 +393,7 @@ def test_complex_outputs_need_weights(session):
 
 
 @pytest.mark.parametrize("function", [tf.exp, tf.square, lambda z: z / (1 + 1j), lambda z: tf.matmul(z, z)])
-def test_complex_numbers_numerically(session, function):
+def test_complex_gradients_match_numeric_ones(session, function):
     start = np.random.default_rng(3).normal(size=(2, 2)) + 0.5j
     z = tf.constant(start)
     assert tf.test.compute_gradient_error(z, [2, 2], function(z), [2, 2], start, delta=1e-6) < 1e-6
@@ -500,7 +500,7 @@ def test_operations_grow_linearly_with_depth(build):
     assert counts[2] - counts[1] == 2 * (counts[1] - counts[0]) > 0
 
 
-def test_a_deep_chain_needs_no_deep_stack(session):
+def test_a_deep_chain_does_not_recurse(session):
     x = tf.placeholder(tf.float64, [])
     y = x
     for _ in range(5000):

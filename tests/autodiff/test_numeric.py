@@ -33,7 +33,7 @@ def test_a_jacobian(session):
     assert compute_gradient_error(x, [1, 3], tanh(y), [1, 2]) < 1e-5
 
 
-def test_a_wrong_gradient_is_found(session):
+def test_a_wrong_gradient_is_detected(session):
     x = placeholder(dtypes.float64, [2])
     y = multiply(square(x), stop_gradient(x))
     assert compute_gradient_error(x, [2], y, [2], x_init_value=[1.0, 2.0]) > 3.9
@@ -96,7 +96,7 @@ def test_hessians(session):
     np.testing.assert_array_equal(session.run(linear, {z: value}), np.zeros((2, 2, 2, 2)))
 
 
-def test_hessians_need_a_shape(session):
+def test_hessians_require_a_static_shape(session):
     x = placeholder(dtypes.float32, [None])
     with pytest.raises(ValueError, match="known shape"):
         hessians(reduce_sum(square(x)), x)

@@ -1,4 +1,4 @@
-"""Saves again and again in forked processes that are killed, each at another moment, and looks what is left.
+"""Saves repeatedly in forked processes that are killed, each at a different point, and checks what is left.
 
 Run as `crash_worker.py <folder> <moments> <kinds of saves>`; prints for each kind how many moments were tried, and the
 names of calls. The moments are `system`, every call to the system, `files`, those among them that touch files, or
@@ -21,11 +21,11 @@ CALLS = ("open", "write", "fsync", "replace", "rename", "unlink", "rmdir", "mkdi
 
 
 class Model:
-    """Variables all filled with one number, and the saving of them."""
+    """Variables that are all filled with one number, and their Saver."""
 
     def __init__(self, folder, kind):
         self.folder, self.kind = folder, kind
-        # The large one goes to the disk in several blocks, by a thread of its own.
+        # The large one is written in several blocks, by another thread.
         tf.get_variable("a", [2_300_000 if "large" in kind else 300], initializer=tf.zeros_initializer())
         with tf.device("/cpu:0"):
             tf.get_variable("b", [5, 2], partitioner=tf.fixed_size_partitioner(2), initializer=tf.zeros_initializer())
@@ -50,7 +50,7 @@ class Model:
         self.saver.wait()
 
     def check(self):
-        """Requires the latest checkpoint to hold the numbers of one save, the last one or the one before."""
+        """Checks that the latest checkpoint has the values of one save, the last one or the previous one."""
         self.fill(7)
         latest = tf.train.latest_checkpoint(self.folder)
         assert latest is not None, os.listdir(self.folder)

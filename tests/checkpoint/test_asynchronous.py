@@ -1,4 +1,4 @@
-"""Saving in the background: training goes on, the snapshot is of one moment, and failures come out."""
+"""Asynchronous saves: training continues, snapshots are consistent, and failures are raised."""
 
 import sys
 import threading
@@ -19,7 +19,7 @@ def _graph():
 
 @pytest.fixture
 def slow_disk(monkeypatch):
-    """Holds back every write until the test lets it go."""
+    """Blocks every write until the test releases it."""
     go = threading.Event()
     original = durable.write_all
 
@@ -33,7 +33,7 @@ def slow_disk(monkeypatch):
 
 
 @pytest.mark.parametrize("sharded", [False, True])
-def test_training_goes_on_while_a_snapshot_is_written(tmp_path, slow_disk, sharded):
+def test_training_continues_while_a_snapshot_is_written(tmp_path, slow_disk, sharded):
     v = tf.get_variable("v", initializer=tf.zeros([1000]))
     words = tf.get_variable("words", initializer=tf.constant(["old"]))
     step = tf.train.get_or_create_global_step()
@@ -60,7 +60,7 @@ def test_training_goes_on_while_a_snapshot_is_written(tmp_path, slow_disk, shard
             np.testing.assert_array_equal(after, before)
 
 
-def test_saves_wait_for_each_other_and_come_in_order(tmp_path):
+def test_saves_run_one_after_another_in_order(tmp_path):
     v = tf.get_variable("v", initializer=0.0)
     saver = tf.train.Saver(asynchronous=True, max_to_keep=2)
     with tf.Session() as session:
@@ -75,7 +75,7 @@ def test_saves_wait_for_each_other_and_come_in_order(tmp_path):
         assert writer_for(paths[0]) is None
 
 
-def test_a_failure_comes_out_at_the_next_save_or_wait(tmp_path, monkeypatch):
+def test_a_failure_is_raised_by_the_next_save_or_wait(tmp_path, monkeypatch):
     v = tf.get_variable("v", initializer=0.0)
     saver = tf.train.Saver(asynchronous=True)
     original = durable.write_all
@@ -107,7 +107,7 @@ def test_a_failure_comes_out_at_the_next_save_or_wait(tmp_path, monkeypatch):
         assert saver.last_checkpoints == [first, second]
 
 
-def test_uninitialized_variables_are_told_at_once(tmp_path):
+def test_uninitialized_variables_are_reported_immediately(tmp_path):
     tf.get_variable("v", initializer=0.0)
     saver = tf.train.Saver(asynchronous=True)
     with tf.Session() as session, pytest.raises(tf.errors.FailedPreconditionError):
@@ -115,8 +115,8 @@ def test_uninitialized_variables_are_told_at_once(tmp_path):
     saver.wait()
 
 
-def test_a_snapshot_is_of_one_moment(tmp_path):
-    """Another thread trains without a pause; variables that are updated together are never saved apart."""
+def test_a_snapshot_is_consistent(tmp_path):
+    """Another thread trains continuously; variables that are updated together are saved together."""
     variables = [tf.get_variable(f"v{i}", initializer=tf.zeros([50])) for i in range(40)]
     train = tf.train.GradientDescentOptimizer(1.0).minimize(-tf.add_n([tf.reduce_sum(v) for v in variables]))
     saver = tf.train.Saver(asynchronous=True, max_to_keep=None)
@@ -146,7 +146,7 @@ def test_a_snapshot_is_of_one_moment(tmp_path):
     assert len(seen) > 10
 
 
-def test_the_writer_goes_on_after_failures():
+def test_the_writer_continues_after_failures():
     writer, done = BackgroundWriter(), []
 
     def fail():

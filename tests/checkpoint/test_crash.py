@@ -35,7 +35,7 @@ traceable = pytest.mark.skipif(not tracing.is_permitted(), reason="processes can
 
 @pytest.fixture
 def quick_folder(tmp_path):
-    """Is a folder in memory, where there is one: a process that is killed leaves the same there as on a disk."""
+    """A folder in memory, if there is one: a killed process leaves the same there as on disk."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else tmp_path) as folder:
         yield folder
 
@@ -43,7 +43,7 @@ def quick_folder(tmp_path):
 @traceable
 @pytest.mark.parametrize("moments", ["files", pytest.param("system", marks=pytest.mark.slow)])
 @pytest.mark.timeout(600)
-def test_killed_at_every_call_to_the_system(quick_folder, moments):
+def test_killed_at_every_system_call(quick_folder, moments):
     for tried, calls in _killed(quick_folder, moments, SMALL):
         assert tried > 40
         assert {"openat", "write", "fsync", "close"} <= calls
@@ -53,7 +53,7 @@ def test_killed_at_every_call_to_the_system(quick_folder, moments):
 @traceable
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_killed_at_every_call_while_blocks_go_past_the_page_cache(tmp_path):
+def test_killed_at_every_system_call_with_direct_io(tmp_path):
     for tried, calls in _killed(tmp_path, "system", ["large", "large_asynchronous"]):
         assert tried > 60
         assert {"fadvise64", "fcntl", "write", "fsync"} <= calls
@@ -61,7 +61,7 @@ def test_killed_at_every_call_while_blocks_go_past_the_page_cache(tmp_path):
 
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow if k != "same" else ()) for k in SMALL])
 @pytest.mark.timeout(600)
-def test_killed_before_after_and_amid_every_call_of_python(quick_folder, kind):
+def test_killed_before_during_and_after_every_python_call(quick_folder, kind):
     ((tried, calls),) = _killed(quick_folder, "python", [kind])
     assert tried > 60
     assert {"open", "write", "fsync", "replace", "unlink"} <= calls
@@ -69,7 +69,7 @@ def test_killed_before_after_and_amid_every_call_of_python(quick_folder, kind):
 
 @pytest.fixture
 def limited_files():
-    """Lets files have a few thousand bytes at most, as on a disk that is nearly full."""
+    """Limits files to a few thousand bytes, as on a disk that is nearly full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def limit(size):
@@ -98,7 +98,7 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path, limited_files, kind, siz
         assert not [path for path in tmp_path.rglob("*") if "tempstate" in path.name]
         saver.restore(session, old)
         np.testing.assert_array_equal(session.run(v), np.ones(1000))
-        # Afterwards, with room again, saving goes on.
+        # Afterwards, with space available again, saving continues.
         session.run(v.assign(v + 4))
         new = saver.save(session, str(tmp_path / "model"), None if kind == "same" else 3)
         saver.restore(session, new)

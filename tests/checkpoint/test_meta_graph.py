@@ -33,7 +33,7 @@ FEEDS = {"x:0": np.ones((2, 3), np.float32)}
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_there_and_back(tmp_path, as_text):
+def test_export_and_import(tmp_path, as_text):
     _network()
     saver = tf.train.Saver()
     tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
@@ -86,7 +86,7 @@ def test_under_a_scope_and_without_devices(tmp_path):
             tf.train.import_meta_graph(str(tmp_path / "model.meta"), import_scope="old")
 
 
-def test_a_scope_alone():
+def test_export_of_one_scope():
     with tf.variable_scope("inner"):
         v = tf.get_variable("v", initializer=2.0)
         tf.square(v, name="square")
@@ -102,7 +102,7 @@ def test_a_scope_alone():
         tf.train.export_meta_graph(export_scope="other")
 
 
-def test_choices():
+def test_export_options():
     _network()
     every = tf.train.export_meta_graph()
     some = tf.train.export_meta_graph(collection_list=["nodes"], clear_devices=True, strip_default_attrs=True)
@@ -115,7 +115,7 @@ def test_choices():
         tf.train.export_meta_graph(nothing=1)
 
 
-def test_files_that_are_no_meta_graph(tmp_path):
+def test_invalid_meta_graph_files(tmp_path):
     with pytest.raises(OSError, match="does not exist"):
         tf.train.import_meta_graph(str(tmp_path / "nothing"))
     (tmp_path / "wrong").write_bytes(b"\xff\xfe neither")
@@ -124,7 +124,7 @@ def test_files_that_are_no_meta_graph(tmp_path):
 
 
 @pytest.mark.parametrize("scope", [None, "old"])
-def test_queue_runners_travel(scope):
+def test_queue_runners_are_exported(scope):
     queue = tf.io.FIFOQueue(4, tf.int32, shapes=[()], name="queue")
     tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(7)] * 2))
     tf.identity(queue.dequeue(), name="taken")

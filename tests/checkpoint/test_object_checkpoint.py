@@ -1,4 +1,4 @@
-"""Checkpoints of objects: parts by name, slots, what is created later, what does not fit, and checkpoints by name."""
+"""Object-based checkpoints: attributes, slots, objects created later, mismatches, and name-based checkpoints."""
 
 import os
 
@@ -39,7 +39,7 @@ class Model(tf.Module):
         return [self.w, self.layers[0], self.layers[1]["inner"]]
 
 
-def test_parts_are_saved_by_their_names(prefix):
+def test_objects_are_saved_by_attribute_names(prefix):
     path = _saved(prefix, tf.train.Checkpoint(model=Model()))
     assert path == f"{prefix}-1" and tf.train.latest_checkpoint(os.path.dirname(prefix)) == path
     names = [name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE") for name, _ in tf.train.list_variables(path)]
@@ -64,7 +64,7 @@ def _training(rate=0.1):
     return dense, optimizer, lambda: optimizer.minimize(tf.reduce_sum(dense(x) ** 2))
 
 
-def test_training_goes_on_with_layers_and_slots(prefix):
+def test_training_resumes_with_layers_and_slots(prefix):
     dense, optimizer, make = _training()
     train = make()
     checkpoint = tf.train.Checkpoint(optimizer=optimizer, net=dense)
@@ -95,7 +95,7 @@ def test_saving_again_adds_nothing_to_the_graph(prefix):
     assert [path.removeprefix(prefix) for path in paths] == ["-1", "-2", "-3"]
 
 
-def test_count_of_saves_goes_on(prefix):
+def test_save_counter_is_restored(prefix):
     path = _saved(prefix, tf.train.Checkpoint(v=tf.Variable(1.0)))
     with tf.Graph().as_default(), tf.Session() as session:
         checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
@@ -103,7 +103,7 @@ def test_count_of_saves_goes_on(prefix):
         assert checkpoint.save(prefix, session) == f"{prefix}-2"
 
 
-def test_objects_that_do_not_fit(prefix):
+def test_mismatched_objects(prefix):
     path = _saved(prefix, tf.train.Checkpoint(a=tf.Variable(1.0), b=tf.Variable(2.0)))
     with tf.Graph().as_default(), tf.Session() as session:
         a, other = tf.Variable(5.0), tf.Variable(6.0)
@@ -135,7 +135,7 @@ def test_no_checkpoint():
         tf.train.Checkpoint(a=tf.Variable(1.0)).restore("/nowhere/at/all")
 
 
-def test_only_objects_with_state_are_taken():
+def test_only_trackable_objects_are_accepted():
     for value in (3, "text", object(), tf.constant(1.0)):
         with pytest.raises(ValueError, match="trackable object"):
             tf.train.Checkpoint(value=value)
@@ -149,7 +149,7 @@ def test_names_are_escaped(prefix):
     assert {"d/a.Sb/.ATTRIBUTES/VARIABLE_VALUE", "d/a..b/.ATTRIBUTES/VARIABLE_VALUE"} < set(names)
 
 
-def test_a_variable_that_two_objects_share_is_saved_once(prefix):
+def test_a_shared_variable_is_saved_once(prefix):
     v = tf.Variable(3.0)
     path = _saved(prefix, tf.train.Checkpoint(a=[v], b=[v]))
     with tf.Graph().as_default(), tf.Session() as session:
@@ -158,7 +158,7 @@ def test_a_variable_that_two_objects_share_is_saved_once(prefix):
         assert session.run(u) == 3
 
 
-def test_objects_in_a_circle(prefix):
+def test_cyclic_references(prefix):
     first, second = tf.Module(name="a"), tf.Module(name="b")
     first.other, second.other, second.v = second, first, tf.Variable(1.0)
     assert _saved(prefix, tf.train.Checkpoint(first=first))
@@ -272,7 +272,7 @@ def test_manager_keeps_the_latest(tmp_path):
     assert tf.train.latest_checkpoint(tmp_path) == str(tmp_path / "ckpt-10")
 
 
-def test_manager_keeps_one_in_so_many_hours(tmp_path, monkeypatch):
+def test_manager_keeps_a_checkpoint_every_n_hours(tmp_path, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr("time.time", lambda: now[0])
     checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
@@ -314,7 +314,7 @@ def test_module():
         tf.Module(name="1x")
 
 
-def test_cells_by_number(prefix):
+def test_cells_are_saved_by_number(prefix):
     cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(2), tf.nn.rnn_cell.BasicLSTMCell(2)])
     tf.nn.static_rnn(cell, [tf.ones([1, 2])], dtype=tf.float32)
     _saved(prefix, tf.train.Checkpoint(cell=cell))

@@ -53,7 +53,7 @@ def _values(*variables):
         return session.run([tf.convert_to_tensor(v) for v in variables])
 
 
-def test_variables_start_from_a_checkpoint(folder):
+def test_variables_are_initialized_from_a_checkpoint(folder):
     with tf.variable_scope("mine"):
         w, b = tf.get_variable("w", [3, 2]), tf.get_variable("b", [2], tf.int64)
     other = tf.get_variable("other", [3, 2])
@@ -64,14 +64,14 @@ def test_variables_start_from_a_checkpoint(folder):
     assert found[1].tolist() == [7, 8] and found[3].tolist() == list(range(10))
 
 
-def test_all_variables_start_from_a_checkpoint(folder):
+def test_all_variables_are_initialized_from_a_checkpoint(folder):
     with tf.variable_scope("net"):
         w = tf.get_variable("w", [3, 2])
     framework.init_from_checkpoint(os.path.join(folder, "model-5"), {"/": "/"})
     assert _values(w)[0].tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_what_cannot_start(folder):
+def test_invalid_assignment_maps(folder):
     w = tf.get_variable("w", [2, 3])
     for mapping, text in (
         ({"net/w": w}, "shape"),

@@ -32,7 +32,7 @@ def _graph():
 
 @pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_what_was_saved_comes_back(prefix, sharded, asynchronous):
+def test_saved_values_are_restored(prefix, sharded, asynchronous):
     values = _variables(
         a=np.arange(6, dtype=np.float32).reshape(2, 3),
         b=np.array(5, np.int64),
@@ -90,7 +90,7 @@ def test_the_newest_are_kept_and_listed(prefix):
     assert again.last_checkpoints == ["x"]
 
 
-def test_one_every_so_many_hours_is_kept_for_ever(prefix):
+def test_keep_checkpoint_every_n_hours(prefix):
     _variables(v=1.0)
     saver = tf.train.Saver(max_to_keep=1, keep_checkpoint_every_n_hours=1e-9)
     with _session() as session:
@@ -98,7 +98,7 @@ def test_one_every_so_many_hours_is_kept_for_ever(prefix):
     assert all(map(tf.train.checkpoint_exists, paths)) and saver.last_checkpoints == paths[3:]
 
 
-def test_all_are_kept(prefix):
+def test_max_to_keep_zero_keeps_all(prefix):
     _variables(v=1.0)
     for number in (None, 0):
         saver = tf.train.Saver(max_to_keep=number)
@@ -135,7 +135,7 @@ def test_relative_paths(tmp_path, monkeypatch):
     assert 'path: "model-1"' in (tmp_path / "down" / "checkpoint").read_text()
 
 
-def test_saving_over_a_checkpoint(prefix):
+def test_overwriting_a_checkpoint(prefix):
     v = _variables(v=np.zeros(5, np.float32))["v"]
     saver = tf.train.Saver()
     with _session() as session:
@@ -157,7 +157,7 @@ def test_renaming_a_part_and_lists(prefix):
         assert tf.train.list_variables(os.path.dirname(prefix)) == [("a", [])]
 
 
-def test_another_partitioning_and_reshape(prefix):
+def test_restoring_with_another_partitioning_and_reshape(prefix):
     whole = np.arange(30, dtype=np.float32).reshape(10, 3)
     with _other_graph():
         v = tf.get_variable("v", initializer=tf.constant(whole), partitioner=tf.fixed_size_partitioner(4))
@@ -178,7 +178,7 @@ def test_another_partitioning_and_reshape(prefix):
         np.testing.assert_array_equal(session.run(v), whole.reshape(5, 6))
 
 
-def test_one_error_tells_of_all_that_does_not_fit(prefix):
+def test_one_error_lists_all_mismatches(prefix):
     with _other_graph():
         _variables(a=1.0, b=np.zeros((3, 4), np.float32), old=2.0, c=np.int32(1))
         with _session() as session:
@@ -199,7 +199,7 @@ def test_one_error_tells_of_all_that_does_not_fit(prefix):
         assert session.run(v) == 5.0, "nothing was restored"
 
 
-def test_wrong_calls(prefix):
+def test_invalid_calls(prefix):
     with pytest.raises(ValueError, match="No variables to save"):
         tf.train.Saver()
     assert tf.train.Saver(allow_empty=True).save(tf.Session(graph=_used()), prefix) is None
@@ -274,7 +274,7 @@ class _Counter(SaveableObject):
         return self._variable.assign(restored_tensors[0] / 2, read_value=False)
 
 
-def test_own_saveables_and_builders(prefix):
+def test_custom_saveables_and_builders(prefix):
     v = tf.get_variable("v", initializer=3.0, collections=["local"])
     tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, _Counter(v))
 
@@ -296,7 +296,7 @@ def test_own_saveables_and_builders(prefix):
         assert session.run(v) == 3.0
 
 
-def test_nothing_but_bytes_of_the_right_kind_is_saved(prefix):
+def test_only_values_of_the_declared_dtype_are_saved(prefix):
     half = tf.get_variable("half", initializer=tf.constant([1.5, -2], tf.float16))
     brain = tf.get_variable("brain", initializer=tf.constant([1.5, -2], tf.bfloat16))
     with _session() as session:

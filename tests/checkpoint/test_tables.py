@@ -1,4 +1,4 @@
-"""Checkpoints of TensorFlow's first form, a single file: written, read, kept, and damaged."""
+"""Version 1 checkpoints, single files: writing, reading, retention, and damage."""
 
 import os
 import random
@@ -27,7 +27,7 @@ def _initialized():
 
 
 @pytest.mark.parametrize("sharded", [False, True])
-def test_a_saver_writes_and_reads_them(tmp_path, sharded):
+def test_saver_round_trip(tmp_path, sharded):
     prefix = str(tmp_path / "model")
     a, b = tf.Variable([1.0, 2.0], name="a"), tf.Variable([b"x", b""], name="b")
     saver = tf.train.Saver(write_version=V1, sharded=sharded, max_to_keep=2)
@@ -61,7 +61,7 @@ def test_slices_and_partitioned_variables(tmp_path):
     assert first.ravel().tolist() == list(range(4, 10)) and second.ravel().tolist() == list(range(1, 14, 2))
 
 
-def test_the_operations(tmp_path):
+def test_save_and_restore_ops(tmp_path):
     path = str(tmp_path / "deep" / "file")
     x = tf.constant([[1, 2, 3]], tf.int64)
     with tf.Session() as session:
@@ -81,14 +81,14 @@ def test_the_operations(tmp_path):
             save_op.operation(path, ["x"], [x, x])
 
 
-def test_a_folder_is_no_checkpoint(tmp_path):
+def test_a_folder_is_not_a_checkpoint(tmp_path):
     tf.Variable(1.0)
     assert not tf.train.checkpoint_exists(tmp_path)
     with tf.Session() as session, pytest.raises(ValueError, match="not a valid checkpoint"):
         tf.train.Saver().restore(session, tmp_path)
 
 
-def test_damage_is_found(tmp_path):
+def test_damage_is_detected(tmp_path):
     """Whatever bytes change, the values are right or the error is typed and names the file."""
     path = str(tmp_path / "file")
     values = np.arange(40, dtype=np.float32)

@@ -26,7 +26,7 @@ def _started(*args, shape=(3, 2), **kwargs):
         return session.run(rows).tolist()
 
 
-def test_values_of_an_earlier_model(files):
+def test_warm_start_from_an_earlier_model(files):
     assert _started(files) == [[0, 1], [2, 3], [4, 5]]
     assert _started(files / "objects") == [[0, 1], [2, 3], [4, 5]]
     assert _started(files, "nothing") == [[-1, -1]] * 3
@@ -34,7 +34,7 @@ def test_values_of_an_earlier_model(files):
     assert _started(files, ".*", {"rows": info}, shape=(4, 2)) == [[4, 5], [1, 1], [0, 1], [1, 1]]
 
 
-def test_what_does_not_fit(files):
+def test_mismatches_are_rejected(files):
     info = tf.train.VocabInfo(str(files / "new"), 9, 0, str(files / "old"))
     with pytest.raises(tf.errors.InvalidArgumentError, match="3 entries"):
         _started(files, ".*", {"rows": info}, shape=(9, 2))

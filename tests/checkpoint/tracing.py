@@ -1,4 +1,4 @@
-"""Kills a process at one of its calls to the system, wherever they come from, by following it with ptrace."""
+"""Kills a process at one of its system calls, in any of its threads, by tracing it with ptrace."""
 
 import contextlib
 import ctypes
@@ -10,11 +10,11 @@ import sys
 import traceback
 
 _TRACE_ME, _GO_ON, _SET_OPTIONS, _CALL_INFO = 0, 24, 0x4200, 0x420E
-_OPTIONS = 0x01 | 0x08 | 0x100000  # mark calls, follow threads, let nobody outlive us
+_OPTIONS = 0x01 | 0x08 | 0x100000  # mark system calls, follow threads, kill the tracee when the tracer exits
 _ALL_THREADS = 0x40000000
 _ENTRY = 1
 
-# What touches files, and getppid, which nobody calls by accident: it marks where a trace begins and ends.
+# System calls on files, and getppid, which is otherwise unused: it marks the start and the end of a trace.
 _NUMBERS = {
     "x86_64": "1 write, 2 open, 3 close, 18 pwrite64, 20 writev, 72 fcntl, 74 fsync, 75 fdatasync, 76 truncate, "
     "77 ftruncate, 82 rename, 83 mkdir, 84 rmdir, 86 link, 87 unlink, 110 getppid, 221 fadvise64, 257 openat, "
@@ -38,7 +38,7 @@ def _ptrace(request, process, address=0, data=0):
 
 
 def is_permitted():
-    """Returns whether processes can be followed here."""
+    """Returns whether processes can be traced here."""
     try:
         return _MARK is not None and sys.platform == "linux" and bool(traced(os.getuid)[0])
     except (OSError, AttributeError):

@@ -18,7 +18,7 @@ def thalweg(*arguments, cwd):
     return children.run(command, cwd=cwd, env=environment, check=False)
 
 
-def test_every_name_is_there(tmp_path):
+def test_a_program_with_available_names_passes(tmp_path):
     (tmp_path / "good.py").write_text(
         "import tensorflow as tf\nx = tf.nn.relu(tf.constant(1.0))\nprint(tf.Session().run(x), tf.float32.name)\n"
     )
@@ -55,7 +55,7 @@ f(tf.constantt(1).no_attribute)
 """
 
 
-def test_missing_names_are_listed_with_place_and_nearest(tmp_path):
+def test_missing_names_are_listed_with_location_and_suggestion(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     done = thalweg("check", "program.py", cwd=tmp_path)
     assert done.returncode == 1
@@ -84,7 +84,7 @@ def test_missing_names_are_listed_with_place_and_nearest(tmp_path):
     assert lines[-1].startswith("1 file: 13 of ")
 
 
-def test_what_cannot_be_read_is_reported_and_the_rest_is_checked(tmp_path):
+def test_unreadable_files_are_reported_and_others_checked(tmp_path):
     (tmp_path / "old.py").write_text("import tensorflow as tf\nprint tf.nn\n")
     (tmp_path / "bytes.py").write_bytes(b"# \xff\xfe\n")
     (tmp_path / "missing_name.py").write_text("import tensorflow as tf\ntf.no_such_name\n")
@@ -136,6 +136,6 @@ def test_usage(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["tests/programs", "examples"])
-def test_our_own_programs_use_only_what_is_there(folder):
+def test_programs_of_this_repository_use_available_names(folder):
     done = thalweg("check", folder, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,14 +13,14 @@ import thalweg.compat.v1 as tf1
 from thalweg.compat import v1
 
 
-def test_v1_shows_the_package():
+def test_compat_v1_mirrors_the_package():
     assert tf1 is v1 is tf.compat.v1
     assert {name for name in dir(tf) if not name.startswith("_")} - {"python", "core", "compat"} <= set(dir(tf1))
     assert tf1.exp is tf.exp and tf1.GraphDef is tf.GraphDef and tf1.__version__ == tf.__version__
 
 
 @pytest.mark.parametrize("name", ["nn", "train", "errors", "contrib.layers", "io.gfile"])
-def test_namespaces_of_v1_show_those_of_the_package(name):
+def test_namespaces_of_compat_v1_mirror_the_package(name):
     own, shown = importlib.import_module(f"thalweg.{name}"), importlib.import_module(f"thalweg.compat.v1.{name}")
     for public in own.__all__:
         if not isinstance(getattr(own, public), ModuleType):
@@ -57,7 +57,7 @@ def test_forward_compatibility():
     assert not tf.compat.forward_compatible(2021, 1, 1)
 
 
-def test_version_is_read_as_tensorflows():
+def test_version_is_parsed_like_tensorflows():
     assert tf.version.VERSION.split(".")[:2] == ["1", "15"]
     assert tf.version.THALWEG_VERSION in tf.version.GIT_VERSION
     assert tf.version.GRAPH_DEF_VERSION >= tf.version.GRAPH_DEF_VERSION_MIN_PRODUCER
@@ -68,7 +68,7 @@ def test_versions_agree_with_the_package():
     assert f'version = "{tf.version.THALWEG_VERSION}"' in text
 
 
-def test_installation():
+def test_install_checks():
     assert os.path.isdir(tf.sysconfig.get_lib())
     assert tf.sysconfig.get_include() in tf.sysconfig.get_compile_flags()[0]
     assert tf.sysconfig.get_lib() in tf.sysconfig.get_link_flags()[0]
@@ -80,7 +80,7 @@ def test_installation():
     assert tf.resource_loader.readahead_file_path("a") == "a"
 
 
-def test_dtypes_has_the_casts():
+def test_dtypes_module_exports_casts():
     with tf.Graph().as_default(), tf.Session() as session:
         assert session.run(tf.dtypes.cast(1.5, tf.int32)) == 1
         assert session.run(tf.dtypes.saturate_cast(300, tf.uint8)) == 255
@@ -90,7 +90,7 @@ def test_dtypes_has_the_casts():
     assert not hasattr(tf.dtypes, "__path__")
 
 
-def test_config_tells_of_devices_and_threads():
+def test_config_reports_devices_and_threads():
     assert tf.config.experimental.list_physical_devices("CPU") == [("/physical_device:CPU:0", "CPU")]
     assert tf.config.list_logical_devices("CPU")[0].name == "/device:CPU:0"
     with pytest.raises(ValueError, match="is not one of"):
@@ -111,7 +111,7 @@ def test_status_becomes_an_exception():
         raise KeyError
 
 
-def test_the_same_things_under_several_names():
+def test_aliases_are_identical():
     from thalweg.contrib import slim, training
 
     for name in ("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"):

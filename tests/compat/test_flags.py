@@ -44,7 +44,7 @@ def test_flags_are_set_listed_and_looked_up():
 
 
 @pytest.mark.parametrize("argument", ["--rate=-1", "--steps=x", "--mode=none"])
-def test_wrong_values_are_refused(argument):
+def test_invalid_values_are_rejected(argument):
     done = run("tf.app.run(main=lambda argv: 0)", argument)
     assert done.returncode == 1
     assert "flag" in done.stderr.lower()

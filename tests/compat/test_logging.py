@@ -15,12 +15,12 @@ def run(program):
     return children.run([sys.executable, "-c", program]).stderr.splitlines()
 
 
-def test_lines_have_level_time_process_and_place():
+def test_log_lines_have_level_time_process_and_source_line():
     (line,) = run("import thalweg as tf\ntf.logging.warn('loss %.1f', 0.5)\ntf.logging.info('not shown')")
     assert re.fullmatch(r"W\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ <string>:2\] loss 0\.5", line)
 
 
-def test_a_program_that_sets_up_logging_gets_each_line_once():
+def test_configured_logging_gets_each_message_once():
     lines = run(
         "import logging, thalweg as tf\nlogging.basicConfig(format='%(name)s|%(message)s')\ntf.logging.error('x')"
     )
@@ -50,7 +50,7 @@ def test_levels(verbosity, caplog):
     tf.logging.flush()
 
 
-def test_counting_messages_is_by_the_line_that_calls(verbosity, caplog):
+def test_message_counts_are_per_calling_line(verbosity, caplog):
     for i in range(5):
         tf.logging.log_every_n(tf.logging.ERROR, "every %d", 2, i)
         tf.logging.log_first_n(tf.logging.ERROR, "first %d", 2, i)

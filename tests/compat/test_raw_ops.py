@@ -5,7 +5,7 @@ import pytest
 import thalweg as tf
 
 
-def test_operations_by_their_own_names():
+def test_ops_by_their_names():
     total = tf.raw_ops.AddV2(x=[1.0, 2.0], y=3.0, name="total")
     parts = tf.raw_ops.Unpack(value=total, num=2, axis=0)
     top = tf.raw_ops.TopKV2(input=total, k=1, sorted=True)
@@ -15,7 +15,7 @@ def test_operations_by_their_own_names():
         assert session.run(top).indices.tolist() == [1]
 
 
-def test_arguments_go_by_keyword_and_names_must_exist():
+def test_arguments_are_keywords_and_names_must_exist():
     with pytest.raises(TypeError, match="positional"):
         tf.raw_ops.AddV2(1.0, 2.0)
     with pytest.raises(TypeError, match="y"):

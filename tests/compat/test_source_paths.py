@@ -45,7 +45,7 @@ SAME = {
 
 
 @pytest.mark.parametrize("path", SAME)
-def test_a_path_shows_public_names(path: str) -> None:
+def test_source_paths_expose_public_names(path: str) -> None:
     module = importlib.import_module(f"thalweg.{path}")
     for name, expected in SAME[path].items():
         assert getattr(module, name) is expected
@@ -62,7 +62,7 @@ def test_a_path_shows_public_names(path: str) -> None:
         "from thalweg.core.framework import nothing_pb2",
     ],
 )
-def test_other_paths_do_not_exist(statement: str) -> None:
+def test_unknown_paths_raise(statement: str) -> None:
     with pytest.raises(ImportError):
         exec(statement)
 
@@ -94,6 +94,6 @@ def test_local_devices() -> None:
     assert (first.name, first.device_type) == ("/device:CPU:0", "CPU")
 
 
-def test_modes_of_models() -> None:
+def test_mode_keys() -> None:
     modes = tf.estimator.ModeKeys
     assert (modes.TRAIN, modes.EVAL, modes.PREDICT) == ("train", "eval", "infer")

@@ -1,4 +1,4 @@
-"""Clusters: the calls that they stand for, in programs and loops, compiled or not."""
+"""Fusion clusters in programs and loops, compiled and uncompiled."""
 
 import pickle
 import time
@@ -21,14 +21,14 @@ JIT = tf.ConfigProto(
 
 @pytest.fixture
 def uncompiled(monkeypatch):
-    """Makes clusters run their calls one by one, as where there is no compiler."""
+    """Makes clusters run their calls one by one, as if there were no compiler."""
     monkeypatch.setattr(clusters, "find", lambda request: None)
     monkeypatch.setattr(clusters.FOREGROUND, "wait_for", lambda request: None)
 
 
 @pytest.fixture
 def lowered(monkeypatch):
-    """Makes clusters run what the compiler is given, operation by operation; returns how many nodes each has."""
+    """Makes clusters interpret the lowered graph; returns the number of nodes of each."""
     sizes = []
 
     def library(request):
@@ -68,8 +68,8 @@ def test_pure_nodes_become_one_line(uncompiled):
             np.testing.assert_allclose(ours, expected, rtol=1e-6)
 
 
-def test_nothing_comes_between_the_nodes_of_a_cluster(uncompiled):
-    """A sort needs values of one cluster and gives some to the next."""
+def test_no_other_node_runs_between_the_nodes_of_a_cluster(uncompiled):
+    """A sort takes values of one cluster and provides some for the next."""
     x = tf.placeholder(tf.float32, [3, 3])
     before = tf.tanh(tf.sin(tf.exp(x) + 1.0))
     after = tf.tanh(tf.sin(tf.exp(tf.sort(before)) + before))
@@ -126,8 +126,8 @@ OPTIMIZERS = [
 
 @pytest.mark.parametrize("optimizer", range(len(OPTIMIZERS)))
 @pytest.mark.parametrize("build", [_dense, _convolutional])
-def test_whole_steps_are_one_cluster(build, optimizer, lowered):
-    """Forward, backward and update give what the single calls give, variables and slots included."""
+def test_a_whole_step_can_be_one_cluster(build, optimizer, lowered):
+    """Forward pass, backward pass and update equal the individual calls, including variables and slots."""
     ours, variables = _trained(build, OPTIMIZERS[optimizer], JIT)
     expected, others = _trained(build, OPTIMIZERS[optimizer], None)
     np.testing.assert_allclose(ours, expected, rtol=2e-4)
@@ -136,7 +136,7 @@ def test_whole_steps_are_one_cluster(build, optimizer, lowered):
     assert max(lowered) > 15
 
 
-def test_a_value_read_before_an_update_stays(lowered):
+def test_a_value_read_before_an_update_does_not_change(lowered):
     with tf.Session(config=JIT) as session:
         v = tf.Variable([1.0, 2.0])
         before = tf.identity(v)
@@ -153,7 +153,7 @@ def test_a_value_read_before_an_update_stays(lowered):
             np.testing.assert_allclose(new, expected, rtol=1e-5)
 
 
-def test_scopes_ask_for_clusters(lowered):
+def test_scopes_mark_nodes_for_compilation(lowered):
     x = tf.placeholder(tf.float32, [4])
     with tf.contrib.compiler.jit.experimental_jit_scope():
         y = tf.tanh(tf.sin(tf.exp(x) + 1.0))
@@ -186,7 +186,7 @@ def test_a_trial_ends_once_for_all_threads():
     assert len(settled) == 1
 
 
-def test_a_layout_too_many_runs_plainly(lowered):
+def test_more_layouts_than_the_limit_run_uncompiled(lowered):
     x = tf.placeholder(tf.float32, [None])
     y = tf.tanh(tf.sin(tf.exp(x) + 1.0))
     with tf.Session(config=JIT) as session:
@@ -196,8 +196,8 @@ def test_a_layout_too_many_runs_plainly(lowered):
     assert len(lowered) == 4
 
 
-def test_clusters_are_compiled_beside_the_steps(monkeypatch):
-    """A step that runs often goes on while it is compiled, tries both ways, and keeps one."""
+def test_clusters_are_compiled_in_the_background(monkeypatch):
+    """A hot step keeps running while it is compiled, tries both functions, and keeps one."""
     asked = []
     monkeypatch.setattr(executable, "COMPILE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(clusters.BACKGROUND, "ask", lambda request, done: asked.append((request, done)))
@@ -250,7 +250,7 @@ def test_a_failure_inside_names_the_cluster(uncompiled):
 
 
 @pytest.mark.slow
-def test_compiled_for_the_layouts_it_meets():
+def test_compiled_for_the_layouts_of_its_inputs():
     x = tf.placeholder(tf.float32, [None, 6])
     y = tf.tanh(x) * tf.sigmoid(x + 1.0)
     with tf.Session(config=JIT) as session, tf.Session() as plain:
@@ -260,7 +260,7 @@ def test_compiled_for_the_layouts_it_meets():
 
 
 @pytest.mark.slow
-def test_compiled_loops_learn_the_same():
+def test_compiled_training_loops_give_the_same_results():
     x = tf.placeholder(tf.float32, [5, 4, 3])
     outputs, _ = tf.nn.dynamic_rnn(
         tf.nn.rnn_cell.BasicLSTMCell(8), x, sequence_length=[5, 1, 3, 0], dtype=tf.float32, time_major=True

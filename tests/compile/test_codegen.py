@@ -167,11 +167,11 @@ def test_equal_names_in_a_whole_program():
         assert value == pytest.approx(expected + 1.0)
 
 
-# -- life of values ----------------------------------------------------------------------------------------------------
+# -- lifetimes of values -----------------------------------------------------------------------------------------------
 
 
 class Value:
-    """Something that can be watched."""
+    """An object whose lifetime can be observed."""
 
 
 def test_values_are_dropped_at_their_last_use_and_not_before():
@@ -209,7 +209,7 @@ def test_values_are_dropped_at_their_last_use_and_not_before():
     assert [name for name, r in alive.items() if r() is not None] == ["d"]
 
 
-def test_an_input_that_the_call_leaves_out_is_not_kept():
+def test_an_input_that_the_call_omits_is_not_kept():
     a = node("a")
     b = node("b", [a])
     c = node("c", [b, a])
@@ -256,7 +256,7 @@ def test_unused_outputs_are_not_kept():
     assert code_of({p: pair, q: look}, [(q, 0)]).function(Step()) == (True,)
 
 
-def test_a_node_whose_outputs_nobody_uses_still_runs():
+def test_a_node_with_unused_outputs_still_runs():
     ran = []
     first, second, third = node("first"), node("second", outputs=2), node("third", outputs=0)
     calls = {first: lambda: ran.append(1), second: lambda: ran.append(2), third: lambda: ran.append(3)}
@@ -264,7 +264,7 @@ def test_a_node_whose_outputs_nobody_uses_still_runs():
     assert ran == [1, 2, 3]
 
 
-def test_one_value_for_two_fetches_and_a_feed_fetched():
+def test_a_value_fetched_twice_and_a_fetched_feed():
     x = node("x")
     y = node("y", [x])
     code = code_of({y: torch.neg}, [(y, 0), (x, 0), (y, 0)], [(x, 0)])
@@ -301,7 +301,7 @@ LITERALS = [
 
 
 @pytest.mark.parametrize("literal", LITERALS, ids=repr)
-def test_literals_arrive_as_they_are(literal):
+def test_literals_are_passed_unchanged(literal):
     y = node("y")
     code = code_of({y: Call(lambda *a, **k: (a, k), (literal,), {"key": literal})}, [(y, 0)])
     (((positional,), keywords),) = code.function(Step())
@@ -331,7 +331,7 @@ def test_constants_are_globals():
 # -- the text ----------------------------------------------------------------------------------------------------------
 
 
-def test_lines_lead_back_to_nodes():
+def test_lines_map_to_nodes():
     x = node("x")
     nodes, previous = [], x
     for i in range(100):

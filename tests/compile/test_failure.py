@@ -51,7 +51,7 @@ def product():
         (KeyError("odd"), tf.errors.InternalError),
     ],
 )
-def test_classes(raised, kind):
+def test_error_classes(raised, kind):
     x = tf.placeholder(tf.float32, [None], name="x")
     y = tf.sin(x, name="wave")
     node = functionalize(prune([x], [y], [])).nodes[-1]
@@ -61,11 +61,11 @@ def test_classes(raised, kind):
     first, received, made_at = error.message.splitlines()
     assert first.startswith("Sin 'wave' on /device:CPU:0: ")
     assert received == "  received: x = 'x:0' float32[7]"
-    assert re.fullmatch(r"  made at: test_failure\.py:\d+ in test_classes", made_at)
+    assert re.fullmatch(r"  defined at: test_failure\.py:\d+ in test_error_classes", made_at)
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), SystemExit(3)])
-def test_interrupts_stay_what_they_are(interrupt):
+def test_interrupts_are_not_converted(interrupt):
     x = tf.placeholder(tf.float32)
     node = functionalize(prune([x], [tf.sin(x)], [])).nodes[-1]
     assert explain(interrupt, node, None, "") is interrupt
@@ -77,15 +77,15 @@ def test_a_typed_error_keeps_its_class_and_gains_a_place():
     bare = tf.errors.DataLossError(None, None, "half a record")
     error = explain(bare, node, None, "/device:CPU:1")
     assert type(error) is tf.errors.DataLossError
-    assert error.message.startswith("Sin 'wave' on /device:CPU:1: half a record\n  made at: test_failure.py:")
+    assert error.message.startswith("Sin 'wave' on /device:CPU:1: half a record\n  defined at: test_failure.py:")
     assert explain(error, node, None, "/device:CPU:1") is error  # a second look changes nothing
 
 
-def test_too_much_memory():
+def test_out_of_memory():
     size = tf.placeholder(tf.int32, [2], name="size")
     error = failure(tf.zeros(size, tf.float64) + 1.0, {size: [2**30, 2**30]})
     assert isinstance(error, tf.errors.ResourceExhaustedError)
-    assert "made at: test_failure.py" in error.message
+    assert "defined at: test_failure.py" in error.message
 
 
 def test_a_wrong_index():
@@ -93,7 +93,7 @@ def test_a_wrong_index():
     error = failure(tf.gather(x, index, name="pick"), {x: [1.0, 2.0], index: [5]})
     assert type(error) is tf.errors.InvalidArgumentError
     assert "'pick'" in error.message and "5" in error.message
-    assert "made at: test_failure.py" in error.message and "in test_a_wrong_index" in error.message
+    assert "defined at: test_failure.py" in error.message and "in test_a_wrong_index" in error.message
 
 
 def test_a_value_error_in_a_kernel():
@@ -106,7 +106,7 @@ def test_a_value_error_in_a_kernel():
     assert error.message.startswith("PyFunc 'refuse' on /device:CPU:0: ValueError: not this one")
 
 
-# -- the whole story ---------------------------------------------------------------------------------------------------
+# -- complete messages -------------------------------------------------------------------------------------------------
 
 
 def test_node_inputs_hint_and_line():
@@ -114,7 +114,7 @@ def test_node_inputs_hint_and_line():
     lines = failure(y, feeds).message.splitlines()
     assert lines[0].startswith("MatMul 'layer/product' on /device:CPU:0: ")
     assert "  received: a = 'x:0' float32[2, 3], b = 'w:0' float32[4, 5]" in lines
-    assert re.fullmatch(r"  made at: test_failure\.py:\d+ in product", lines[-1])
+    assert re.fullmatch(r"  defined at: test_failure\.py:\d+ in product", lines[-1])
 
 
 def test_the_error_knows_its_node():
@@ -124,7 +124,7 @@ def test_the_error_knows_its_node():
     assert error.error_code == tf.errors.INVALID_ARGUMENT
 
 
-def test_deep_inside():
+def test_an_error_inside_nested_calls():
     """The node is found among thousands, with the shapes that it saw."""
     x = tf.placeholder(tf.float32, None, name="x")
     y = x
@@ -196,7 +196,7 @@ def wrong_update():
 
 
 @pytest.mark.parametrize("build", [product, reshape, lookup, broadcast, check, function, wrong_update])
-def test_a_traced_step_fails_alike(build):
+def test_a_traced_step_fails_with_the_same_error(build):
     fetch, feeds = build()
     plain, traced = failure(fetch, feeds), failure(fetch, feeds, traced=True)
     assert type(plain) is type(traced)
@@ -210,7 +210,7 @@ def without_frames(text):
 
 
 @pytest.mark.parametrize("build", [product, reshape, lookup, broadcast, function])
-def test_a_step_over_two_devices_fails_alike(build):
+def test_a_step_on_two_devices_fails_with_the_same_error(build):
     with tf.device("/cpu:1"):
         fetch, feeds = build()
     with tf.device("/cpu:0"):

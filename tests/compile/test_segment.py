@@ -1,4 +1,4 @@
-"""Segments: random graphs with waiting nodes, divided and run in every order of arrival."""
+"""Segments: random graphs with blocking nodes, split and run for every order of arrival."""
 
 import random
 import threading
@@ -9,7 +9,7 @@ import torch
 
 import thalweg as tf
 from thalweg._src import dtypes
-from thalweg._src.compile.segment import divide
+from thalweg._src.compile.segment import split_into_segments
 from thalweg._src.execute.program import Program
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.op_def import OPS
@@ -59,7 +59,7 @@ def run(step, arrivals):
 
 
 def waits_above(node, cache):
-    """Returns the waiting nodes among the ancestors, straight from the definition."""
+    """Returns the blocking ancestors, by definition."""
     if node not in cache:
         found = set()
         for p in node.predecessors():
@@ -69,7 +69,7 @@ def waits_above(node, cache):
 
 
 def random_step(seed):
-    """Returns a random graph with waiting nodes in it, the names of those, and a way to compute it directly."""
+    """Returns a random graph with blocking nodes, their names, and a function that computes it directly."""
     rng = random.Random(seed)
     nodes, names = [constant("start", 1.0)], []
     for i in range(rng.randint(2, 40)):
@@ -98,14 +98,14 @@ def directly(step, arrived):
     return [values[node] for node, _ in step.fetches]
 
 
-def test_nodes_with_equal_sets_share_a_segment():
+def test_nodes_with_equal_blocking_ancestors_share_a_segment():
     a, b = receive("a"), receive("b")
     before = constant("before", 1.0)
     left = plain("left", "Neg", [a])
     alone = plain("alone", "Neg", [before])
     both = plain("both", "AddN", [left, b])
     again = plain("again", "AddN", [b, a, before])
-    segments = divide(step_of([], [both, again, alone, left]))
+    segments = split_into_segments(step_of([], [both, again, alone, left]))
     sets = {frozenset(w.name for w in s.waits): sorted(n.name for n in s.nodes) for s in segments}
     assert sets == {
         frozenset(): ["alone", "before"],
@@ -114,31 +114,31 @@ def test_nodes_with_equal_sets_share_a_segment():
     }
 
 
-def test_a_wait_after_a_wait_counts_both():
+def test_chained_blocking_nodes_are_both_counted():
     a = receive("a")
     b = receive("b", controls=[plain("middle", "Neg", [a])])
     last = plain("last", "Neg", [b])
-    by_name = {n.name: s for s in divide(step_of([], [last])) for n in s.nodes}
+    by_name = {n.name: s for s in split_into_segments(step_of([], [last])) for n in s.nodes}
     assert {w.name for w in by_name["last"].waits} == {"a", "b"}
     assert {w.name for w in by_name["middle"].waits} == {"a"}
 
 
-def test_values_that_cross_are_inputs_and_outputs():
+def test_values_between_segments_are_inputs_and_outputs():
     a = receive("a")
     one, two = constant("one", 1.0), constant("two", 2.0)
     early = plain("early", "AddN", [one, two])
     late = plain("late", "AddN", [early, a])
-    first, second = divide(step_of([], [late]))
+    first, second = split_into_segments(step_of([], [late]))
     assert first.outputs == [(early, 0)] and not first.inputs
     assert set(second.inputs) == {(early, 0), (a, 0)} and second.outputs == [(late, 0)]
     assert second.after == {first.index} and not first.after
 
 
-def test_a_control_crosses_without_a_value():
+def test_control_edges_cross_segments_without_values():
     a, b = receive("a"), constant("b", 1.0)
     early = plain("early", "Neg", [b])
     late = plain("late", "Neg", [a], controls=[early])
-    first, second = divide(step_of([], [late]))
+    first, second = split_into_segments(step_of([], [late]))
     assert first.outputs == [] and second.inputs == [(a, 0)]
     assert second.after == {first.index}
 
@@ -146,7 +146,7 @@ def test_a_control_crosses_without_a_value():
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs(seed):
     step, _ = random_step(seed)
-    segments = divide(step)
+    segments = split_into_segments(step)
     home = {node: segment for segment in segments for node in segment.nodes}
     cache = {}
     assert set(home) == {node for node in step.nodes if not node.definition.waits}
@@ -172,7 +172,7 @@ def _no_path_leaves_and_returns(segment, step):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_random_graphs_run_whatever_the_order_of_arrival(seed):
+def test_random_graphs_run_for_every_order_of_arrival(seed):
     step, names = random_step(seed)
     rng = random.Random(seed + 1000)
     arrived = {name: float(rng.randint(1, 9)) for name in names}
@@ -182,8 +182,8 @@ def test_random_graphs_run_whatever_the_order_of_arrival(seed):
     assert run(step, order) == expected
 
 
-def test_nothing_waits_for_what_it_does_not_need():
-    """The first segment runs while a wait that it does not depend on is still open."""
+def test_segments_wait_only_for_what_they_need():
+    """The first segment runs while a node that it does not depend on still blocks."""
     a = receive("a")
     early = plain("early", "Neg", [constant("one", 1.0)])
     both = plain("both", "AddN", [early, a])
@@ -210,8 +210,8 @@ def test_nothing_waits_for_what_it_does_not_need():
     assert float(executable._gather(runs)[0]) == -11.0
 
 
-def test_a_wait_after_a_constant_that_waits_itself():
-    """A constant is known before the step, but what comes after it comes after its controls too."""
+def test_a_blocking_node_after_a_constant_with_control_inputs():
+    """A constant is known before the step, but its consumers must wait for its control inputs."""
     order = []
 
     def note():

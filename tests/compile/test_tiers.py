@@ -1,4 +1,4 @@
-"""The tiers of execution as lists of events and the actions that they lead to."""
+"""Execution tiers: sequences of events and the resulting actions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_hot_step_is_compiled_once() -> None:
     assert not step.compiles
 
 
-def test_what_must_not_be_compiled_never_is() -> None:
+def test_compilation_can_be_disabled() -> None:
     step = StepTiers(is_large=False, compiles=False)
     assert not any(step.ran(100.0, 10.0) for _ in range(3))
 
@@ -82,21 +82,21 @@ def test_each_signature_warms_up_by_itself() -> None:
     assert launches(capture, "a", 1) == [Launch.REPLAY]
 
 
-def test_captures_are_few() -> None:
+def test_the_number_of_captures_is_limited() -> None:
     capture = CaptureTiers()
     for number in range(MAX_CAPTURES):
         assert launches(capture, str(number), 4) == WARM
     assert launches(capture, "one more", 9) == [Launch.EAGER] * 9
 
 
-def test_a_capture_that_a_reference_prevents_is_tried_again() -> None:
+def test_a_capture_prevented_by_a_reference_is_retried() -> None:
     capture = CaptureTiers()
     assert [capture.called("a")[0] for _ in range(4)] == WARM
     capture.postponed("a")
     assert launches(capture, "a", 4) == WARM
 
 
-def test_other_functions_of_clusters_drop_all_captures() -> None:
+def test_changed_cluster_functions_drop_all_captures() -> None:
     capture = CaptureTiers()
     launches(capture, "a", 5)
     assert not capture.clusters_changed(0)

@@ -1,4 +1,4 @@
-"""Filters on an accelerator lie in memory as its convolutions want them, and nobody can tell."""
+"""Weight layout: filters have the accelerator's preferred memory format, without any visible difference."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ OPTIMIZERS = {
 
 
 class Model:
-    """A convolution that learns, on one device."""
+    """A trainable convolution on one device."""
 
     def __init__(self, device, optimizer, data_format="NHWC", config=None):
         rng = np.random.default_rng(1)
@@ -65,7 +65,7 @@ class Model:
 
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
-def test_training_is_the_same(optimizer, data_format):
+def test_training_results_are_unchanged(optimizer, data_format):
     plain, laid = Model("CPU", optimizer), Model("LAID", optimizer, data_format)
     result = laid.train()
     np.testing.assert_allclose(result, plain.train(), rtol=1e-4, atol=1e-5)
@@ -75,7 +75,7 @@ def test_training_is_the_same(optimizer, data_format):
     assert plain.strides() == {(24, 12, 4, 1)}
 
 
-def test_new_values_lie_alike(tmp_path):
+def test_new_values_get_the_same_layout(tmp_path):
     model = Model("LAID", OPTIMIZERS["momentum"])
     before = model.train()
     path = model.saver.save(model.session, str(tmp_path / "model"))
@@ -91,8 +91,8 @@ def test_new_values_lie_alike(tmp_path):
 
 
 @pytest.mark.parametrize("optimizer", ["momentum", "adam"])
-def test_what_somebody_counts_on_stays_as_it_is(optimizer):
-    """A slot whose order a compiled step knows already lies otherwise than its filter: updates see to that."""
+def test_pinned_layouts_do_not_change(optimizer):
+    """A slot whose layout a compiled step depends on may differ from its filter's; updates handle that."""
     plain, laid = Model("CPU", OPTIMIZERS[optimizer]), Model("LAID", OPTIMIZERS[optimizer])
     slot = laid.optimizer.get_slot(laid.filter, laid.optimizer.get_slot_names()[0])
     laid.session.run(slot)
@@ -102,8 +102,8 @@ def test_what_somebody_counts_on_stays_as_it_is(optimizer):
     assert laid.strides() == {(24, 12, 4, 1), (6, 3, 1, 18)}
 
 
-def test_gradients_that_were_fed_reach_the_filter():
-    """The step that applies them has no convolution that would say how its slots should lie."""
+def test_fed_gradients_are_applied():
+    """The step that applies them has no convolution that determines the layout of the slots."""
     plain, laid = (Model(device, OPTIMIZERS["momentum"]) for device in ("CPU", "LAID"))
     gradient = np.random.default_rng(2).standard_normal((3, 2, 3, 4)).astype(np.float32)
     results = []
@@ -119,8 +119,8 @@ def test_gradients_that_were_fed_reach_the_filter():
     assert laid.strides() == {(6, 3, 1, 18)}
 
 
-def test_parts_of_a_filter_can_be_written():
-    """Rows and slices are found where they lie."""
+def test_slices_of_a_filter_can_be_assigned():
+    """Rows and slices are addressed correctly in any layout."""
     results = []
     for model in (Model(device, OPTIMIZERS["descent"]) for device in ("CPU", "LAID")):
         model.train()
@@ -138,7 +138,7 @@ def test_parts_of_a_filter_can_be_written():
     np.testing.assert_allclose(*results, rtol=1e-5)
 
 
-def test_an_array_in_another_order_is_kept_in_the_own_one():
+def test_assigned_arrays_are_stored_in_the_variables_layout():
     model = Model("CPU", OPTIMIZERS["descent"])
     value = np.asfortranarray(np.arange(72, dtype=np.float32).reshape(3, 2, 3, 4))
     model.session.run(model.assign, {model.value: value})
@@ -146,8 +146,8 @@ def test_an_array_in_another_order_is_kept_in_the_own_one():
     assert model.strides() == {(24, 12, 4, 1)}
 
 
-def test_compiled_steps_find_filters_as_they_lie(monkeypatch):
-    """Compiling the initializer must not settle how they do."""
+def test_compiled_steps_use_the_filters_layout(monkeypatch):
+    """Compiling the initializer must not pin the layout."""
     requests = []
 
     def library(request):

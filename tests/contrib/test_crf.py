@@ -51,7 +51,7 @@ def run(*fetches, **feeds):
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_scores_of_one_sequence(kind):
+def test_sequence_score(kind):
     x, w, tags = numbers()
     n = LENGTHS.astype(kind)
     tags = tags.astype(kind)
@@ -65,7 +65,7 @@ def test_scores_of_one_sequence(kind):
 
 @pytest.mark.parametrize("time", [TIME, 1])
 @pytest.mark.parametrize("known", [True, False])
-def test_the_sum_over_all_sequences(time, known):
+def test_log_norm_sums_over_all_sequences(time, known):
     x, w, tags = numbers(time)
     lengths = np.minimum(LENGTHS, time)
     inputs = tf.placeholder(tf.float32, x.shape if known else [None, None, TAGS])
@@ -114,7 +114,7 @@ def test_the_best_sequence(time):
         np.testing.assert_allclose(score, every[best], rtol=1e-5)
 
 
-def test_gradients_are_those_of_the_definition():
+def test_gradients_match_the_definition():
     x, w, tags = numbers()
     inputs, transitions = tf.placeholder(tf.float64, x.shape), tf.placeholder(tf.float64, w.shape)
     likelihood, _ = crf.crf_log_likelihood(inputs, tags, LENGTHS, transitions)
@@ -127,7 +127,7 @@ def test_gradients_are_those_of_the_definition():
             assert error < 1e-6
 
 
-def test_transitions_are_a_variable_that_learns():
+def test_transition_parameters_are_trained():
     x, _, tags = numbers()
     likelihood, transitions = crf.crf_log_likelihood(x, tags, LENGTHS)
     assert transitions.op.name == "transitions" and transitions.shape.as_list() == [TAGS, TAGS]
@@ -155,7 +155,7 @@ def test_cells_take_one_step():
     np.testing.assert_array_equal(tags[:, 0], pointers[:, 1])
 
 
-def test_wrong_ranks_are_refused():
+def test_wrong_ranks_are_rejected():
     x, w, tags = numbers()
     with pytest.raises(ValueError, match="rank"):
         crf.crf_log_norm(x[0], LENGTHS, w)

@@ -46,7 +46,7 @@ MOMENTS = [name for name in MADE if name != "affine"]
 
 
 @pytest.mark.parametrize("name", MOMENTS)
-def test_samples_have_the_moments(name: str) -> None:
+def test_sample_moments(name: str) -> None:
     made = MADE[name]()
     draws, mean, variance = run(made.sample(DRAWS, seed=1), made.mean(), made.variance())
     assert draws.shape == (DRAWS, *mean.shape)
@@ -57,7 +57,7 @@ def test_samples_have_the_moments(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["diag", "tril", "full", "one_hot"])
-def test_samples_have_the_covariance(name: str) -> None:
+def test_sample_covariance(name: str) -> None:
     made = MADE[name]()
     draws, covariance = run(made.sample(DRAWS, seed=2), made.covariance())
     draws, covariance = draws.reshape(DRAWS, -1, draws.shape[-1]), covariance.reshape(-1, *covariance.shape[-2:])
@@ -66,7 +66,7 @@ def test_samples_have_the_covariance(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["diag", "tril", "full"])
-def test_densities_of_vectors(name: str) -> None:
+def test_multivariate_log_densities(name: str) -> None:
     made = MADE[name]()
     x = np.random.default_rng(0).normal(size=(3, 2, 2) if name != "full" else (3, 2)).astype(np.float32)
     logs, entropy, mean, covariance, drawn = run(
@@ -79,7 +79,7 @@ def test_densities_of_vectors(name: str) -> None:
     np.testing.assert_allclose(-drawn.mean(0), entropy, atol=0.05)
 
 
-def test_divergences_of_vectors() -> None:
+def test_multivariate_kl_divergences() -> None:
     made = [MADE["diag"](), MADE["tril"]()]
     for one in made:
         for other in made:
@@ -93,7 +93,7 @@ def test_divergences_of_vectors() -> None:
 
 
 @pytest.mark.parametrize("name", ["mixture", "same_family"])
-def test_mixtures_have_the_density_and_the_integral(name: str) -> None:
+def test_mixture_density_and_cdf(name: str) -> None:
     made = MADE[name]()
     grid = np.linspace(-15, 15, 6001, dtype=np.float32)[:, None] * np.ones(2, np.float32)
     density, integral = run(made.prob(grid), made.cdf(grid))
@@ -194,7 +194,7 @@ def test_a_log_normal() -> None:
         made.mean()
 
 
-def test_mistakes_are_told() -> None:
+def test_invalid_arguments_are_reported() -> None:
     with pytest.raises(ValueError, match="at least one"):
         d.MultivariateNormalDiag()
     with pytest.raises(ValueError, match="reinterpreted_batch_ndims"):

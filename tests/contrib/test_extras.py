@@ -78,7 +78,7 @@ def test_the_best_f1():
 # -- framework --------------------------------------------------------------------------------------------------------
 
 
-def test_deprecation_is_told_once(caplog):
+def test_deprecation_is_logged_once(caplog):
     framework = contrib.framework
 
     @framework.deprecated("2030-01-01", "use new")
@@ -113,7 +113,7 @@ def test_deprecation_is_told_once(caplog):
         framework.deprecated(None, "")
 
 
-def test_questions_about_graphs():
+def test_graph_queries():
     framework = contrib.framework
     x = tf.placeholder(tf.float32, [2])
     with tf.name_scope("here"):
@@ -168,6 +168,6 @@ def test_sparsemax(scale):
     np.testing.assert_allclose(run(tf.gradients(loss, logits)[0], {logits: z}), got - labels, atol=1e-8)
 
 
-def test_sparsemax_of_what_is_not_finite():
+def test_sparsemax_of_non_finite_values():
     got = run(contrib.sparsemax.sparsemax(np.array([[np.nan, 1.0], [1.0, 2.0]], np.float32)))
     assert np.isnan(got[0]).all() and got[1].tolist() == [0.0, 1.0]

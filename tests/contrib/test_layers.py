@@ -60,7 +60,7 @@ def test_arg_scope() -> None:
     assert framework.current_arg_scope() == {}
 
 
-def test_arg_scope_mistakes() -> None:
+def test_arg_scope_errors() -> None:
     with pytest.raises(ValueError, match="add_arg_scope"), framework.arg_scope([len], b=1):
         pass
     with pytest.raises(TypeError, match="list/tuple"), framework.arg_scope(combine, b=1):
@@ -267,7 +267,7 @@ def test_batch_norm_options() -> None:
         layers.batch_norm(x, data_format="HWC")
 
 
-def test_norms_of_each_example() -> None:
+def test_layer_instance_and_group_norms() -> None:
     value = RNG.normal(size=(2, 5, 3, 4)).astype(np.float32)
     x = tf.placeholder(tf.float32, [None, 5, 3, 4])
     made = [layers.layer_norm(x), layers.instance_norm(x), layers.group_norm(x, 2)]
@@ -340,7 +340,7 @@ def test_optimize_loss() -> None:
     "optimizer",
     ["Adam", tf.train.AdamOptimizer, tf.train.AdamOptimizer(0.1), lambda rate: tf.train.AdamOptimizer(rate)],
 )
-def test_kinds_of_optimizers(optimizer: Any) -> None:
+def test_optimizer_arguments(optimizer: Any) -> None:
     w = tf.get_variable("w", initializer=[3.0, 4.0])
     multipliers = {w: 2.0}
     loss = tf.reduce_sum(tf.square(w))
@@ -353,7 +353,7 @@ def test_kinds_of_optimizers(optimizer: Any) -> None:
         assert session.run(train) < first
 
 
-def test_optimize_loss_mistakes() -> None:
+def test_optimize_loss_errors() -> None:
     loss = tf.square(tf.get_variable("w", []))
     for options, text in (
         ((None, None, 0.1, "SGD"), "loss"),
@@ -412,7 +412,7 @@ def test_finding_variables() -> None:
         np.testing.assert_array_equal(session.run(w), [5.0, 6.0])
 
 
-def test_shapes_checked() -> None:
+def test_shapes_are_checked() -> None:
     x = tf.placeholder(tf.float32, [None, 2])
     y = framework.with_shape([3, 2], x)
     assert y.shape.as_list() == [3, 2]

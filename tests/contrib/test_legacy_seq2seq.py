@@ -40,7 +40,7 @@ def values(tensors):
         return session.run(tensors)
 
 
-def test_a_decoder_takes_its_own_output_after_the_first_step() -> None:
+def test_a_decoder_is_fed_its_own_output_after_the_first_step() -> None:
     seen = []
 
     def feedback(output, step):
@@ -55,7 +55,7 @@ def test_a_decoder_takes_its_own_output_after_the_first_step() -> None:
     assert names() == ["root/rnn_decoder/basic_lstm_cell/kernel", "root/rnn_decoder/basic_lstm_cell/bias"]
 
 
-def test_encoder_and_decoder_have_variables_of_their_own_unless_tied() -> None:
+def test_encoder_and_decoder_variables_are_separate_unless_tied() -> None:
     legacy.basic_rnn_seq2seq(vectors(SOURCES), vectors(STEPS), cell())
     assert len(names()) == 4
     legacy.tied_rnn_seq2seq(vectors(SOURCES), vectors(STEPS), cell())
@@ -88,7 +88,7 @@ def test_embedded_models(kind: str, projected: bool, feed_previous: bool) -> Non
 
 
 @pytest.mark.parametrize("kind", ["rnn", "tied", "attention"])
-def test_a_tensor_decides_what_is_fed(kind: str) -> None:
+def test_feed_previous_may_be_a_tensor(kind: str) -> None:
     given = tf.placeholder(tf.bool, [])
     inputs, targets = symbols(SOURCES, OUTPUTS), symbols(3, OUTPUTS)
     initializer = tf.random_uniform_initializer(-1.0, 1.0, seed=2)
@@ -124,7 +124,7 @@ def test_attention_looks_at_all_states() -> None:
     assert sum(name.split("/")[1].startswith("AttnV") for name in names()) == 2
 
 
-def test_attention_says_what_it_needs() -> None:
+def test_attention_errors_name_missing_shapes() -> None:
     state = cell().zero_state(BATCH, tf.float32)
     with pytest.raises(ValueError, match="num_heads"):
         legacy.attention_decoder(vectors(1), state, tf.zeros([BATCH, 2, 3]), cell(), num_heads=0)
@@ -134,7 +134,7 @@ def test_attention_says_what_it_needs() -> None:
         legacy.attention_decoder(vectors(1), state, tf.placeholder(tf.float32, [BATCH, 2, None]), cell())
 
 
-def test_one_encoder_serves_several_decoders() -> None:
+def test_one_encoder_for_several_decoders() -> None:
     outputs, states = legacy.one2many_rnn_seq2seq(
         symbols(SOURCES, SYMBOLS),
         {"first": symbols(2, 3), "second": symbols(3, 8)},

@@ -54,7 +54,7 @@ def test_hard_attention_and_products():
 
 @pytest.mark.parametrize("kind", ["BahdanauMonotonicAttention", "LuongMonotonicAttention"])
 @pytest.mark.parametrize("mode", ["parallel", "recursive", "hard"])
-def test_decoders_attend_and_learn(kind, mode):
+def test_attention_decoders_train(kind, mode):
     memory = tf.constant(RNG.normal(size=(3, 6, 8)).astype(np.float32))
     mechanism = getattr(seq2seq, kind)(4, memory, [6, 2, 4], score_bias_init=-1.0, sigmoid_noise=0.1, mode=mode)
     cell = seq2seq.AttentionWrapper(tf.nn.rnn_cell.GRUCell(4), mechanism, alignment_history=True)

@@ -41,7 +41,7 @@ def test_signatures(folder):
     assert named.graph is graph and named({"a": [0.0]})["b"].tolist() == [1]
 
 
-def test_what_is_not_there(folder):
+def test_missing_signatures_and_tensors(folder):
     with pytest.raises(RuntimeError, match="serve"):
         predictor.from_saved_model(folder)
     with pytest.raises(ValueError, match="there is plain, serving_default"):

@@ -36,7 +36,7 @@ def test_maxout():
 
 
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
-def test_spatial_softmax_finds_the_bright_pixel(layout):
+def test_spatial_softmax_finds_the_maximum(layout):
     x = np.zeros((2, 5, 3, 2), np.float32)
     x[0, 0, 2, 0] = x[0, 4, 0, 1] = x[1, 2, 1, :] = 1000.0
     given = x if layout == "NHWC" else x.transpose(0, 3, 1, 2)
@@ -81,7 +81,7 @@ def test_the_unit_ball_and_scaled_gradients():
     assert run(decorated(v)).shape == (2, 2)
 
 
-def test_one_filter_for_all_channels():
+def test_conv2d_in_plane():
     x = floats(2, 5, 6, 3)
     out = layers.conv2d_in_plane(
         x, [1, 2], padding="VALID", activation_fn=None, weights_initializer=tf.ones_initializer()

@@ -78,7 +78,7 @@ CELLS = {
 
 
 @pytest.mark.parametrize("name", sorted(CELLS))
-def test_every_cell_runs_in_a_loop_and_learns(name: str) -> None:
+def test_every_cell_trains_in_dynamic_rnn(name: str) -> None:
     cell = CELLS[name]()
     inputs = tf.constant(floats(BATCH, TIME, WIDTH))
     outputs, state = tf.nn.dynamic_rnn(cell, inputs, sequence_length=[5, 2, 3], dtype=tf.float32)
@@ -144,7 +144,7 @@ def test_nas_and_coupled_gates() -> None:
     np.testing.assert_allclose(got, sigmoid(o) * np.tanh(new), rtol=1e-4, atol=1e-6)
 
 
-def test_groups_of_one_are_an_lstm() -> None:
+def test_one_group_equals_an_lstm() -> None:
     x, c, h = floats(BATCH, UNITS), floats(BATCH, UNITS), floats(BATCH, UNITS)
     (got, _), v = step(rnn.GLSTMCell(UNITS, number_of_groups=2), x, (c, h))
     half = UNITS // 2
@@ -203,7 +203,7 @@ def test_convolutional_cells(dimensions: int, skip: bool) -> None:
         kind(input_shape=[3], output_channels=1, kernel_shape=[1])
 
 
-def test_a_convolution_of_one_pixel_is_an_lstm() -> None:
+def test_a_convolution_of_one_pixel_equals_an_lstm() -> None:
     x, c, h = floats(BATCH, 1, 1, 2), floats(BATCH, 1, 1, 4), floats(BATCH, 1, 1, 4)
     cell = rnn.ConvLSTMCell(2, [1, 1, 2], 4, [1, 1])
     (got, _), v = step(cell, x, rnn.LSTMStateTuple(c, h))
@@ -247,7 +247,7 @@ def test_fused_adaptors_run_whole_sequences(dynamic: bool, listed: bool) -> None
 
 
 @pytest.mark.parametrize("peephole", [False, True])
-def test_the_fused_lstm_is_the_cell_in_a_loop(peephole: bool) -> None:
+def test_the_fused_lstm_equals_the_cell_in_a_loop(peephole: bool) -> None:
     x, lengths = tf.constant(floats(TIME, BATCH, WIDTH)), [5, 2, 3]
     start = rnn.LSTMStateTuple(tf.ones([BATCH, UNITS]), tf.zeros([BATCH, UNITS]))
     fused = rnn.LSTMBlockFusedCell(UNITS, use_peephole=peephole, cell_clip=0.9)
@@ -268,7 +268,7 @@ def test_the_fused_lstm_is_the_cell_in_a_loop(peephole: bool) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_mistakes_are_told() -> None:
+def test_invalid_arguments_are_reported() -> None:
     with pytest.raises(ValueError, match="num_frequency_blocks"):
         rnn.GridLSTMCell(UNITS)
     cell = rnn.GridLSTMCell(UNITS, feature_size=2, frequency_skip=2, num_frequency_blocks=[9])

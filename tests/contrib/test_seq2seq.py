@@ -29,7 +29,7 @@ def run(fetches: Any, feeds: Any = None) -> Any:
         return session.run(fetches, feeds)
 
 
-def test_training_decoder_gives_what_dynamic_rnn_does() -> None:
+def test_training_decoder_equals_dynamic_rnn() -> None:
     x, lengths = tf.placeholder(tf.float32, [None, None, 3]), [4, 2, 0]
     cell, layer = rnn_cell.GRUCell(5), tf.layers.Dense(6, use_bias=False)
     helper = seq2seq.TrainingHelper(x, lengths)

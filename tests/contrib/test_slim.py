@@ -28,7 +28,7 @@ def run(fetches: Any, feeds: Any = None) -> Any:
         return session.run(fetches, feeds)
 
 
-def test_modules_are_loaded_once_and_when_asked_for() -> None:
+def test_modules_are_loaded_once_and_lazily() -> None:
     assert tf.contrib.slim is slim
     assert tf.contrib.rnn is rnn
     assert slim.conv2d is tf.contrib.layers.conv2d
@@ -40,7 +40,7 @@ def test_modules_are_loaded_once_and_when_asked_for() -> None:
     children.run([sys.executable, "-c", code])
 
 
-def test_every_module_of_contrib_offers_what_it_lists() -> None:
+def test_every_module_of_contrib_defines_its_public_names() -> None:
     names = "distributions framework layers lookup losses metrics opt rnn seq2seq slim training util"
     for name in names.split():
         module = getattr(tf.contrib, name)
@@ -221,6 +221,6 @@ def test_residual_networks() -> None:
     assert len(slim.get_model_variables("resnet_v1_50")) == 53 * 5 + 2
 
 
-def test_namespaces_that_programs_reach_through_slim():
+def test_namespaces_accessible_through_slim():
     assert slim.layers.conv2d is slim.conv2d and slim.regularizers.l2_regularizer is slim.l2_regularizer
     assert slim.initializers.xavier_initializer is slim.xavier_initializer

@@ -1,4 +1,4 @@
-"""The ways in which control flow runs: as Python's own, call by call, and by tokens."""
+"""The engines of control flow: generated Python, the interpreter, and the token engine."""
 
 import pytest
 

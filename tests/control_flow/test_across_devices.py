@@ -1,4 +1,4 @@
-"""Conditionals and loops whose nodes are spread over devices give what they give on one."""
+"""Conditionals and loops across devices give the same results as on one device."""
 
 import zlib
 
@@ -50,7 +50,7 @@ def _back_and_forth(condition, change=lambda x: x):
     return tf.while_loop(condition, body, [0, tf.constant([1.0, 2.0])])
 
 
-def test_the_condition_goes_to_every_device_of_a_loop():
+def test_the_condition_is_sent_to_every_device_of_a_loop():
     _, x = _back_and_forth(lambda i, x: i < 4)
     with tf.Session(config=CONFIG) as session:
         text = session.show_program(x)
@@ -58,7 +58,7 @@ def test_the_condition_goes_to_every_device_of_a_loop():
     assert text.count("# while/Less/_send_0") == 2
 
 
-def test_a_loop_that_is_not_cut_waits_for_nobody():
+def test_a_loop_on_one_device_does_not_block():
     with tf.device("/cpu:1"):
         _, x = tf.while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, x * 2.0), [0, tf.constant(1.0)])
     with tf.device("/cpu:2"):
@@ -68,7 +68,7 @@ def test_a_loop_that_is_not_cut_waits_for_nobody():
         assert session.run(y) == 17.0
 
 
-def test_a_variable_changes_on_its_device():
+def test_a_variable_is_updated_on_its_device():
     with tf.device("/cpu:2"):
         total = tf.Variable(0.0, use_resource=True)
 
@@ -96,7 +96,7 @@ def test_a_failure_on_one_device_ends_the_loops_of_all():
         session.run(x)
 
 
-def test_a_loop_without_end_is_interrupted():
+def test_an_infinite_loop_is_interrupted():
     _, x = _back_and_forth(lambda i, x: i >= 0)
     with tf.Session(config=CONFIG) as session, pytest.raises(tf.errors.DeadlineExceededError):
         session.run(x, options=tf.RunOptions(timeout_in_ms=300))

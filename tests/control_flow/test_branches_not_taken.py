@@ -1,4 +1,4 @@
-"""Branches and bodies that never run may be at odds with the values around them; shapes still have to fit."""
+"""Branches and bodies that never run may be invalid for the actual values; shapes must be compatible."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ BRANCHES = {
 
 
 @pytest.mark.parametrize("branch", BRANCHES.values(), ids=BRANCHES)
-def test_a_branch_that_values_forbid(branch) -> None:
+def test_invalid_values_in_an_untaken_branch(branch) -> None:
     x = tf.constant([1.0, 2.0, 3.0, 4.0])
     taken = tf.placeholder(tf.bool, [])
     y = tf.cond(taken, lambda: branch(x), lambda: x[:3])
@@ -31,7 +31,7 @@ def test_a_branch_that_values_forbid(branch) -> None:
             session.run(y, {taken: True})
 
 
-def test_a_loop_that_never_runs() -> None:
+def test_invalid_values_in_a_loop_without_iterations() -> None:
     end = tf.while_loop(
         lambda i, y: i < 0, lambda i, y: (i + 1, y + tf.reduce_sum(tf.reshape(2.0 * y, [7]))), [0, tf.ones([3])]
     )
@@ -39,11 +39,11 @@ def test_a_loop_that_never_runs() -> None:
         assert session.run(end)[1].tolist() == [1.0, 1.0, 1.0]
 
 
-def test_shapes_have_to_fit_all_the_same() -> None:
+def test_shapes_are_checked_in_untaken_branches() -> None:
     with pytest.raises(ValueError, match="inner dimensions"):
         tf.cond(tf.constant(False), lambda: tf.matmul(tf.zeros([2, 3]), tf.zeros([4, 5])), lambda: tf.zeros([2, 5]))
 
 
-def test_outside_of_branches_values_count_at_once() -> None:
+def test_values_outside_branches_are_checked_immediately() -> None:
     with pytest.raises(ValueError, match="reshape"):
         tf.reshape(tf.zeros([4]), [3])

@@ -1,4 +1,4 @@
-"""cond, case and switch_case: what runs, what comes out, gradients, and what is refused."""
+"""cond, case and switch_case: side effects, values, gradients, and errors."""
 
 import collections
 
@@ -23,14 +23,14 @@ def variable(value, name="v"):
 # -- values and structures --------------------------------------------------------------------------------------------
 
 
-def test_one_side_is_chosen(engine):
+def test_one_branch_is_selected(engine):
     p = tf.placeholder(tf.bool, [])
     y = tf.cond(p, lambda: tf.constant([1.0, 2.0]), lambda: tf.constant([3.0, 4.0]))
     np.testing.assert_array_equal(run(y, {p: True}), [1, 2])
     np.testing.assert_array_equal(run(y, {p: False}), [3, 4])
 
 
-def test_structures_come_out_as_they_went_in(engine):
+def test_structures_are_preserved(engine):
     p, array = tf.placeholder(tf.bool, []), tf.TensorArray(tf.float32, 2).write(0, [1.0])
 
     def branch(k):
@@ -53,7 +53,7 @@ def test_a_list_of_one_is_unwrapped_unless_strict():
     assert isinstance(strict, list) and isinstance(strict[0], tf.Tensor)
 
 
-def test_static_shape_is_what_both_sides_have_in_common():
+def test_static_shape_is_common_to_both_branches():
     p = tf.placeholder(tf.bool, [])
     x = tf.placeholder(tf.float32, [None, 3])
     assert tf.cond(p, lambda: tf.ones([2, 3]), lambda: x).shape.as_list() == [None, 3]
@@ -61,7 +61,7 @@ def test_static_shape_is_what_both_sides_have_in_common():
     assert tf.cond(p, lambda: tf.ones([2, 3]), lambda: tf.ones([3])).shape.ndims is None
 
 
-def test_nested(engine):
+def test_nested_cond(engine):
     p, q = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
     y = tf.cond(p, lambda: tf.cond(q, lambda: 1, lambda: 2), lambda: tf.cond(q, lambda: 3, lambda: 4))
     assert [int(run(y, {p: a, q: b})) for a in (True, False) for b in (True, False)] == [1, 2, 3, 4]
@@ -70,7 +70,7 @@ def test_nested(engine):
 # -- effects ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_made_in_a_branch_runs_only_if_it_is_taken(engine):
+def test_operations_of_a_branch_run_only_if_it_is_taken(engine):
     p, v, w = tf.placeholder(tf.bool, []), variable(0), variable(0, "w")
     y = tf.cond(p, lambda: v.assign_add(1), lambda: w.assign_add(10))
     with tf.Session() as session:
@@ -80,7 +80,7 @@ def test_what_is_made_in_a_branch_runs_only_if_it_is_taken(engine):
         assert session.run([v, w]) == [2, 10]
 
 
-def test_what_was_made_before_runs_in_any_case(engine):
+def test_operations_created_before_run_in_any_case(engine):
     p, v = tf.placeholder(tf.bool, []), variable(1.0)
     outside = v.assign_add(10.0)
     y = tf.cond(p, lambda: tf.identity(outside), lambda: tf.constant(0.0))
@@ -172,7 +172,7 @@ def test_error_in_the_branch_that_is_taken(engine):
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-def test_gradients_of_both_sides(engine):
+def test_gradients_of_both_branches(engine):
     p, x, y = tf.placeholder(tf.bool, []), tf.constant([1.0, 2.0]), tf.constant(3.0)
     z = tf.cond(p, lambda: x * y, lambda: tf.square(x))
     gx, gy = tf.gradients(z, [x, y])
@@ -181,7 +181,7 @@ def test_gradients_of_both_sides(engine):
     assert run(gy, {p: True}) == 3.0 and run(gy, {p: False}) == 0.0
 
 
-def test_gradient_by_a_variable_and_by_a_table_stays_sparse(engine):
+def test_gradients_of_variables_and_embeddings(engine):
     p, v = tf.placeholder(tf.bool, []), variable(np.float32([1, 2]))
     table = variable(np.arange(12, dtype=np.float32).reshape(4, 3), "table")
     y = tf.cond(p, lambda: tf.reduce_sum(tf.nn.embedding_lookup(table, [1, 1, 3])), lambda: tf.reduce_sum(v * v))
@@ -203,7 +203,7 @@ def test_second_order(engine):
     np.testing.assert_allclose(run(h, {p: False}), -np.sin([0.5, 1.5]), rtol=1e-6)
 
 
-def test_gradients_inside_of_a_branch(engine):
+def test_gradients_inside_a_branch(engine):
     p, x = tf.placeholder(tf.bool, []), tf.constant(2.0)
     y = tf.cond(p, lambda: tf.gradients(x**3, x)[0], lambda: tf.constant(0.0))
     assert run(y, {p: True}) == 12.0 and run(y, {p: False}) == 0.0
@@ -212,7 +212,7 @@ def test_gradients_inside_of_a_branch(engine):
 # -- case and switch_case ---------------------------------------------------------------------------------------------
 
 
-def test_case_takes_the_first_true(engine):
+def test_case_selects_the_first_true_predicate(engine):
     a, b = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
     y = tf.case([(a, lambda: tf.constant(1)), (b, lambda: tf.constant(2))], default=lambda: tf.constant(3))
     found = [int(run(y, {a: p, b: q})) for p in (True, False) for q in (True, False)]
@@ -247,7 +247,7 @@ def test_switch_case(engine):
 # -- scopes and graphs ------------------------------------------------------------------------------------------------
 
 
-def test_scopes_and_devices_hold_inside():
+def test_scopes_and_devices_apply_inside():
     with tf.name_scope("outer"), tf.device("/cpu:0"), tf.variable_scope("vs"):
 
         def branch():
@@ -261,7 +261,7 @@ def test_scopes_and_devices_hold_inside():
     np.testing.assert_array_equal(run(y), [1, 1])
 
 
-def test_goes_to_a_graph_def_and_comes_back(engine):
+def test_graph_def_round_trip(engine):
     with tf.Graph().as_default() as graph:
         p, x = tf.placeholder(tf.bool, [], name="p"), tf.placeholder(tf.float32, [], name="x")
         y = tf.cond(p, lambda: x * x, lambda: tf.cond(x > 1.0, lambda: -x, lambda: x))
@@ -271,7 +271,7 @@ def test_goes_to_a_graph_def_and_comes_back(engine):
         assert run(g, {"import/p:0": p, "import/x:0": x}) == wanted
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 def one():
@@ -293,13 +293,13 @@ def one():
         ((lambda: tf.constant(True), lambda: (one(),) * 2, lambda: [one()] * 2), TypeError, "tuple of 2 and list of 2"),
     ],
 )
-def test_cond_refuses(arguments, kind, words):
+def test_cond_rejects_invalid_arguments(arguments, kind, words):
     pred, *functions = arguments
     with pytest.raises(kind, match=words):
         tf.cond(pred() if callable(pred) else pred, *functions)
 
 
-def test_cond_refuses_both_names_of_an_argument():
+def test_cond_rejects_both_names_of_an_argument():
     with pytest.raises(TypeError, match="true_fn and fn1"):
         tf.cond(tf.constant(True), one, one, fn1=one)
 
@@ -314,7 +314,7 @@ def test_cond_refuses_both_names_of_an_argument():
         (lambda: [(tf.constant(True, name="p"), tf.constant(1))], TypeError, "'p:0' of case is not callable"),
     ],
 )
-def test_case_refuses(pairs, kind, words):
+def test_case_rejects_invalid_arguments(pairs, kind, words):
     with pytest.raises(kind, match=words):
         tf.case(pairs(), default=one)
 
@@ -331,6 +331,6 @@ def test_case_refuses(pairs, kind, words):
         (None, [(0, one), (0, one)], ValueError, r"not \[0, 0\]"),
     ],
 )
-def test_switch_case_refuses(index, functions, kind, words):
+def test_switch_case_rejects_invalid_arguments(index, functions, kind, words):
     with pytest.raises(kind, match=words):
         tf.switch_case(tf.constant(0) if index is None else index, functions)

@@ -1,4 +1,4 @@
-"""Mistakes in conditionals and loops: each is told in one sentence that names what is wrong."""
+"""Errors in conditionals and loops: each message is one sentence that names what is wrong."""
 
 import numpy as np
 import pytest
@@ -157,7 +157,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("mistake", [f"cond {name}" for name in BRANCHES] + [f"loop {name}" for name in LOOPS])
-def test_mistakes_are_told_in_one_sentence(mistake):
+def test_errors_are_one_sentence(mistake):
     where, _, name = mistake.partition(" ")
     build, words = (BRANCHES if where == "cond" else LOOPS)[name]
     with pytest.raises((TypeError, ValueError), match=words) as caught:
@@ -167,7 +167,7 @@ def test_mistakes_are_told_in_one_sentence(mistake):
     assert "tf.Tensor" not in text and "while_context/" not in words
 
 
-def test_what_a_body_raises_is_passed_on():
+def test_exceptions_of_a_body_are_passed_on():
     def body(i):
         raise KeyError("lost")
 
@@ -180,7 +180,7 @@ def test_what_a_body_raises_is_passed_on():
         assert session.run(one() + 1.0) == 2.0
 
 
-def test_there_is_no_gradient_without_back_prop():
+def test_no_gradient_without_back_prop():
     x = tf.Variable(2.0)
     y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, one()], back_prop=False)[1]
     with pytest.warns(UserWarning, match="through the while loop 'while': it was created with back_prop=False"):
@@ -200,7 +200,7 @@ def failing(fetch, kind, words, feeds=None):
 
 
 @pytest.mark.parametrize("build", ["cond", "while", "limited"])
-def test_predicate_that_is_no_scalar(engine, build):
+def test_predicate_that_is_not_a_scalar(engine, build):
     p = tf.placeholder(tf.bool, name="p")
     if build == "cond":
         y = tf.cond(p, one, one)
@@ -225,7 +225,7 @@ def test_error_in_a_later_iteration(engine):
     failing(y, tf.errors.InvalidArgumentError, r"'while/row'.*3 is not in \[0, 3\)(?s:.)*test_errors.py")
 
 
-def test_error_of_python_in_a_body(engine):
+def test_python_error_in_a_body(engine):
     def call(i):
         if i == 2:
             raise ZeroDivisionError("two is too much")
@@ -247,6 +247,6 @@ def test_error_in_the_gradient_of_a_loop(engine):
     failing(tf.gradients(y, x), tf.errors.InvalidArgumentError, r"grad/wrong.* 7 is not in \[0, 2\)")
 
 
-def test_array_beyond_its_end(engine):
+def test_tensor_array_index_out_of_range(engine):
     y = tf.while_loop(lambda i, _: i < 5, lambda i, a: (i + 1, a.write(i, 1.0)), (0, array()))[1].stack()
     failing(y, tf.errors.InvalidArgumentError, r"TensorArray 'notes': cannot write element 3 of an array of 3")

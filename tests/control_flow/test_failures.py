@@ -1,4 +1,4 @@
-"""A body that fails names node and iteration, on every engine; Ctrl-C ends a loop without end."""
+"""Failures in a body name node and iteration on every engine; Ctrl-C ends an infinite loop."""
 
 import subprocess
 import sys
@@ -25,30 +25,30 @@ def _fails_at(count, device=None):
     return tf.while_loop(lambda i, x: i < 100, body, [0, tf.constant(start)])[1]
 
 
-def test_a_program_names_node_and_iteration():
+def test_errors_name_node_and_iteration():
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="in iteration 4") as caught:
         session.run(_fails_at(4))
     assert "while/checked" in str(caught.value) and "test_failures.py" in str(caught.value)
 
 
-def test_so_does_a_step_that_is_traced():
+def test_errors_of_a_traced_step_name_node_and_iteration():
     options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="in iteration 4"):
         session.run(_fails_at(4), options=options, run_metadata=tf.RunMetadata())
 
 
-def test_so_does_the_token_engine(monkeypatch):
+def test_errors_of_the_token_engine_name_node_and_iteration(monkeypatch):
     monkeypatch.setattr(passes, "functionalize", free)
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="in iteration 4"):
         session.run(_fails_at(4))
 
 
-def test_so_does_a_loop_across_devices():
+def test_errors_of_a_loop_across_devices_name_node_and_iteration():
     with tf.Session(config=TWO) as session, pytest.raises(tf.errors.InvalidArgumentError, match="in iteration 4"):
         session.run(_fails_at(4, "/cpu:1"))
 
 
-def test_the_inner_loop_counts():
+def test_errors_name_the_iteration_of_the_inner_loop():
     def outer(i, x):
         with tf.control_dependencies([tf.assert_less(i, 100)]):
             return i + 1, tf.while_loop(lambda j, y: j < 3, lambda j, y: (j + 1, y + fail(i, j)), [0, x])[1]
@@ -75,7 +75,7 @@ with tf.Session() as session:
 """
 
 
-def test_control_c_ends_it(start_child):
+def test_ctrl_c_interrupts_a_loop(start_child):
     child = start_child([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert child.stdout.readline() == b"running\n"
     time.sleep(1.0)  # by now it most likely is in the loop

@@ -1,4 +1,4 @@
-"""map_fn, foldl, foldr, scan: values, structures, static shapes, gradients, and what is refused."""
+"""map_fn, foldl, foldr, scan: values, structures, static shapes, gradients, and errors."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_scan_of_structures(engine):
     assert [v.tolist() for v in run(y)] == [[1, 1, 2, 3], [1, 2, 3, 6]]
 
 
-def test_scan_of_nothing(engine):
+def test_scan_of_no_elements(engine):
     n = tf.placeholder(tf.float32, [None, 2])
     assert run(tf.scan(lambda a, e: a + e, n, initializer=tf.zeros([2])), {n: X[:0]}).shape == (0, 2)
     assert run(tf.foldl(lambda a, e: a + e, n, initializer=tf.ones([2])), {n: X[:0]}).tolist() == [1.0, 1.0]
@@ -134,6 +134,6 @@ def test_gradients_of_folds(engine):
         (lambda: tf.scan(lambda a, e: tf.concat([a, e], 0), tf.ones([3, 2])), ValueError, r"shape|\[4\]"),
     ],
 )
-def test_refused(build, kind, words):
+def test_invalid_arguments_are_rejected(build, kind, words):
     with pytest.raises(kind, match=words):
         build()

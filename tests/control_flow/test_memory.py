@@ -1,4 +1,4 @@
-"""Memory of loops: none for what no gradient needs; saved values go to disk, or are computed again, where asked."""
+"""Memory of loops: values are saved only for gradients, and swapped to disk or recomputed on request."""
 
 import gc
 import sys
@@ -16,7 +16,7 @@ X = np.array([0.3, -0.5, 0.7])
 
 @pytest.fixture
 def no_memory(monkeypatch):
-    """Leaves no memory for what is swapped, so that all of it goes to disk."""
+    """Sets the memory limit of swapping to zero, so that everything is spilled to disk."""
     monkeypatch.setattr(HOST, "limit", 0)
 
 
@@ -27,7 +27,7 @@ def _squares(steps, **options):
 
 
 @pytest.mark.parametrize("options", [{"swap_memory": True}, {"recompute": True}])
-def test_the_gradient_is_the_same(options, no_memory):
+def test_gradients_are_unchanged(options, no_memory):
     results = []
     for chosen in ({}, options):
         with tf.Graph().as_default():
@@ -89,7 +89,7 @@ def test_second_order_with_both(no_memory):
 # -- the swap itself --------------------------------------------------------------------------------------------------
 
 
-def test_the_oldest_values_go_to_disk_and_come_back():
+def test_the_oldest_values_are_spilled_to_disk_and_restored():
     import torch
 
     swap = Swap(limit=100)
@@ -106,7 +106,7 @@ def test_the_oldest_values_go_to_disk_and_come_back():
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "int8", "bool", "complex64"])
 @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
-def test_every_type_and_shape_comes_back(dtype, shape):
+def test_every_type_and_shape_is_restored(dtype, shape):
     import torch
 
     value = torch.ones(shape, dtype=getattr(torch, dtype))
@@ -151,7 +151,7 @@ def _growth(steps, **options):
     return float(children.run([sys.executable, "-c", PEAK, steps, repr(options)]).stdout)
 
 
-def test_a_long_loop_without_gradient_does_not_grow():
+def test_a_long_loop_without_gradient_uses_constant_memory():
     assert _growth(10_000, back_prop=False) < 20
 
 

@@ -11,7 +11,7 @@ X = np.array([0.31, -0.53, 0.72])  # at no kink of a program
 
 
 def free(step):
-    """Leaves control flow as it is, so that it runs by tokens."""
+    """Disables functionalization, so that control flow runs on the token engine."""
     step.is_unstructured = any(node.type in ("Merge", "Enter", "Switch") for node in step.nodes)
     if not step.is_unstructured:
         step.prune_and_sort()

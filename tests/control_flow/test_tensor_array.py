@@ -1,4 +1,4 @@
-"""TensorArray: writing, reading, joining and splitting, static shapes, gradients, and what is refused."""
+"""TensorArray: writes, reads, concat and split, static shapes, gradients, and errors."""
 
 import numpy as np
 import pytest
@@ -49,19 +49,19 @@ def test_strings(engine):
     assert run([a.size(), a.write(2, "d").stack()])[1].tolist() == [b"a", b"bc", b"d"]
 
 
-def test_grows(engine):
+def test_array_grows(engine):
     a = array(0, dynamic_size=True, element_shape=[2]).write(2, [1.0, 2.0])
     assert run(a.stack()).tolist() == [[0.0, 0.0], [0.0, 0.0], [1.0, 2.0]]
 
 
-def test_grows_in_a_loop(engine):
+def test_array_grows_in_a_loop(engine):
     n = tf.placeholder(tf.int32, [])
     a = tf.TensorArray(tf.int32, 0, dynamic_size=True)
     _, a = tf.while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a.write(i, i * i)), [0, a])
     assert run(a.stack(), {n: 5}).tolist() == [0, 1, 4, 9, 16]
 
 
-def test_each_step_has_its_own():
+def test_arrays_are_per_step():
     a = array(2).write(0, 1.0).write(1, 2.0)
     y = a.stack()
     with tf.Session() as session:
@@ -89,7 +89,7 @@ def shape_of(tensor):
     return None if tensor.shape.ndims is None else tensor.shape.as_list()
 
 
-def test_shapes_are_learned_from_what_is_written():
+def test_element_shapes_are_inferred_from_writes():
     p = tf.placeholder(tf.float32, [None, None])
     n = tf.placeholder(tf.int32, [])
     assert shape_of(array().write(0, p).read(0)) == [None, None]
@@ -133,7 +133,7 @@ def test_gradients_of_gather_scatter_concat_split(engine):
     assert run(tf.gradients(b.read(1), y))[0].tolist() == [[0.0], [1.0], [1.0]]
 
 
-def test_two_calls_of_gradients_do_not_mix(engine):
+def test_two_calls_of_gradients_are_independent(engine):
     x = tf.constant([1.0, 2.0])
     y = array(2).unstack(x).stack()
     first, second = tf.gradients(y, x)[0], tf.gradients(3.0 * y, x)[0]
@@ -154,7 +154,7 @@ def test_gradients_in_a_loop_and_of_second_order(engine):
     np.testing.assert_allclose(run(h), [6, 12, 18])
 
 
-def test_an_array_in_a_loop_in_a_loop(engine):
+def test_an_array_in_nested_loops(engine):
     x = tf.constant([0.5, 1.5], tf.float64)
 
     def body(i, y):
@@ -168,7 +168,7 @@ def test_an_array_in_a_loop_in_a_loop(engine):
     np.testing.assert_allclose(run([y, g]), [8 * np.array([0.5, 1.5]) ** 4, 32 * np.array([0.5, 1.5]) ** 3])
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_an_array_in_a_loop_in_a_loop(engine):
         (lambda: tf.TensorArray(tf.float32, 3, handle=tf.constant(1)), ValueError, "cannot be combined with handle"),
     ],
 )
-def test_refused_while_building(build, kind, words):
+def test_errors_while_the_graph_is_built(build, kind, words):
     with pytest.raises(kind, match=words):
         build()
 
@@ -228,13 +228,13 @@ def after_reading(a, index):
         (lambda: array(2).unstack([1.0, 2.0]).concat(), r"cannot concatenate element 0 of shape \[\]"),
     ],
 )
-def test_refused_in_the_step(engine, build, words):
+def test_errors_in_the_step(engine, build, words):
     value = build()
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"TensorArray .*{words}(?s:.)*test_tensor_array.py"):
         run(value)
 
 
-def test_shapes_that_are_seen_only_in_the_step(engine):
+def test_shapes_known_only_in_the_step(engine):
     p = tf.placeholder(tf.float32, [None])
     a = array(2).write(0, [1.0]).write(1, p)
     assert run(a.stack(), {p: [2.0]}).tolist() == [[1.0], [2.0]]
@@ -245,7 +245,7 @@ def test_shapes_that_are_seen_only_in_the_step(engine):
         run(b.stack(), {p: [2.0, 3.0]})
 
 
-def test_nothing_to_join(engine):
+def test_concat_of_an_empty_array(engine):
     assert run(array(0, element_shape=[2]).stack()).shape == (0, 2)
     with pytest.raises(tf.errors.UnimplementedError, match="no elements to concatenate"):
         run(array(0).stack())

@@ -1,4 +1,4 @@
-"""while_loop: values, structures, shapes, limits, what runs how often, cancellation, memory, and what is refused."""
+"""while_loop: values, structures, shapes, limits, side effects, cancellation, memory, and errors."""
 
 import collections
 import gc
@@ -25,14 +25,14 @@ def variable(value, name="v"):
 # -- values and structures --------------------------------------------------------------------------------------------
 
 
-def test_counts(engine):
+def test_loop_counts(engine):
     n = tf.placeholder(tf.int32, [])
     i, x = tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * 2.0), [0, 1.0])
     assert run([i, x], {n: 5}) == [5, 32.0]
     assert run([i, x], {n: 0}) == [0, 1.0]
 
 
-def test_structures_come_out_as_the_body_returns_them(engine):
+def test_structures_are_those_that_the_body_returns(engine):
     sparse = tf.SparseTensor([[0, 1], [2, 0]], [1.5, 2.5], [3, 3])
     slices = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([2]), tf.constant([4, 1]))
 
@@ -60,7 +60,7 @@ def test_structures_come_out_as_the_body_returns_them(engine):
     np.testing.assert_array_equal(rows, [[0, 0], [1, 1], [2, 4]])
 
 
-def test_one_variable_comes_back_alone_unless_asked_otherwise():
+def test_a_single_loop_variable_is_unpacked_unless_same_structure_is_requested():
     alone = tf.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)])
     listed = tf.while_loop(lambda i: i < 3, lambda i: [i + 1], [tf.constant(0)], return_same_structure=True)
     assert isinstance(alone, tf.Tensor) and isinstance(listed, list)
@@ -80,7 +80,7 @@ def test_variables_that_swap(engine):
     assert run(y) == (3, 2, 1)
 
 
-def test_loops_in_loops(engine):
+def test_nested_loops(engine):
     def body(i, total):
         return i + 1, tf.while_loop(lambda j, t: j < i, lambda j, t: (j + 1, t + i * j), [0, total])[1]
 
@@ -125,7 +125,7 @@ def test_shape_invariants(engine):
     np.testing.assert_array_equal(gradient, np.full((1, 3), 8.0))
 
 
-def test_shapes_are_those_of_the_first_values():
+def test_static_shapes_are_those_of_the_initial_values():
     seen = []
 
     def body(i, x):
@@ -149,7 +149,7 @@ def test_maximum_iterations(engine):
 # -- effects ----------------------------------------------------------------------------------------------------------
 
 
-def test_assignments_happen_once_an_iteration(engine):
+def test_assignments_happen_once_per_iteration(engine):
     v = variable(0.0)
 
     def body(i):
@@ -179,7 +179,7 @@ def test_order_across_contexts(engine):
         assert session.run([total, after]) == [3.0 + 4.0 + 5.0, 50.0]
 
 
-def test_body_waits_for_what_is_outside(engine):
+def test_body_waits_for_outer_control_dependencies(engine):
     v = variable(1.0)
     outside = v.assign_add(10.0)
 
@@ -268,7 +268,7 @@ def test_random_numbers(engine):
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-def test_gradients_by_what_is_captured(engine):
+def test_gradients_of_captured_values(engine):
     x, w = tf.constant([[1.0, 2.0]]), variable(np.float32([[1.0, 0.5], [0.25, 1.0]]))
     b = tf.constant([0.1, 0.2])
     y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.matmul(y, w) + b), [0, x])[1]
@@ -287,7 +287,7 @@ def test_gradients_by_what_is_captured(engine):
     np.testing.assert_allclose(gb, sum(grads)[0], rtol=1e-5)
 
 
-def test_gradient_of_a_table_stays_sparse(engine):
+def test_embedding_gradients_stay_sparse(engine):
     table = variable(np.arange(12, dtype=np.float32).reshape(4, 3), "table")
     y = tf.while_loop(
         lambda i, y: i < 3,
@@ -323,7 +323,7 @@ def test_gradient_of_no_iterations(engine):
     assert [v.tolist() for v in run([gx, gw], {n: 2})] == [[9.0, 9.0], 18.0]
 
 
-def test_gradient_inside_of_a_body(engine):
+def test_gradient_inside_a_body(engine):
     """Descends a parabola in a loop: `gradients` is called in the body, by the body's own value."""
 
     def body(i, x):
@@ -333,8 +333,8 @@ def test_gradient_inside_of_a_body(engine):
     np.testing.assert_allclose(run(y), 3 + np.array([-2, 2]) / 16, rtol=1e-6)
 
 
-def test_gradient_in_a_loop_in_a_loop_by_values_of_outside(engine):
-    """A sampler in two loops asks for the gradient by what is outside of one of them, or of both."""
+def test_gradient_of_captured_values_in_nested_loops(engine):
+    """A sampler in two nested loops differentiates with respect to values outside one or both of them."""
     x = tf.constant(3.0)
 
     def outer(i, a):
@@ -350,7 +350,7 @@ def test_gradient_in_a_loop_in_a_loop_by_values_of_outside(engine):
     assert run(total) == 4 * (2 * 3 * 6 + 2 * 3 * 3 + 3 * 3)
 
 
-def test_gradient_of_a_loop_in_a_body_and_of_that_again(engine):
+def test_gradient_of_a_loop_inside_a_body_and_its_gradient(engine):
     """A loop whose body differentiates another loop is differentiated itself."""
     x = tf.placeholder(tf.float64, [])
 
@@ -381,7 +381,7 @@ def test_second_and_third_order(engine):
     np.testing.assert_allclose(run(orders), expected, rtol=1e-9)
 
 
-def test_without_back_prop_there_is_no_gradient():
+def test_no_gradient_without_back_prop():
     x = tf.constant(1.5)
     y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * y), [0, x], back_prop=False)[1]
     with pytest.warns(UserWarning, match="back_prop=False"):
@@ -398,7 +398,7 @@ def test_a_stopped_gradient(engine):
 # -- scopes and graphs ------------------------------------------------------------------------------------------------
 
 
-def test_scopes_and_devices_hold_inside():
+def test_scopes_and_devices_apply_inside():
     with tf.name_scope("outer"), tf.device("/cpu:0"), tf.variable_scope("vs"):
         w = tf.get_variable("w", initializer=2.0)
         y = tf.while_loop(
@@ -410,7 +410,7 @@ def test_scopes_and_devices_hold_inside():
     assert run([y, g]) == [8.0, 12.0]
 
 
-def test_a_variable_made_in_a_body_is_initialized_outside():
+def test_a_variable_created_in_a_body_is_initialized_outside():
     def body(i, x):
         w = tf.get_variable("w", initializer=tf.constant_initializer(2.0), shape=[])
         return i + 1, x * w
@@ -420,7 +420,7 @@ def test_a_variable_made_in_a_body_is_initialized_outside():
     assert run(y) == 8.0
 
 
-def test_goes_to_a_graph_def_and_comes_back(engine):
+def test_graph_def_round_trip(engine):
     with tf.Graph().as_default() as graph:
         n, x = tf.placeholder(tf.int32, [], name="n"), tf.placeholder(tf.float32, [], name="x")
         y = tf.while_loop(
@@ -442,7 +442,7 @@ def endless():
     return tf.while_loop(lambda i, x: x > -1.0, lambda i, x: (i + 1, tf.sin(x)), [0, 1.0])[1]
 
 
-def test_an_endless_loop_ends_with_its_time(engine):
+def test_an_infinite_loop_ends_at_the_timeout(engine):
     y = endless()
     with tf.Session() as session:
         with pytest.raises(tf.errors.DeadlineExceededError):
@@ -450,7 +450,7 @@ def test_an_endless_loop_ends_with_its_time(engine):
         assert session.run(tf.constant(3)) == 3  # the session goes on
 
 
-def test_an_endless_loop_ends_with_its_session(engine):
+def test_an_infinite_loop_ends_when_its_session_closes(engine):
     y = endless()
     session = tf.Session()
     closer = threading.Timer(0.3, session.close)
@@ -460,8 +460,8 @@ def test_an_endless_loop_ends_with_its_session(engine):
     closer.join()
 
 
-def test_a_long_loop_takes_no_memory(engine):
-    """Ten thousand iterations of a matrix keep none of them when nobody differentiates, and all of them otherwise."""
+def test_a_long_loop_uses_constant_memory(engine):
+    """Values of ten thousand iterations are kept only if the loop is differentiated."""
     x = tf.placeholder(tf.float32, [64, 64])
     n = tf.placeholder(tf.int32, [])
     y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, 0.5 * y + x), [0, x], back_prop=False)[1]
@@ -479,7 +479,7 @@ def resident():
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 def less_than_three(i, *_):
@@ -501,24 +501,24 @@ def less_than_three(i, *_):
         (less_than_three, lambda i: None, [0], ValueError, "None"),
     ],
 )
-def test_refuses(cond, body, variables, kind, words):
+def test_invalid_arguments_are_rejected(cond, body, variables, kind, words):
     with pytest.raises(kind, match=words):
         tf.while_loop(cond, body, variables)
 
 
-def test_refuses_a_variable_that_changes_its_type():
+def test_rejects_a_variable_that_changes_its_type():
     x = tf.constant(1.0, name="speed")
     with pytest.raises(TypeError, match=r"Loop variable 1, 'speed:0', .*float32.*float64"):
         tf.while_loop(less_than_three, lambda i, x: (i + 1, tf.cast(x, tf.float64)), [0, x])
 
 
-def test_refuses_a_variable_that_changes_its_shape():
+def test_rejects_a_variable_that_changes_its_shape():
     x = tf.ones([2, 3], name="rows")
     with pytest.raises(ValueError, match=r"Loop variable 1, 'rows:0', .*\[2, 3\].*\[4, 3\](?s:.)*shape_invariants"):
         tf.while_loop(less_than_three, lambda i, x: (i + 1, tf.concat([x, x], 0)), [0, x])
 
 
-def test_refuses_an_invariant_that_does_not_hold_at_first():
+def test_rejects_an_invariant_that_does_not_hold_initially():
     x = tf.ones([2, 3], name="rows")
     with pytest.raises(ValueError, match=r"invariant \[2, 4\] of loop variable 1, 'rows:0'.*\[2, 3\]"):
         tf.while_loop(
@@ -529,22 +529,22 @@ def test_refuses_an_invariant_that_does_not_hold_at_first():
         )
 
 
-def test_refuses_invariants_of_another_structure():
+def test_rejects_invariants_of_another_structure():
     with pytest.raises(ValueError, match="shape_invariants"):
         tf.while_loop(less_than_three, lambda i, x: (i + 1, x), [0, 1.0], shape_invariants=[tf.TensorShape([])])
 
 
-def test_refuses_parallel_iterations_below_one():
+def test_rejects_parallel_iterations_below_one():
     with pytest.raises(TypeError, match="1 or more, not 0"):
         tf.while_loop(less_than_three, lambda i: i + 1, [0], parallel_iterations=0)
 
 
-def test_refuses_a_limit_that_is_no_scalar():
+def test_rejects_non_scalar_maximum_iterations():
     with pytest.raises(ValueError, match=r"maximum_iterations.*scalar"):
         tf.while_loop(less_than_three, lambda i: i + 1, [0], maximum_iterations=[1, 2])
 
 
-def test_values_of_a_body_stay_inside():
+def test_values_of_a_body_cannot_be_used_outside():
     inside = []
 
     def body(i):

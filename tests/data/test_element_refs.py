@@ -50,7 +50,7 @@ def _orders(dataset):
 @pytest.mark.parametrize("order", range(6))
 @pytest.mark.parametrize("records", [EVEN, EMPTY])
 @pytest.mark.parametrize("block", [1 << 20, 50])
-def test_decoded_records_are_as_each_alone(tmp_path, monkeypatch, order, records, block):
+def test_batched_decoding_equals_decoding_each_record(tmp_path, monkeypatch, order, records, block):
     monkeypatch.setattr(record_blocks, "BLOCK", block)
     path = _file(tmp_path, records)
 
@@ -73,7 +73,7 @@ def test_records_of_several_lengths(tmp_path):
     positions(lambda: build(lambda d: d), [0, 30, 60, 100])
 
 
-def test_pieces_of_files(tmp_path):
+def test_fixed_length_records(tmp_path):
     path = tmp_path / "pieces"
     path.write_bytes(b"head" + b"".join(EVEN) + b"foot!")
 
@@ -84,14 +84,14 @@ def test_pieces_of_files(tmp_path):
     assert elements(lambda: build(lambda d: d)) == elements(lambda: build(lambda d: d.cache()))
 
 
-def test_records_that_are_no_whole_numbers(tmp_path):
+def test_records_that_are_not_a_whole_number_of_values(tmp_path):
     path = _file(tmp_path, [b"abc"] * 5)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"DecodeRaw.*3 bytes"):
         elements(lambda: tf.data.TFRecordDataset(path).map(_decode).batch(2))
 
 
 @pytest.mark.parametrize("order", range(6))
-def test_places_in_tensors(order):
+def test_references_to_slices_of_tensors(order):
     values = {"a": np.arange(60).reshape(20, 3), "b": np.array([b"%d" % i for i in range(20)], object)}
 
     def build(hold):
@@ -123,7 +123,7 @@ def test_functions_that_only_decode(name, tmp_path):
     assert (found is not None) == (name in DECODED)
 
 
-def test_rows_are_used_again():
+def test_rows_are_reused():
     texts = RecordRefs(tf.uint8)
     rng = random.Random(1)
     rows = np.arange(40, dtype=np.uint8).reshape(10, 4)
@@ -141,8 +141,8 @@ def test_rows_are_used_again():
     assert other == [b"\0\0\0"] * 2 and texts.numbers([*held[:1], *other]) is None
 
 
-def test_epochs_that_are_not_finished_leave_nothing(tmp_path, monkeypatch):
-    """What a shuffle still holds when its epoch is cut short must not stay for ever."""
+def test_unfinished_epochs_release_their_rows(tmp_path, monkeypatch):
+    """Rows in the shuffle buffer of an unfinished epoch must be released."""
     made = []
     make = RecordRefs.__init__
 
@@ -159,7 +159,7 @@ def test_epochs_that_are_not_finished_leave_nothing(tmp_path, monkeypatch):
     assert cut._rows is None and len(whole._rows) < 400
 
 
-# -- steps that make elements themselves ------------------------------------------------------------------------------
+# -- elements produced on the step's thread ---------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -176,17 +176,17 @@ def made_here(monkeypatch):
     return found
 
 
-def test_elements_at_hand_need_no_worker(made_here, monkeypatch):
+def test_available_elements_need_no_worker(made_here, monkeypatch):
     monkeypatch.setattr(iterators, "_LONG", 1000)  # on a busy machine any element may seem to take long
     with tf.Graph().as_default(), tf.Session() as session:
         dataset = Dataset.range(100).map(lambda x: x + 1).shuffle(10, seed=1).repeat(2).batch(2)
         element = dataset.make_one_shot_iterator().get_next()
         assert len(take(session, element)) == 100
-    assert not made_here[0]  # nobody knows yet how long it takes
+    assert not made_here[0]  # its duration is not known yet
     assert sum(made_here) > 50
 
 
-def test_what_may_wait_is_left_to_a_worker(made_here):
+def test_blocking_elements_are_produced_by_a_worker(made_here):
     def slow(x):
         time.sleep(0.001)
         return x
@@ -201,7 +201,7 @@ def test_what_may_wait_is_left_to_a_worker(made_here):
     assert not any(made_here)
 
 
-def test_a_pipe_is_left_to_a_worker(tmp_path, made_here):
+def test_pipes_are_read_by_a_worker(tmp_path, made_here):
     path = tmp_path / "pipe"
     os.mkfifo(path)
 
@@ -219,7 +219,7 @@ def test_a_pipe_is_left_to_a_worker(tmp_path, made_here):
     assert not any(made_here)
 
 
-def test_steps_at_once_share_an_iterator():
+def test_concurrent_steps_share_an_iterator():
     with tf.Graph().as_default(), tf.Session() as session:
         element = Dataset.range(2000).make_one_shot_iterator().get_next()
         found, lock = [], threading.Lock()
@@ -237,7 +237,7 @@ def test_steps_at_once_share_an_iterator():
     assert sorted(found) == list(range(2000))
 
 
-def test_an_error_made_here_is_raised_once(tmp_path, made_here):
+def test_an_error_on_the_steps_thread_is_raised_once(tmp_path, made_here):
     path = tmp_path / "damaged"
     path.write_bytes(b"".join(map(framed, EVEN)) + b"\1" * 30)
     with tf.Graph().as_default(), tf.Session() as session:
@@ -249,7 +249,7 @@ def test_an_error_made_here_is_raised_once(tmp_path, made_here):
     assert any(made_here)
 
 
-def test_long_records_are_not_laid_side_by_side(tmp_path):
+def test_long_records_are_not_stored_as_rows(tmp_path):
     records = [bytes([i]) * 40_000 for i in range(9)]
     path = _file(tmp_path, records)
     found = elements(lambda: tf.data.TFRecordDataset(path).map(lambda s: tf.decode_raw(s, tf.uint8)).batch(4))
@@ -258,8 +258,8 @@ def test_long_records_are_not_laid_side_by_side(tmp_path):
     assert texts.put(np.zeros((2, 40_000), np.uint8)) == [bytes(40_000)] * 2
 
 
-def test_an_interrupted_program_goes_on_with_whole_records(tmp_path, monkeypatch):
-    """The batch that nobody got is lost, but what follows are records, each once in an epoch."""
+def test_an_interrupted_program_continues_with_complete_records(tmp_path, monkeypatch):
+    """The interrupted batch is lost, but each of the following records appears once per epoch."""
     path = _file(tmp_path, [bytes([i]) * 8 for i in range(200)])
     calls = [0]
 

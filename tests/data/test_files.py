@@ -45,7 +45,7 @@ def test_records_around_the_size_of_a_block(size):
     assert _read(b"".join(map(framed, records))) == (records, None)
 
 
-def test_every_flipped_bit_is_found_where_it_is():
+def test_every_flipped_bit_is_located():
     rng = random.Random(1)
     records = _records(rng, 300)
     data = b"".join(map(framed, records))
@@ -60,7 +60,7 @@ def test_every_flipped_bit_is_found_where_it_is():
         assert f"record at {starts[broken]}" in str(error)
 
 
-def test_every_cut_is_found():
+def test_every_truncation_is_detected():
     rng = random.Random(2)
     records = _records(rng, 40)
     data = b"".join(map(framed, records))
@@ -71,13 +71,13 @@ def test_every_cut_is_found():
         assert (error is None) == (size in whole)
 
 
-def test_bytes_at_random_are_no_records():
+def test_random_bytes_are_not_records():
     rng = random.Random(3)
     for _ in range(300):
         assert _read(rng.randbytes(rng.randrange(1, 200)))[0] == []
 
 
-def test_a_lie_about_the_length_costs_no_memory():
+def test_a_wrong_length_allocates_no_memory():
     length = (1 << 62).to_bytes(8, "little")
     header = length + masked_crc32c(length).to_bytes(4, "little")
     found, error = _read(framed(b"good") + header + b"rest")
@@ -192,7 +192,7 @@ def test_cache_in_a_file_outlives_the_program(tmp_path):
     assert made == [0, 1, 2, 3]
 
 
-def test_cache_in_a_file_that_was_not_finished_is_none(tmp_path):
+def test_an_incomplete_file_cache_is_ignored(tmp_path):
     def build():
         return Dataset.range(4).cache(str(tmp_path / "cache"))
 
@@ -214,7 +214,7 @@ def test_csv_dataset(tmp_path):
     assert elements(build) == [(1, b"x", 2.5), (2, b'two\nlines, "quoted"', 9.0)]
 
 
-def test_csv_dataset_names_what_is_wrong(tmp_path):
+def test_csv_dataset_errors(tmp_path):
     name = tmp_path / "table.csv"
     name.write_text("1\nx\n")
     with pytest.raises(tf.errors.InvalidArgumentError):
@@ -287,7 +287,7 @@ def test_position_in_a_checkpoint(tmp_path):
         assert take(session, element) == expected
 
 
-def test_position_that_is_restored_before_there_is_a_dataset():
+def test_position_restored_before_initialization():
     with tf.Graph().as_default(), tf.Session() as session:
         iterator = Dataset.range(5).make_initializable_iterator()
         element = iterator.get_next()
@@ -319,7 +319,7 @@ def test_position_of_another_dataset():
         assert len(take(session, one.get_next())) == 9
 
 
-def test_positions_are_read_without_trust():
+def test_malformed_positions_are_rejected():
     rng = random.Random(6)
     strings = np.array([[b"a", b""]], dtype=object)
     tree = {"a": [1, -(2**70), 0.5, None, True], "b": (b"bytes", "text"), "c": strings, "d": np.arange(3.0)}

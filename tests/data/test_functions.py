@@ -31,7 +31,7 @@ def test_outer_tensors_are_evaluated_by_the_initializer(session):
     assert take(session, iterator.get_next()) == [5, 15, 25]
 
 
-def test_functions_in_functions_reach_outermost_tensors(session):
+def test_nested_functions_capture_outer_tensors(session):
     outer = tf.placeholder_with_default(np.int64(100), [])
     dataset = Dataset.range(2).flat_map(
         lambda x: Dataset.range(2).flat_map(lambda y: Dataset.range(x + y + outer, 103))
@@ -39,7 +39,7 @@ def test_functions_in_functions_reach_outermost_tensors(session):
     assert take(session, start(session, dataset)) == [100, 101, 102, 101, 102, 101, 102, 102]
 
 
-def test_constants_outside_are_known_inside(session):
+def test_captured_constants_are_known_statically(session):
     shape = tf.constant([2, 3])
     assert Dataset.range(2).map(lambda x: tf.zeros(shape)).output_shapes.as_list() == [2, 3]
 
@@ -52,7 +52,7 @@ def test_variable_is_read_by_each_call(session):
     assert session.run(element) == 1101
 
 
-def test_value_of_a_variable_is_that_which_the_initializer_saw(session):
+def test_captured_variable_values_are_those_at_initialization(session):
     variable = tf.Variable(np.int64(7))
     value = tf.identity(variable)
     element = start(session, Dataset.range(3).map(lambda x: x + value))
@@ -102,7 +102,7 @@ def test_python_functions(session):
     assert seen == [0, 1, 2]
 
 
-def test_what_nobody_asks_for_runs_if_it_has_effects(session):
+def test_unused_operations_with_effects_run(session):
     seen = []
 
     def look(x):
@@ -137,7 +137,7 @@ def test_random_numbers_of_a_function():
     assert len(set(elements(build(None)))) == 8
 
 
-def test_two_functions_have_random_numbers_of_their_own():
+def test_two_functions_have_different_random_numbers():
     def build():
         one = Dataset.range(4).map(lambda x: tf.random_uniform([], seed=1))
         other = Dataset.range(4).map(lambda x: tf.random_uniform([], seed=1))
@@ -146,7 +146,7 @@ def test_two_functions_have_random_numbers_of_their_own():
     assert all(a == b for a, b in elements(build))
 
 
-def test_graph_seed_is_the_functions_too():
+def test_functions_inherit_the_graph_seed():
     def build():
         tf.set_random_seed(5)
         return Dataset.range(3).map(lambda x: tf.random_uniform([]))
@@ -154,7 +154,7 @@ def test_graph_seed_is_the_functions_too():
     assert elements(build) == elements(build)
 
 
-def test_error_names_the_user_s_line(session):
+def test_errors_name_the_users_line(session):
     element = start(session, Dataset.range(3).map(lambda x: tf.reshape(x, [x])))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"Reshape.*\n(.*\n)*.*test_functions.py") as caught:
         session.run(element)
@@ -171,7 +171,7 @@ def test_error_of_a_python_function(session):
         session.run(element)
 
 
-def test_parallel_errors_come_in_their_place(session):
+def test_parallel_errors_are_raised_in_order(session):
     check = lambda x: tf.check_numerics(1.0 / tf.cast(x % 3, tf.float32), "bad")  # noqa: E731
     element = start(session, Dataset.range(7).map(check, num_parallel_calls=3))
     found = []
@@ -190,7 +190,7 @@ def test_tensor_of_an_unrelated_graph():
         Dataset.range(3).map(lambda x: x + stranger)
 
 
-def test_names_and_scopes_of_the_graph_stay(session):
+def test_names_and_scopes_of_the_graph_are_unchanged(session):
     with tf.name_scope("scope"):
         dataset = Dataset.range(3).map(lambda x: tf.add(x, 1, name="inner"))
         after = tf.constant(1, name="after")
@@ -211,7 +211,7 @@ def test_scan_widens_the_state(session):
     assert take(session, start(session, dataset)) == [1, 2, 4, 8]
 
 
-def test_queue_in_a_function_waits_without_a_step(session):
+def test_queue_in_a_function_blocks_outside_steps(session):
     queue = tf.FIFOQueue(10, tf.int64, shapes=[[]])
     element = start(session, Dataset.range(2).map(lambda x: x + queue.dequeue()))
     session.run(queue.enqueue_many([np.array([10, 20], np.int64)]))

@@ -1,4 +1,4 @@
-"""Cardinality, optionals, groups reduced by a key, classes drawn as asked for, databases, and older names."""
+"""Cardinality, optionals, reduction by key, rejection resampling, SQL, and older names."""
 
 import sqlite3
 
@@ -76,7 +76,7 @@ def test_optional():
         assert session.run(chosen) == -1
 
 
-def test_iterators_give_optionals():
+def test_iterators_return_optionals():
     iterator = Dataset.range(3).make_initializable_iterator()
     first, second = ex.get_next_as_optional(iterator), iterator.get_next_as_optional()
     with tf.Session() as session:
@@ -91,7 +91,7 @@ def test_iterators_give_optionals():
             session.run(first.get_value())
 
 
-def test_a_loop_until_there_is_no_value():
+def test_loop_until_an_optional_is_empty():
     iterator = Dataset.range(5).make_initializable_iterator()
 
     def body(total, more):
@@ -188,7 +188,7 @@ def test_rejection_resample(known):
     assert all(classes[i] == c == again for c, (again, i) in found)
 
 
-def test_rejection_resample_that_needs_no_test():
+def test_rejection_resample_without_rejections():
     half = np.array([0.5, 0.5], np.float32)
     build = lambda: Dataset.range(6).apply(ex.rejection_resample(lambda x: x % 2, half, initial_dist=half))  # noqa: E731
     assert elements(build) == [(x % 2, x) for x in range(6)]
@@ -228,7 +228,7 @@ def test_sql(database):
         ("sqlite", "DELETE FROM people", (tf.string,), "readonly"),
     ],
 )
-def test_sql_that_cannot_be_read(database, driver, query, types, text):
+def test_sql_errors(database, driver, query, types, text):
     element = ex.SqlDataset(driver, database, query, types).make_one_shot_iterator().get_next()
     with tf.Session() as session, pytest.raises(tf.errors.OpError, match=text) as caught:
         session.run(element)

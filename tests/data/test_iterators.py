@@ -19,7 +19,7 @@ def session():
         yield session
 
 
-def test_one_shot_ends_and_stays_ended(session):
+def test_one_shot_iterator_ends(session):
     element = Dataset.range(2).make_one_shot_iterator().get_next()
     assert take(session, element) == [0, 1]
     for _ in range(3):
@@ -27,7 +27,7 @@ def test_one_shot_ends_and_stays_ended(session):
             session.run(element)
 
 
-def test_sessions_have_one_shot_iterators_of_their_own(session):
+def test_one_shot_iterators_are_per_session(session):
     element = Dataset.range(2).make_one_shot_iterator().get_next()
     assert session.run(element) == 0
     with tf.Session() as other:
@@ -177,7 +177,7 @@ def test_static_shapes(session, make, shape):
         ),
     ],
 )
-def test_what_cannot_be_built(session, make, error, text):
+def test_invalid_iterators(session, make, error, text):
     with pytest.raises(error, match=text):
         make()
 
@@ -195,7 +195,7 @@ def test_what_cannot_be_built(session, make, error, text):
         (lambda n: Dataset.range(3).prefetch(n - 2), "buffer_size"),
     ],
 )
-def test_wrong_parameters_end_the_initializer(session, make, text):
+def test_invalid_parameters_fail_the_initializer(session, make, text):
     number = tf.placeholder(tf.int64, [])
     iterator = make(number).make_initializable_iterator()
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"MakeIterator.*{text}"):

@@ -180,14 +180,14 @@ def _model(source, chosen):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("numbers", [(1, 1, 1), (2, 3, 1), (3, 2, 2)])
-def test_one_step_is_its_model(name, numbers):
+def test_each_transformation_matches_its_model(name, numbers):
     chosen = [(name, *numbers)]
     assert elements(lambda: _build(9, chosen)) == _model(9, chosen)
 
 
 @quick
 @given(st.integers(0, 9), steps)
-def test_pipeline_is_its_model(source, chosen):
+def test_pipelines_match_their_models(source, chosen):
     assert elements(lambda: _build(source, chosen), most=400) == _model(source, chosen)[:400]
 
 
@@ -214,25 +214,25 @@ def positions(build, stops):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "reduce"])
-def test_one_step_goes_on_where_it_was(name):
+def test_each_transformation_resumes_from_a_saved_position(name):
     positions(lambda: _build(9, [(name, 2, 3, 2)]), range(0, 12, 2))
 
 
 @quick
 @given(st.integers(0, 9), steps, st.integers(0, 12))
-def test_pipeline_goes_on_where_it_was(source, chosen, stop):
+def test_pipelines_resume_from_a_saved_position(source, chosen, stop):
     positions(lambda: _build(source, chosen), [stop])
 
 
 @pytest.mark.parametrize("again", [True, False])
 @pytest.mark.parametrize("size", [1, 3, 9, 50])
-def test_shuffling_goes_on_where_it_was(again, size):
+def test_shuffle_resumes_from_a_saved_position(again, size):
     positions(lambda: Dataset.range(9).shuffle(size, reshuffle_each_iteration=again).repeat(3), range(0, 27, 4))
 
 
 @quick
 @given(st.integers(0, 30), st.integers(1, 12), st.integers(0, 5), st.integers(1, 3))
-def test_shuffling_loses_nothing(count, size, seed, epochs):
+def test_shuffle_is_a_permutation(count, size, seed, epochs):
     found = elements(lambda: Dataset.range(count).shuffle(size, seed=seed).repeat(epochs))
     for part in _chunks(found, count) if count else []:
         assert sorted(part) == list(range(count))
@@ -241,7 +241,7 @@ def test_shuffling_loses_nothing(count, size, seed, epochs):
     assert len(found) == count * epochs
 
 
-def test_shuffling_follows_from_seeds():
+def test_shuffle_is_determined_by_seeds():
     def build(**options):
         return lambda: Dataset.range(30).shuffle(10, **options).repeat(2)
 
@@ -253,11 +253,11 @@ def test_shuffling_follows_from_seeds():
     assert elements(build()) != elements(build())  # no seed: another order each time
 
 
-def test_numbers_beyond_one_chunk_go_on():
+def test_random_numbers_continue_across_chunks():
     positions(lambda: tf.data.experimental.RandomDataset(3).skip(1000), [0, 23, 24, 25])
 
 
-def test_samples_follow_weights():
+def test_samples_have_the_given_weights():
     def build():
         sources = [Dataset.from_tensors(i).repeat() for i in range(3)]
         return tf.data.experimental.sample_from_datasets(sources, [0.5, 0.0, 0.5], seed=1).take(400)
@@ -307,7 +307,7 @@ def test_each_iterator_draws_its_own_seeds():
         assert take(session, twice.get_next()) == expected[:5] * 2
 
 
-def test_an_order_that_stays_is_that_of_the_dataset():
+def test_unreshuffled_order_is_shared_by_iterators():
     with tf.Graph().as_default(), tf.Session() as session:
         dataset = Dataset.range(20).shuffle(20, reshuffle_each_iteration=False)
         parts = [dataset.take(9).make_initializable_iterator(), dataset.skip(9).make_initializable_iterator()]

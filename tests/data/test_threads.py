@@ -1,4 +1,4 @@
-"""Threads of pipelines: they end with iterators, sessions and programs; whoever waits can be called off."""
+"""Threads of pipelines: they end with iterators, sessions and programs; waiting steps can be cancelled."""
 
 import gc
 import os
@@ -41,7 +41,7 @@ def nobody_is_left_at_work():
 
 @pytest.fixture
 def gate():
-    """An event that lets whoever waits in a pipeline go on; it is set at the end."""
+    """An event that blocked pipelines wait for; it is set at the end of the test."""
     event = threading.Event()
     yield event
     event.set()
@@ -58,7 +58,7 @@ def blocked(gate, count=5):
     return Dataset.from_generator(generate, tf.int64, [])
 
 
-def test_workers_are_made_used_again_and_end(monkeypatch):
+def test_workers_are_created_reused_and_ended(monkeypatch):
     monkeypatch.setattr(workers_module, "_IDLE_TIMEOUT", 0.1)
     pool = Workers("test workers")
     seen = []
@@ -78,7 +78,7 @@ def test_workers_are_made_used_again_and_end(monkeypatch):
     eventually(lambda: count() == 0)
 
 
-def test_timeout_ends_a_step_that_waits_and_the_element_stays(gate):
+def test_timeout_ends_a_waiting_step_and_keeps_the_element(gate):
     with tf.Graph().as_default(), tf.Session() as session:
         element = blocked(gate).make_one_shot_iterator().get_next()
         for _ in range(2):
@@ -98,7 +98,7 @@ def test_timeout_ends_a_step_that_waits_and_the_element_stays(gate):
         lambda d: Dataset.range(2).interleave(lambda _: d, 2, num_parallel_calls=2),
     ],
 )
-def test_close_ends_a_step_that_waits(gate, wrap):
+def test_close_ends_a_waiting_step(gate, wrap):
     with tf.Graph().as_default():
         session = tf.Session()
         iterator = wrap(blocked(gate)).make_initializable_iterator()
@@ -133,7 +133,7 @@ def test_close_ends_a_step_that_waits(gate, wrap):
         lambda: Dataset.from_generator(lambda: iter(int, 1), tf.int64, []).filter(lambda x: x < 0).prefetch(1),
     ],
 )
-def test_close_ends_what_never_gives_an_element(endless, monkeypatch):
+def test_close_ends_a_dataset_that_never_yields(endless, monkeypatch):
     monkeypatch.setattr(
         Dataset,
         "reduce_to_one",
@@ -149,7 +149,7 @@ def test_close_ends_what_never_gives_an_element(endless, monkeypatch):
     eventually(idle)
 
 
-def test_a_new_dataset_ends_the_work_on_the_old_one(gate):
+def test_reinitialization_stops_work_on_the_old_dataset(gate):
     with tf.Graph().as_default(), tf.Session() as session:
         iterator = tf.data.Iterator.from_structure(tf.int64, [])
         element = iterator.get_next()
@@ -179,7 +179,7 @@ def test_prefetching_stops_when_the_buffer_is_full():
         assert made == [0, 1, 2, 3]
 
 
-def test_parallel_calls_run_at_once_and_are_bounded():
+def test_parallel_calls_are_concurrent_and_bounded():
     at_once, most, lock = [0], [0], threading.Lock()
 
     def slow(x):
@@ -213,7 +213,7 @@ def test_quick_calls_need_no_threads():
         assert take(session, element, 3000) == list(range(1, 3001))
 
 
-def test_waiting_in_a_function_is_called_off():
+def test_blocking_functions_are_cancelled():
     with tf.Graph().as_default(), tf.Session() as session:
         queue = tf.FIFOQueue(1, tf.int64, shapes=[[]])
         element = Dataset.range(3).map(lambda x: queue.dequeue()).make_initializable_iterator_run(session)
@@ -222,7 +222,7 @@ def test_waiting_in_a_function_is_called_off():
     eventually(idle)
 
 
-def test_dropped_session_leaves_nothing():
+def test_deleted_session_leaves_no_threads():
     with tf.Graph().as_default():
         session = tf.Session()
         element = Dataset.range(100).repeat().prefetch(5).make_one_shot_iterator().get_next()
@@ -270,7 +270,7 @@ except tf.errors.DeadlineExceededError:
 """
 
 
-def test_interpreter_ends_while_a_generator_blocks():
+def test_interpreter_exits_while_a_generator_blocks():
     assert children.run([sys.executable, "-c", _BLOCKED]).stdout == "over\n"
 
 
@@ -281,7 +281,7 @@ _INTERRUPTED = (
 )
 
 
-def test_interrupt_ends_a_step_that_waits(start_child):
+def test_interrupt_ends_a_waiting_step(start_child):
     process = start_child([sys.executable, "-c", _INTERRUPTED], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "waiting\n"
     children.interrupt(process)
@@ -312,7 +312,7 @@ def test_a_restored_position_shares_no_seeds_with_the_pass_before_it(gate):
             eventually(lambda: len(passes) == 3)  # a worker is at the next batch, and stops within it
             session.run(restore, {saved: position})
             gate.set()
-            eventually(idle)  # it went on to the pass after that, and drew its seeds
+            eventually(idle)  # it continued with the next pass, and drew its seeds
             again = take(session, element, 3)
         with tf.Session() as session:
             session.run(iterator.initializer)
@@ -320,7 +320,7 @@ def test_a_restored_position_shares_no_seeds_with_the_pass_before_it(gate):
     assert expected[:1] == first and again == expected
 
 
-def test_plans_are_freed_without_the_collector():
+def test_plans_are_freed_without_garbage_collection():
     alive = weakref.WeakSet()
     make = Plan.__init__
 

@@ -1,4 +1,4 @@
-"""Maps that are done for whole batches give what they give for each element, and fail where that fails."""
+"""Vectorized maps give the same results as maps of single elements, and fail where those fail."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def _each(data, function):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_together_is_as_each_alone(name):
+def test_vectorized_map_equals_map(name):
     data, function = FUNCTIONS[name]
     with tf.Graph().as_default():
         assert vectorized(Function(function, _source(data)._structure, "test")) is not None
@@ -84,7 +84,7 @@ def test_static_shapes_are_those_of_the_function(name):
 
 
 @pytest.mark.parametrize("name", APART)
-def test_what_cannot_be_done_together(name):
+def test_functions_that_are_not_vectorized(name):
     data, function = APART[name]
     with tf.Graph().as_default():
         assert vectorized(Function(function, _source(data)._structure, "test")) is None
@@ -101,7 +101,7 @@ def test_captured_values():
         np.testing.assert_allclose(session.run(iterator.get_next()), NUMBERS[:4] * 2)
 
 
-def test_several_maps_with_an_order_between():
+def test_several_maps_with_a_shuffle_in_between():
     def build(hold):
         dataset = _source(TEXTS).map(lambda s: tf.decode_raw(s, tf.uint8))
         dataset = hold(dataset).shuffle(4, seed=1).map(lambda x: tf.cast(x, tf.int32) * 2).skip(1)
@@ -110,7 +110,7 @@ def test_several_maps_with_an_order_between():
     assert elements(lambda: build(lambda d: d)) == elements(lambda: build(lambda d: d.filter(lambda x: True)))
 
 
-def test_elements_of_different_size_fail_as_each_alone():
+def test_elements_of_different_sizes_fail_as_without_vectorization():
     data = np.array([b"ab", b"abc", b"ab", b"ab"], dtype=object)
     with tf.Graph().as_default(), tf.Session() as session:
         dataset = _source(data).map(lambda s: tf.decode_raw(s, tf.uint8)).batch(2)

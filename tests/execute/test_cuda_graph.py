@@ -1,4 +1,4 @@
-"""Recorded steps, on a made-up accelerator: it computes on the CPU and notes kernels as a CUDA graph does."""
+"""CUDA graphs, on a fake accelerator that computes on the CPU and captures calls as a CUDA graph does."""
 
 import ctypes
 import threading
@@ -14,9 +14,9 @@ from thalweg._src.resources.accelerators import Accelerator
 
 
 class Notes(TorchDispatchMode):
-    """Notes each call with its results; what calls change in place is put right when the recording ends.
+    """Captures each call with its results; in-place changes are undone when the capture ends.
 
-    What comes from outside is noted by its address alone, as a device does: nobody can tell that it is used.
+    Outer tensors are captured by address only, as on a device: their use is not visible as a reference.
     """
 
     def __init__(self):
@@ -105,7 +105,7 @@ def losses(runs, device, data):
         return values, session.run(w)
 
 
-def test_a_recorded_step_gives_what_the_plain_one_does(rng=np.random.default_rng(1)):
+def test_a_captured_step_equals_an_eager_one(rng=np.random.default_rng(1)):
     data = [rng.standard_normal((5, 4)).astype(np.float32) for _ in range(12)]
     plain, weights = losses(12, "CPU", data)
     fake, others = losses(12, "FAKE", data)
@@ -114,7 +114,7 @@ def test_a_recorded_step_gives_what_the_plain_one_does(rng=np.random.default_rng
     assert max(notes.count for notes in RECORDS) == 12 - 3
 
 
-def test_another_shape_is_recorded_apart(rng=np.random.default_rng(2)):
+def test_each_shape_is_captured_separately(rng=np.random.default_rng(2)):
     data = [rng.standard_normal((5 + i % 2, 4)).astype(np.float32) for i in range(16)]
     plain, _ = losses(16, "CPU", data)
     fake, _ = losses(16, "FAKE", data)
@@ -122,7 +122,7 @@ def test_another_shape_is_recorded_apart(rng=np.random.default_rng(2)):
     assert sorted(notes.count for notes in RECORDS) == [5, 5]
 
 
-def test_kinds_too_many_run_plainly_and_the_others_go_on(rng=np.random.default_rng(7)):
+def test_signatures_beyond_the_limit_run_eagerly(rng=np.random.default_rng(7)):
     data = [rng.standard_normal((2 + i % 7, 4)).astype(np.float32) for i in range(49)]
     plain, _ = losses(49, "CPU", data)
     fake, _ = losses(49, "FAKE", data)
@@ -130,7 +130,7 @@ def test_kinds_too_many_run_plainly_and_the_others_go_on(rng=np.random.default_r
     assert [notes.count for notes in RECORDS] == [7 - 3] * 4
 
 
-def test_a_variable_that_moved_is_brought_back(rng=np.random.default_rng(3)):
+def test_a_moved_variable_returns_to_the_captured_buffer(rng=np.random.default_rng(3)):
     data = [rng.standard_normal((5, 4)).astype(np.float32) for _ in range(12)]
     with tf.Graph().as_default(), tf.Session() as session:
         x, w, loss, train = model()
@@ -145,7 +145,7 @@ def test_a_variable_that_moved_is_brought_back(rng=np.random.default_rng(3)):
         assert not np.array_equal(session.run(w), np.zeros((4, 3)))
 
 
-def test_a_variable_that_is_assigned_and_fetched_stays_in_its_buffer():
+def test_an_assigned_and_fetched_variable_keeps_its_buffer():
     with tf.Graph().as_default(), tf.Session() as session:
         with tf.device("/device:FAKE:0"):
             v = tf.get_variable("v", [5], initializer=tf.zeros_initializer())
@@ -163,7 +163,7 @@ def test_a_variable_that_is_assigned_and_fetched_stays_in_its_buffer():
     assert max(notes.count for notes in RECORDS) == 20 - 3
 
 
-def test_values_on_the_host_belong_to_the_kind():
+def test_host_values_are_part_of_the_signature():
     with tf.Graph().as_default(), tf.Session() as session:
         n = tf.placeholder(tf.int32, [])
         with tf.device("/device:FAKE:0"):
@@ -173,7 +173,7 @@ def test_values_on_the_host_belong_to_the_kind():
     assert shapes == [(2,), (3,)] * 8
 
 
-def test_what_waits_for_the_device_is_not_recorded():
+def test_synchronizing_nodes_are_not_captured():
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None])
         with tf.device("/device:FAKE:0"):
@@ -183,7 +183,7 @@ def test_what_waits_for_the_device_is_not_recorded():
             np.testing.assert_allclose(session.run(y, {x: data}), np.exp(data[data > 0] * 2) + 1, rtol=1e-6)
 
 
-def test_threads_share_a_recorded_step(rng=np.random.default_rng(4)):
+def test_threads_share_a_captured_step(rng=np.random.default_rng(4)):
     with tf.Graph().as_default() as graph, tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 4])
         with tf.device("/device:FAKE:0"):
@@ -208,7 +208,7 @@ def test_threads_share_a_recorded_step(rng=np.random.default_rng(4)):
     assert RECORDS
 
 
-def test_loops_with_constant_counts_are_recorded():
+def test_loops_with_constant_trip_counts_are_captured():
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [3])
         with tf.device("/device:FAKE:0"):
@@ -222,7 +222,7 @@ def test_loops_with_constant_counts_are_recorded():
             np.testing.assert_allclose(session.run(z, {x: data}), np.exp(wanted) + np.sin(wanted) * 2 - 1, rtol=1e-5)
 
 
-def test_a_device_type_of_ones_own():
+def test_a_custom_device_type():
     with tf.Graph().as_default(), tf.Session() as session:
         names = [device.name for device in session.list_devices()]
         assert [name for name in names if "FAKE" in name] == [

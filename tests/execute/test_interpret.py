@@ -129,7 +129,7 @@ def test_values_are_those_of_the_generated_code(build, devices):
 
 
 class Noting:
-    """Notes the start of each node by its name, and the end in capitals."""
+    """Records the start of each node by its name, and the end in capitals."""
 
     def __init__(self, seen):
         self.seen = seen

@@ -1,4 +1,4 @@
-"""A large program is interpreted the first time and compiled when it comes again."""
+"""A large program is interpreted on its first run and generated on its second."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import thalweg as tf
 from thalweg._src.execute import program
 
 
-def test_the_first_runs_agree(monkeypatch):
+def test_interpreted_and_generated_runs_agree(monkeypatch):
     monkeypatch.setattr(program, "_LARGE", 3)
     x = tf.placeholder(tf.float32, [4, 3])
     w = tf.get_variable("w", [3, 2], initializer=tf.ones_initializer())
@@ -27,7 +27,7 @@ def test_the_first_runs_agree(monkeypatch):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-def test_an_error_in_the_interpreted_run_is_told_as_any_other(monkeypatch):
+def test_an_error_in_the_interpreted_run_is_explained(monkeypatch):
     monkeypatch.setattr(program, "_LARGE", 0)
     x = tf.placeholder(tf.float32, name="x")
     y = tf.reshape(tf.exp(x), [2, 2], name="y")

@@ -131,7 +131,7 @@ def dags(draw):
 
 @settings(deadline=None)
 @given(dags(), st.data())
-def test_every_item_becomes_ready_once_after_all_that_it_waits_for(before, data):
+def test_every_item_becomes_ready_once_after_its_predecessors(before, data):
     events = Events(before)
     pending = events.start()
     while pending:

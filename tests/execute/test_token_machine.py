@@ -103,7 +103,7 @@ class Events:
                 open_iterations.add(iteration)
                 assert min([*iteration.left.values(), *iteration.controls_left.values()], default=0) >= 0
                 still_entering = iteration.index == 0 and frame.enters > 0
-                assert iteration.under_way == pending[iteration] + still_entering
+                assert iteration.in_flight == pending[iteration] + still_entering
                 frames += iteration.children.values()
         assert open_iterations.issuperset(pending)
 
@@ -468,5 +468,5 @@ def test_control_edge_from_an_exit_follows_the_loop():
 
 def test_exit_outside_of_loops_is_an_error():
     value = node("value", "Const")
-    with pytest.raises(errors.InvalidArgumentError, match="'stray' is in no loop"):
+    with pytest.raises(errors.InvalidArgumentError, match="'stray' is not inside a loop"):
         TokenMachine([value, node("stray", "Exit", value)], [])

@@ -56,7 +56,7 @@ def test_every_type(tmp_path, dtype):
             assert found.tolist() == array.tolist() if dtype is dtypes.string else found.tobytes() == array.tobytes()
 
 
-def test_through_the_graph(tmp_path):
+def test_save_and_restore_ops(tmp_path):
     prefix = str(tmp_path / "deep" / "model")
     values = {
         "half": np.array([1.5, 2], np.float16),
@@ -93,7 +93,7 @@ def test_through_the_graph(tmp_path):
         assert session.run(sharded_filespec_op("a", 12)) == b"a-?????-of-00012"
 
 
-def test_what_tensorflow_wrote():
+def test_bundles_written_by_tensorflow():
     with BundleReader(str(WRITTEN)) as reader:
         assert reader.names() == ["a", "b", "c"]
         np.testing.assert_array_equal(reader.read("b"), np.arange(8, dtype=np.float32).reshape(4, 2))
@@ -122,7 +122,7 @@ def _partitioned(draw):
 
 @RELAXED
 @given(_partitioned())
-def test_a_tensor_cut_in_any_way(tmp_path_factory, case):
+def test_a_tensor_sliced_in_any_way(tmp_path_factory, case):
     shape, parts, wanted, strings = case
     whole = np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
     if strings:
@@ -157,7 +157,7 @@ def test_keys_of_slices_sort_like_names_and_numbers(items):
     assert keys == sorted(keys)
 
 
-def test_what_slices_must_not_be(tmp_path):
+def test_invalid_slices(tmp_path):
     prefix = str(tmp_path / "model")
     data = np.arange(4, dtype=np.int32)
     with BundleWriter(prefix) as writer:
@@ -187,7 +187,7 @@ def _bundle(prefix, **values):
         writer.finish()
 
 
-def test_many_shards_become_one(tmp_path):
+def test_merging_shards(tmp_path):
     parts = [str(tmp_path / "t" / f"part-{i}") for i in range(4)]
     for i, part in enumerate(parts):
         _bundle(part, **{f"x{i}": np.arange(i + 1)})
@@ -215,14 +215,14 @@ def test_many_shards_become_one(tmp_path):
     assert tf.train.list_variables(str(tmp_path / "m")) == [("a", [2])]
 
 
-def test_a_writer_that_is_given_up_leaves_nothing(tmp_path):
+def test_an_abandoned_writer_leaves_no_files(tmp_path):
     with pytest.raises(RuntimeError), BundleWriter(str(tmp_path / "model")) as writer:
         writer.add("a", dtypes.int32, (2,), np.arange(2, dtype=np.int32))
         raise RuntimeError
     assert os.listdir(tmp_path) == []
 
 
-def test_names_beside_the_prefix_are_left_alone(tmp_path):
+def test_files_with_similar_prefixes_are_not_touched(tmp_path):
     prefix = str(tmp_path / "model[1]")
     others = ["model[1]x.data-00000-of-00009", "model[1].data-00000-of-00009x", "model1.data-00000-of-00009"]
     for name in others:
@@ -251,7 +251,7 @@ def test_a_table_of_many_blocks():
         table([(b"b", b""), (b"a", b"")])
 
 
-def test_compressed_blocks_of_others():
+def test_compressed_blocks():
     literal = varint(5) + bytes([4 << 2]) + b"abcde"
     assert _snappy_decompress(literal) == b"abcde"
     copy = varint(12) + bytes([2 << 2]) + b"abc" + bytes([(9 - 4) << 2 | 1, 3])

@@ -1,4 +1,4 @@
-"""Damaged checkpoints: flipped bits, cut files and hostile sizes give a typed error or the true numbers."""
+"""Damaged checkpoints: flipped bits, truncated files and malicious sizes give a typed error or the correct values."""
 
 import random
 import tracemalloc
@@ -98,7 +98,7 @@ def _cut(prefix, count, seed):
 
 @pytest.mark.parametrize("flips, cuts", [(400, 60), pytest.param(10000, 1000, marks=pytest.mark.slow)])
 @pytest.mark.timeout(600)
-def test_flipped_bits_and_cut_files(tmp_path, flips, cuts):
+def test_flipped_bits_and_truncated_files(tmp_path, flips, cuts):
     prefix = str(tmp_path / "model")
     _write(prefix)
     assert not _require_true_or_typed(prefix)
@@ -125,7 +125,7 @@ def _mutated(rng, content):
 
 @pytest.mark.parametrize("count", [1500, pytest.param(100_000, marks=pytest.mark.slow)])
 @pytest.mark.timeout(3600)
-def test_an_index_with_true_checksums_and_hostile_content(tmp_path, count):
+def test_a_malicious_index_with_valid_checksums(tmp_path, count):
     """What a writer could have put there on purpose: typed errors, bounded memory."""
     prefix = str(tmp_path / "model")
     _write(prefix)
@@ -152,7 +152,7 @@ def test_an_index_with_true_checksums_and_hostile_content(tmp_path, count):
 
 @pytest.mark.parametrize("count", [3000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 @pytest.mark.timeout(3600)
-def test_any_bytes_as_a_table(count):
+def test_random_bytes_as_a_table(count):
     rng = random.Random(4)
     good = table([(b"%05d" % i, b"v" * (i % 50)) for i in range(200)])
     for _ in range(count):
@@ -163,7 +163,7 @@ def test_any_bytes_as_a_table(count):
             assert "the file" in str(error)
 
 
-# -- hostile on purpose -----------------------------------------------------------------------------------------------
+# -- malicious input --------------------------------------------------------------------------------------------------
 
 
 def _entry(**fields):
@@ -215,7 +215,7 @@ def _beyond():
 
 
 @pytest.mark.parametrize("make", [_huge, _overflowing, _strings, _sliced, _beyond])
-def test_sizes_are_refused_before_memory_is_taken(tmp_path, make):
+def test_sizes_are_checked_before_allocation(tmp_path, make):
     prefix = str(tmp_path / "model")
     _index(prefix, {b"x": make()})
     with pytest.raises(errors.DataLossError, match="'x'"), BundleReader(prefix) as reader:
@@ -233,7 +233,7 @@ def test_tensors_may_not_share_bytes(tmp_path):
         BundleReader(prefix)
 
 
-def test_keys_may_not_grow_without_end(tmp_path):
+def test_key_expansion_is_limited(tmp_path):
     """Prefix compression could make gigabytes of a small file."""
     block, file = _Block(16), bytearray()
     block.add(b"k" * 60000, b"")
@@ -265,7 +265,7 @@ def _damage(path, at=33):
     path.write_bytes(content)
 
 
-def test_a_damaged_checkpoint_is_refused_and_the_last_good_one_is_found(tmp_path, caplog):
+def test_a_damaged_checkpoint_is_skipped_for_the_newest_intact_one(tmp_path, caplog):
     prefixes = _saved(tmp_path)
     _damage(tmp_path / "model-2.data-00000-of-00001")
     _damage(tmp_path / "model-1.index")

@@ -1,4 +1,4 @@
-"""Data files: blocks past the page cache and through it hold the same bytes, and a writer beside training rests."""
+"""Data files: direct and buffered I/O write the same bytes, and background writers are throttled."""
 
 import errno
 import fcntl
@@ -38,7 +38,7 @@ def way(request, monkeypatch):
 
 
 @pytest.mark.parametrize("rests", [False, True])
-def test_what_was_appended_is_in_the_file(tmp_path, way, rests):
+def test_appended_data_is_in_the_file(tmp_path, way, rests):
     rested = []
     rng = np.random.default_rng(1)
     pieces = [rng.integers(0, 256, size, np.uint8) for size in SIZES]
@@ -52,7 +52,7 @@ def test_what_was_appended_is_in_the_file(tmp_path, way, rests):
 
 
 @pytest.mark.parametrize("rests", [False, True])
-def test_a_failure_beside_comes_out_and_leaves_nothing(tmp_path, monkeypatch, rests):
+def test_a_failure_of_the_writer_thread_is_raised(tmp_path, monkeypatch, rests):
     original, calls = os.write, []
 
     def write(file, data):
@@ -97,7 +97,7 @@ def test_any_part_of_a_file_can_be_read(large):
 
 
 @pytest.mark.parametrize("refuses", [False, True])
-def test_a_file_that_ends_too_early(large, monkeypatch, refuses):
+def test_a_truncated_file(large, monkeypatch, refuses):
     path, content = large
     file = DataFile(path)
     if refuses:
@@ -109,7 +109,7 @@ def test_a_file_that_ends_too_early(large, monkeypatch, refuses):
     file.close()
 
 
-def test_large_tensors_by_several_threads(tmp_path, large, monkeypatch):
+def test_large_tensors_are_read_by_several_threads(tmp_path, large, monkeypatch):
     values = {f"v{i}": np.random.default_rng(i).random(BLOCK + 1000 * i + 1) for i in range(3)}
     prefix = str(tmp_path / "model")
     with BundleWriter(prefix) as writer:
@@ -130,7 +130,7 @@ def test_large_tensors_by_several_threads(tmp_path, large, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the page cache cannot be emptied here")
-def test_what_is_in_the_page_cache_is_known(tmp_path):
+def test_cached_pages_are_detected(tmp_path):
     path = str(tmp_path / "file")
     with open(path, "wb") as out:
         out.write(bytes(bundle_data._LARGE_FILE))

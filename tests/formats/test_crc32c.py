@@ -26,7 +26,7 @@ def implementation(request, monkeypatch):
         pytest.skip("google-crc32c is not installed")
 
 
-def test_published_numbers():
+def test_published_checksums():
     assert crc32c(b"") == 0
     assert crc32c(b"123456789") == 0xE3069283
     assert crc32c(bytes(32)) == 0x8A9136AA

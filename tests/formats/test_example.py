@@ -9,7 +9,7 @@ from tests.valid_calls.parsing import example, sequence_example
 from thalweg._src.formats.example import NAMES, example_from_json, message_class
 
 
-def test_bytes_are_tensorflows():
+def test_serialization_matches_tensorflow():
     # Written by TensorFlow 2.21 from the same values.
     assert example(a=[1, -1]).hex() == "0a160a140a0161120f1a0d0a0b01ffffffffffffffffff01"
     assert example(b=[0.5]).hex() == "0a0f0a0d0a0162120812060a040000003f"
@@ -17,7 +17,7 @@ def test_bytes_are_tensorflows():
     assert sequence_example({}, x=[[1], []]).hex() == "12100a0e0a017812090a051a030a01010a00"
 
 
-def test_messages_are_public_and_read_back():
+def test_messages_are_public_and_round_trip():
     feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[1, 2]))
     message = tf.train.Example(features=tf.train.Features(feature={"a": feature}))
     again = tf.train.Example.FromString(message.SerializeToString())
@@ -39,7 +39,7 @@ def test_json():
             example_from_json(wrong)
 
 
-def test_tensorflow_may_have_the_same_messages():
+def test_messages_coexist_with_tensorflows():
     """The classes live in a pool of their own, so another definition of the file does not clash."""
     from google.protobuf import descriptor_pool
 

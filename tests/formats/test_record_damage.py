@@ -81,7 +81,7 @@ def _header(length):
 
 
 def _mutated(rng, content, other):
-    """Returns bytes that somebody damaged, cut, extended with a lie, or put together from two files."""
+    """Returns bytes that are damaged, truncated, extended by a wrong length, or spliced from two files."""
     data = bytearray(content)
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         at = rng.randrange(len(data) + 1)
@@ -205,7 +205,7 @@ def test_datasets(count, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["", *PACK])
-def test_no_file_takes_more_memory_than_it_has_bytes(kind):
+def test_memory_is_bounded_by_the_file_size(kind):
     def read(data):
         source = _Inflated(io.BytesIO(PACK[kind](data)), NAME, kind) if kind else io.BytesIO(data)
         return _in_blocks(source, rows=True)

@@ -36,12 +36,12 @@ def test_arguments_are_named_after_their_operation():
 
 
 @pytest.mark.parametrize("name", ["with space", "_hidden", "a:0", "ä"])
-def test_bad_names_are_refused(name):
+def test_invalid_names_are_rejected(name):
     with pytest.raises(ValueError, match="not a valid"):
         tf.constant(1, name=name)
 
 
-def test_look_up_by_name(graph):
+def test_lookup_by_name(graph):
     x = tf.placeholder(tf.float32, name="x")
     assert graph.get_tensor_by_name("x:0") is x
     assert graph.get_operation_by_name("x") is x.op
@@ -58,7 +58,7 @@ def test_look_up_by_name(graph):
         tf.get_default_graph().as_graph_element(x)
 
 
-def test_inputs_must_be_of_one_graph():
+def test_inputs_must_belong_to_one_graph():
     x = tf.placeholder(tf.float32)
     with tf.Graph().as_default():
         y = tf.placeholder(tf.float32)
@@ -112,7 +112,7 @@ def test_collections_filter_by_scope(graph):
     assert tf.get_collection("c") == []
 
 
-def test_finalized_graph_refuses_changes(graph):
+def test_finalized_graph_rejects_changes(graph):
     graph.finalize()
     with pytest.raises(RuntimeError, match="graph is finalized"):
         tf.constant(1)
@@ -130,14 +130,14 @@ def test_a_symbolic_tensor_has_no_truth_value_and_no_elements():
         len(x)
 
 
-def test_numpy_arrays_give_way_to_tensors():
+def test_numpy_arrays_defer_to_tensor_operators():
     x = tf.placeholder(tf.float32, [2])
     total = np.ones(2, np.float32) + x
     assert isinstance(total, tf.Tensor)
     assert total.op.type == "AddV2"
 
 
-def test_set_shape_merges_and_refuses_contradictions():
+def test_set_shape_merges_and_rejects_contradictions():
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     x.set_shape([2, None])
     assert x.shape.as_list() == [2, 3]
@@ -145,7 +145,7 @@ def test_set_shape_merges_and_refuses_contradictions():
         x.set_shape([4, 3])
 
 
-def test_conversion_functions_are_open_to_users():
+def test_users_can_register_conversion_functions():
     class Celsius:
         def __init__(self, degrees):
             self.degrees = degrees
@@ -181,7 +181,7 @@ def test_many_threads_may_build_one_graph(graph):
     assert len(names) == len(set(names)) == 400
 
 
-def test_dtype_mixes_name_both_sides():
+def test_dtype_mismatches_name_both_operands():
     x, n = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.int32, name="n")
     with pytest.raises(TypeError, match=r"type int32 that does not match type float32 of argument 'x'.*tf.cast"):
         tf.add(x, n)

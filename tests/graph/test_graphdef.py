@@ -76,7 +76,7 @@ def _array(dtype, value):
 
 @pytest.mark.parametrize("dtype, values", VALUES, ids=[d.name for d, _ in VALUES])
 @pytest.mark.parametrize("form", ["pair", "scalar", "empty", "matrix"])
-def test_a_tensor_comes_back(dtype, values, form):
+def test_tensor_round_trip(dtype, values, form):
     array = _array(dtype, values)
     array = {"pair": array, "scalar": array[1:].reshape(()), "empty": array[:0], "matrix": array.reshape(2, 1)}[form]
     proto = make_tensor_proto(array, dtype)
@@ -108,7 +108,7 @@ def test_equal_elements_are_written_once():
     np.testing.assert_array_equal(make_ndarray(make_tensor_proto([1j, 1j, 1j])), [1j, 1j, 1j])
 
 
-def test_a_damaged_tensor_is_refused():
+def test_a_malformed_tensor_is_rejected():
     proto = TensorProto(dtype=dtypes.float32.as_datatype_enum, tensor_content=b"12345678")
     proto.tensor_shape.dim.add(size=3)
     with pytest.raises(ValueError, match="holds 2 values"):
@@ -130,7 +130,7 @@ def test_make_tensor_proto_shapes():
 # -- out --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_node_is_written_with_all_it_has(graph):
+def test_a_node_is_written_completely(graph):
     x = placeholder(dtypes.float32, [None, 3], name="x")
     w = constant(np.ones((3, 2), np.float32), name="w")
     first = no_op(name="first")
@@ -160,7 +160,7 @@ def test_versions_and_shapes(graph):
     assert str(graph.get_operation_by_name("x")).startswith('name: "x"')
 
 
-def test_unknown_values_are_refused(graph):
+def test_unknown_values_are_rejected(graph):
     constant(1.0).op.attrs["_mine"] = object()
     with pytest.raises(TypeError, match="cannot hold"):
         graph.as_graph_def()
@@ -178,7 +178,7 @@ def test_write_graph(graph, tmp_path):
 # -- in ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_graph_comes_back_as_it_was(graph):
+def test_graph_round_trip(graph):
     x = placeholder(dtypes.float32, [None, 3], name="x")
     with graph.name_scope("layer"), graph.device("/device:CPU:0"), graph.control_dependencies([x.op]):
         y = matmul(x, np.arange(6, dtype=np.float32).reshape(3, 2), name="y")
@@ -195,7 +195,7 @@ def test_a_graph_comes_back_as_it_was(graph):
         np.testing.assert_array_equal(value, [[6, 9]])
 
 
-def test_names_get_a_prefix_made_unique(graph):
+def test_names_get_a_unique_prefix(graph):
     assert import_graph_def(_graph_def(A, B)) is None
     import_graph_def(_graph_def(A, B))
     import_graph_def(_graph_def(A, B), name="mine")
@@ -227,12 +227,12 @@ def test_nodes_may_come_in_any_order(graph):
     assert [op.name for op in found.control_inputs] == ["import/D"]
 
 
-def test_a_cycle_is_refused_unless_it_is_a_loop(graph):
+def test_a_cycle_is_rejected_unless_it_is_a_loop(graph):
     with pytest.raises(ValueError, match="cycle through"):
         import_graph_def(_graph_def(_node("X", "Identity", "Y", T=dtypes.float32), _node("Y", "Identity", "X")))
 
 
-def test_the_way_back_of_a_loop_is_closed(graph):
+def test_back_edges_of_loops_are_connected(graph):
     merge = _node("M", "Merge", "A", "N", T=dtypes.float32)
     merge.attr["N"].i = 2
     back = _node("N", "NextIteration", "M", T=dtypes.float32)
@@ -283,7 +283,7 @@ def test_mapped_values_are_converted(graph):
         ([A], {"input_map": {"A:x": 1.0}}, "Cannot convert 'A:x'"),
     ],
 )
-def test_what_is_wrong_with_a_message(graph, message, options, match):
+def test_malformed_messages(graph, message, options, match):
     with pytest.raises(ValueError, match=match):
         import_graph_def(_graph_def(*message), **options)
 
@@ -354,7 +354,7 @@ def test_colocation_and_devices(graph):
         import_graph_def(_graph_def(first, second))
 
 
-def test_control_dependencies_in_force_apply(graph):
+def test_active_control_dependencies_apply(graph):
     first = no_op()
     with graph.control_dependencies([first]):
         a, b = import_graph_def(_graph_def(A, B), return_elements=["A", "B"])
@@ -397,7 +397,7 @@ def test_reference_variables_become_resources(graph):
         assert session.run(read) == 7 and session.run(twice) == 14
 
 
-def test_reference_variables_may_be_replaced(graph):
+def test_reference_variables_in_input_map(graph):
     nodes = [node for node in _reference_graph().node if not node.op.startswith("Assign")]
     read, twice = import_graph_def(
         GraphDef(node=nodes), input_map={"v:0": constant(3.0)}, return_elements=["v/read:0", "twice:0"]

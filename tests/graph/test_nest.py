@@ -27,7 +27,7 @@ def test_is_nested():
     assert not any(map(tf.nest.is_nested, ("a", b"a", 1, None, np.zeros(2), {1}, range(3))))
 
 
-def test_pack_gives_back_the_types():
+def test_pack_preserves_types():
     structure = {"b": Point(1, [2]), "a": OrderedDict([("z", 3), ("y", 4)])}
     packed = tf.nest.pack_sequence_as(structure, [10, 20, 30, 40])
     assert packed == {"b": Point(30, [40]), "a": OrderedDict([("z", 20), ("y", 10)])}
@@ -92,7 +92,7 @@ def test_attrs_classes():
     assert tf.nest.map_structure(lambda x: -x, Pair(b=1, a=[2])) == Pair(-1, [-2])
 
 
-def test_structures_up_to_the_leaves_of_another():
+def test_flatten_up_to():
     nest = tf.contrib.framework.nest
     shallow, deep = Point(1, [2, 3]), Point([4], [5, (6,)])
     assert nest.flatten_up_to(shallow, deep) == [[4], 5, (6,)] and nest.flatten_up_to(0, [1, 2]) == [[1, 2]]
@@ -112,7 +112,7 @@ def test_structures_up_to_the_leaves_of_another():
         ({"b": 1, "a": 2}, {"a": 1, "c": 2}, ValueError),
     ],
 )
-def test_structures_that_are_not_above_another(shallow, deep, error):
+def test_incompatible_shallow_structures(shallow, deep, error):
     with pytest.raises(error):
         tf.contrib.framework.nest.flatten_up_to(shallow, deep)
 

@@ -1,4 +1,4 @@
-"""An order that a user asks for: kept where both sides run, refused where it cannot be."""
+"""Order hints: respected if both operations run, rejected if they are impossible."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def noting(seen, name, value=0.0):
     return tf.py_func(lambda: seen.append(name) or np.float32(value), [], tf.float32, name=name)
 
 
-def test_what_comes_after_runs_after():
+def test_hinted_operations_run_in_order():
     seen = []
     a, b, c = (noting(seen, name) for name in "abc")
     with tf.Session(config=ONE) as session:
@@ -26,7 +26,7 @@ def test_what_comes_after_runs_after():
         assert seen == ["b", "c", "a"]
 
 
-def test_it_makes_no_step_run_more():
+def test_hints_add_no_operations_to_a_step():
     seen = []
     a, b = noting(seen, "a"), noting(seen, "b")
     after(a, b)
@@ -35,7 +35,7 @@ def test_it_makes_no_step_run_more():
     assert seen == ["b"]
 
 
-def test_pure_operations_are_ordered_too_and_memory_follows():
+def test_pure_operations_are_ordered_to_save_memory():
     def peak(ordered):
         large = [tf.random_uniform([1 << 16]) for _ in range(6)]
         small = [tf.reduce_sum(tf.sin(tensor)) for tensor in large]
@@ -45,10 +45,10 @@ def test_pure_operations_are_ordered_too_and_memory_follows():
         with tf.Session(config=ONE) as session:
             return held_in(session, tf.add_n(small))
 
-    real, forecast = peak(ordered=True)
-    assert real < 3 << 18 and forecast.peak < 3 << 18
-    real, forecast = peak(ordered=False)
-    assert real > 6 << 18 and forecast.peak > 6 << 18
+    real, estimate = peak(ordered=True)
+    assert real < 3 << 18 and estimate.peak < 3 << 18
+    real, estimate = peak(ordered=False)
+    assert real > 6 << 18 and estimate.peak > 6 << 18
 
 
 def test_across_devices():
@@ -81,7 +81,7 @@ def test_inside_a_loop():
     assert seen == ["b", "a", "b", "a"]
 
 
-def test_the_operation_itself_waits_not_what_it_takes():
+def test_only_the_operation_waits_not_its_inputs():
     v = tf.get_variable("v", initializer=1.0)
     read, write = v.read_value(), v.assign(5.0)
     after(write, [read.op.inputs[0] if read.op.type == "Identity" else read])
@@ -90,7 +90,7 @@ def test_the_operation_itself_waits_not_what_it_takes():
         assert session.run([read, write])[0] == 5.0
 
 
-def test_a_circle_is_refused_with_its_path():
+def test_a_cycle_is_rejected_with_its_path():
     a = tf.random_uniform([], name="a")
     b = tf.sin(a, name="b")
     with tf.control_dependencies([b]):
@@ -102,14 +102,14 @@ def test_a_circle_is_refused_with_its_path():
     text = str(caught.value)
     assert "'a' cannot wait for 'd', which waits for it" in text
     assert "received: 'a' -> 'b' -> " in text and text.index("'c") < text.rindex("'d'")
-    assert "made at: test_order_hints.py:" in text
+    assert "defined at: test_order_hints.py:" in text
     with pytest.raises(ValueError, match="'a' cannot wait for 'a'"):
         after(a, a)
     with tf.Session(config=ONE) as session:
-        session.run([a, d])  # nothing of what was refused has stayed
+        session.run([a, d])  # rejected hints leave no trace
 
 
-def test_what_cannot_be_ordered():
+def test_invalid_hints():
     x = tf.constant(1.0)
     with pytest.raises(TypeError, match="expected a tensor, an operation or a list"):
         after(x, "y")
@@ -133,7 +133,7 @@ def test_what_cannot_be_ordered():
         after(x, y)
 
 
-def test_order_survives_a_graph_def():
+def test_hints_survive_graph_def_round_trips():
     seen = []
     a, b = noting(seen, "a"), noting(seen, "b")
     after(b, a)

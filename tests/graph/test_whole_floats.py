@@ -39,7 +39,7 @@ def test_layers() -> None:
     assert tf.nn.rnn_cell.GRUCell(4).zero_state(6 / 2, tf.float32).shape.as_list() == [3, 4]
 
 
-def test_others_are_refused() -> None:
+def test_other_floats_are_rejected() -> None:
     image = tf.zeros([1, 8, 8, 3])
     with pytest.raises(TypeError, match=r"2\.5"):
         tf.nn.max_pool(image, [1, 2.5, 2, 1], [1, 2, 2, 1], "SAME")

@@ -61,7 +61,7 @@ def test_the_first_error_is_raised_with_its_traceback():
         coord.raise_requested_exception()
 
 
-def test_the_end_of_the_input_is_no_error():
+def test_the_end_of_the_input_is_not_an_error():
     coord = tf.train.Coordinator()
     with coord.stop_on_exception():
         raise tf.errors.OutOfRangeError(None, None, "end")
@@ -75,7 +75,7 @@ def test_the_end_of_the_input_is_no_error():
         coord.join()
 
 
-def test_exc_info_and_what_is_no_error():
+def test_exc_info_and_invalid_arguments():
     coord = tf.train.Coordinator()
     try:
         raise RuntimeError("told by exc_info")
@@ -87,7 +87,7 @@ def test_exc_info_and_what_is_no_error():
         tf.train.Coordinator().request_stop("text")
 
 
-def test_threads_that_go_on_are_named_after_the_grace_period():
+def test_running_threads_are_named_after_the_grace_period():
     coord, release = tf.train.Coordinator(), threading.Event()
     thread = threading.Thread(target=release.wait, name="stubborn", daemon=True)
     thread.start()
@@ -99,7 +99,7 @@ def test_threads_that_go_on_are_named_after_the_grace_period():
     release.set()
 
 
-def test_an_error_counts_more_than_threads_that_go_on():
+def test_an_error_takes_precedence_over_running_threads():
     coord, release = tf.train.Coordinator(), threading.Event()
     coord.request_stop(KeyError("cause"))
     with pytest.raises(KeyError, match="cause"):

@@ -1,4 +1,4 @@
-"""What else steps wait at: accumulators, barriers, staging areas, critical sections."""
+"""Other blocking resources: accumulators, barriers, staging areas, critical sections."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ def session():
 
 
 @pytest.mark.parametrize(("reduction", "expected"), [("MEAN", [2.0, 3.0]), ("SUM", [4.0, 6.0])])
-def test_gradients_are_taken_when_there_are_enough(session, reduction, expected):
+def test_gradients_are_taken_when_enough_have_arrived(session, reduction, expected):
     accumulator = tf.ConditionalAccumulator(tf.float32, shape=[2], reduction_type=reduction)
     taking = Waiting(session, accumulator.take_grad(2))
     session.run(accumulator.apply_grad([1.0, 2.0]))
@@ -44,7 +44,7 @@ def test_stale_gradients_are_dropped(session):
     assert session.run(accumulator.take_grad(1)) == 7.5
 
 
-def test_a_sum_does_not_follow_its_gradient(session):
+def test_an_accumulator_does_not_alias_its_gradient(session):
     variable = tf.Variable([1.0])
     accumulator = tf.ConditionalAccumulator(tf.float32, shape=[1])
     session.run(variable.initializer)
@@ -54,7 +54,7 @@ def test_a_sum_does_not_follow_its_gradient(session):
     assert session.run(accumulator.take_grad(3)).tolist() == [2.0]
 
 
-def test_accumulators_refuse_what_does_not_fit(session):
+def test_accumulators_reject_invalid_gradients(session):
     accumulator = tf.ConditionalAccumulator(tf.float32, shape=[2], name="sum")
     value, number = tf.placeholder(tf.float32), tf.placeholder(tf.int32)
     with pytest.raises(ValueError, match="sum"):
@@ -118,7 +118,7 @@ def test_elements_of_a_barrier_are_taken_when_complete(session):
     assert session.run([barrier.ready_size(), barrier.incomplete_size()]) == [0, 1]
 
 
-def test_a_barrier_that_closes(session):
+def test_closing_a_barrier(session):
     barrier = Barrier((tf.float32, tf.float32), shapes=((), ()), name="bar")
     session.run(barrier.insert_many(0, ["a", "b"], [1.0, 2.0]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="component 0"):
@@ -135,7 +135,7 @@ def test_a_barrier_that_closes(session):
     assert error_of(session, barrier.close(cancel_pending_enqueues=True)) is None
 
 
-def test_closing_a_barrier_at_once_ends_those_who_wait(session):
+def test_closing_a_barrier_cancels_waiters(session):
     barrier = Barrier((tf.float32, tf.float32), shapes=((), ()))
     session.run(barrier.insert_many(0, ["a"], [1.0]))
     taking = Waiting(session, barrier.take_many(1))
@@ -163,7 +163,7 @@ def test_values_are_staged_for_the_next_step(session):
     assert session.run(area.size()) == 0
 
 
-def test_a_full_area_makes_wait(session):
+def test_a_full_staging_area_blocks(session):
     area = tf.contrib.staging.StagingArea([tf.float32], capacity=1, memory_limit=100)
     session.run(area.put([1.0]))
     putting = Waiting(session, area.put([2.0]))
@@ -198,7 +198,7 @@ def test_values_by_key(session):
 # -- critical sections ------------------------------------------------------------------------------------------------
 
 
-def test_one_step_at_a_time_is_in_a_critical_section(session):
+def test_one_step_at_a_time_runs_a_critical_section(session):
     variable = tf.get_variable("v", initializer=0)
     inside, most = [], []
 
@@ -223,7 +223,7 @@ def test_one_step_at_a_time_is_in_a_critical_section(session):
     assert session.run(variable) == 50 and max(most) == 1
 
 
-def test_a_section_is_free_again_after_a_failure_and_after_a_cancelled_step(session):
+def test_a_section_is_released_after_failures_and_cancellation(session):
     section = tf.CriticalSection()
     index = tf.placeholder(tf.int32, [1])
     queue = tf.FIFOQueue(1, tf.int32, shapes=[[]])
@@ -236,7 +236,7 @@ def test_a_section_is_free_again_after_a_failure_and_after_a_cancelled_step(sess
     assert session.run(fails, {index: [1]}).tolist() == [2]
 
 
-def test_those_who_wait_for_a_section_may_be_cancelled(session):
+def test_waiters_for_a_section_can_be_cancelled(session):
     section, queue = tf.CriticalSection(), tf.FIFOQueue(1, tf.int32, shapes=[[]])
     holding = Waiting(session, section.execute(queue.dequeue, exclusive_resource_access=False))
     assert holding.is_waiting()
@@ -246,7 +246,7 @@ def test_those_who_wait_for_a_section_may_be_cancelled(session):
     assert holding.result() == 3 and session.run(other) == 5
 
 
-def test_structures_and_operations_come_out_of_a_section(session):
+def test_a_section_returns_structures_and_operations(session):
     variable = tf.get_variable("v", initializer=1.0)
     section = tf.CriticalSection()
     result = section.execute(lambda: {"a": variable + 1, "b": [tf.no_op()]})
@@ -254,7 +254,7 @@ def test_structures_and_operations_come_out_of_a_section(session):
     assert session.run(result["a"]) == 2.0
 
 
-def test_sections_that_would_wait_for_ever_are_refused():
+def test_sections_that_would_deadlock_are_rejected():
     section, variable = tf.CriticalSection(), tf.get_variable("v", initializer=1.0)
     with pytest.raises(ValueError, match="deadlock"):
         section.execute(lambda: section.execute(lambda: tf.constant(1)))
@@ -263,7 +263,7 @@ def test_sections_that_would_wait_for_ever_are_refused():
         tf.CriticalSection().execute(variable.read_value)
 
 
-def test_closing_a_session_wakes_those_who_wait():
+def test_closing_a_session_wakes_waiters():
     session = tf.Session()
     accumulator = tf.ConditionalAccumulator(tf.float32, shape=[])
     area = tf.contrib.staging.StagingArea([tf.float32])

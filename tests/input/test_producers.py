@@ -34,7 +34,7 @@ def test_strings_in_order_and_shuffled():
     assert sorted(values[:20]) == sorted(values[20:]) and values[:20] != values[20:]
 
 
-def test_no_strings_are_an_error():
+def test_an_empty_string_tensor_is_an_error():
     with pytest.raises(ValueError, match="non-null"):
         tf.train.string_input_producer([])
     strings = tf.placeholder_with_default(np.zeros(0, object), [None])
@@ -70,7 +70,7 @@ def test_epochs():
     assert [v.op.name for v in tf.local_variables()] == ["limit_epochs/epochs"]
 
 
-def test_matching_files_are_found_once(tmp_path):
+def test_files_are_matched_once(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text(name)
     names = tf.train.match_filenames_once(str(tmp_path / "*.txt"))
@@ -79,7 +79,7 @@ def test_matching_files_are_found_once(tmp_path):
     assert [value for _, value in run_all(reader.read(queue))] == [b"a", b"b"]
 
 
-def test_a_file_of_numbers_is_decoded_in_batches(tmp_path):
+def test_a_binary_file_is_decoded_in_batches(tmp_path):
     """The CSV pipeline of the tutorials."""
     for i in range(2):
         (tmp_path / f"{i}.csv").write_text("a,b\n" + "".join(f"{i},{j}.5\n" for j in range(3)))
@@ -127,7 +127,7 @@ def test_sparse_batches():
     assert second.indices.tolist() == [[0, 0, 1], [1, 0, 1]] and second.values.tolist() == [2, 3]
 
 
-def test_only_some_are_kept():
+def test_maybe_batch_keeps_selected_examples():
     x = numbers(10)
     batch = tf.train.maybe_batch([x], tf.equal(x % 3, 0), 2)
     assert [b.tolist() for b in run_all(batch)] == [[0, 3], [6, 9]]
@@ -159,7 +159,7 @@ def test_shuffled_batches():
         tf.train.shuffle_batch([tf.constant(1)], 2, capacity=3, min_after_dequeue=3)
 
 
-def test_bad_batches():
+def test_invalid_batch_arguments():
     with pytest.raises(ValueError, match="at least one"):
         tf.train.batch([], 2)
     with pytest.raises(TypeError):
@@ -170,7 +170,7 @@ def test_bad_batches():
         tf.train.batch_join([], 2)
 
 
-def test_how_full_queues_are_is_summarized():
+def test_queue_fill_levels_are_summarized():
     tf.train.batch([numbers(3)], 2, capacity=8)
     names = [summary.op.name for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)]
     assert any(name.endswith("fraction_of_32_full") for name in names)

@@ -13,7 +13,7 @@ def session():
         yield session
 
 
-def test_a_loop_takes_from_a_queue(session):
+def test_a_loop_dequeues(session):
     queue = tf.FIFOQueue(20, tf.int32, shapes=[[]])
 
     def body(i, total):
@@ -28,7 +28,7 @@ def test_a_loop_takes_from_a_queue(session):
     assert running.result() == 15 and session.run(queue.size()) == 1
 
 
-def test_a_loop_fills_a_queue(session):
+def test_a_loop_enqueues(session):
     queue = tf.FIFOQueue(2, tf.int32, shapes=[[]])
 
     def body(i):
@@ -40,7 +40,7 @@ def test_a_loop_fills_a_queue(session):
     assert running.result() == 6
 
 
-def test_a_loop_that_waits_may_be_cancelled(session):
+def test_a_blocked_loop_can_be_cancelled(session):
     queue = tf.FIFOQueue(2, tf.int32, shapes=[[]])
     loop = tf.while_loop(lambda i: i < 6, lambda i: i + queue.dequeue(), [0])
     with pytest.raises(tf.errors.DeadlineExceededError):

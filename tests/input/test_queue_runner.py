@@ -1,4 +1,4 @@
-"""Queue runners fill queues, close them at the end, and bring every failure to light without hanging."""
+"""Queue runners fill queues, close them at the end, and report every failure without hanging."""
 
 import threading
 
@@ -36,7 +36,7 @@ def test_a_runner_fills_the_queue_and_closes_it_at_the_end():
         assert session.run(queue.is_closed())
 
 
-def test_the_real_cause_is_what_join_raises():
+def test_join_raises_the_original_error():
     """The consumer sees a closed queue; the coordinator knows why."""
     queue = tf.FIFOQueue(3, tf.int32, shapes=[[]])
     _, count = counter(10**6)
@@ -53,7 +53,7 @@ def test_the_real_cause_is_what_join_raises():
             coord.join(threads)
 
 
-def test_stop_ends_runners_that_wait_at_either_end():
+def test_stop_ends_blocked_runners():
     source, sink = tf.FIFOQueue(2, tf.int32, shapes=[[]]), tf.FIFOQueue(2, tf.int32, shapes=[[]])
     tf.train.add_queue_runner(tf.train.QueueRunner(source, [source.enqueue([1])] * 2))
     tf.train.add_queue_runner(tf.train.QueueRunner(sink, [sink.enqueue([source.dequeue()])] * 2))
@@ -66,7 +66,7 @@ def test_stop_ends_runners_that_wait_at_either_end():
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_closing_the_session_ends_runners_quietly(capfd):
+def test_closing_the_session_ends_runners_without_an_error(capfd):
     queue = tf.FIFOQueue(2, tf.int32, shapes=[[]])
     runner = tf.train.QueueRunner(queue, [queue.enqueue([1])] * 2)
     session = tf.Session()
@@ -103,7 +103,7 @@ def test_threads_of_one_session_start_once():
         assert len(runner.create_threads(first, coord)) == 2  # those of before have ended
 
 
-def test_other_errors_may_end_the_input():
+def test_custom_errors_can_end_the_input():
     queue = tf.FIFOQueue(2, tf.int32, shapes=[[]])
     bad = tf.gather([1, 2], [tf.constant(7)])[0]
     runner = tf.train.QueueRunner(
@@ -118,7 +118,7 @@ def test_other_errors_may_end_the_input():
         coord.join(threads)
 
 
-def test_runner_by_names():
+def test_runner_from_a_message():
     queue = tf.FIFOQueue(2, tf.int32, shapes=[[]], name="q")
     runner = tf.train.QueueRunner(queue, [queue.enqueue([1])])
     definition = runner.to_proto()

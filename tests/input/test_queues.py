@@ -1,4 +1,4 @@
-"""Queues in sessions: what goes in comes out, whoever must wait does, and closing or cancelling wakes everybody."""
+"""Queues in sessions: values, blocking, and how closing and cancellation wake all waiters."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def session():
     "dtype",
     [tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.int8, tf.uint8, tf.uint16, tf.int64, tf.bool, tf.complex64],
 )
-def test_every_type_goes_through(session, dtype):
+def test_every_type_is_enqueued_and_dequeued(session, dtype):
     values = np.array([[1, 0], [2, 1], [3, 0]]).astype(dtype.as_numpy_dtype)
     queue = tf.FIFOQueue(5, dtype, shapes=[[2]])
     session.run(queue.enqueue_many([tf.constant(values, dtype)]))
@@ -70,7 +70,7 @@ def test_names_of_operations():
     assert queue.enqueue([1], name="put").name == "put"
 
 
-def test_what_is_in_a_queue_never_changes(session):
+def test_queued_values_never_change(session):
     variable = tf.Variable([1.0, 2.0])
     fed = tf.placeholder(tf.float32, [2])
     queue = tf.FIFOQueue(5, tf.float32, shapes=[[2]])
@@ -105,7 +105,7 @@ def test_priorities(session):
     assert priorities.tolist() == [-5, -1, 2, 3, 3] and texts.tolist() == [b"first", b"a", b"b", b"c", b"d"]
 
 
-def test_shuffling_keeps_some_behind_until_it_is_closed(session):
+def test_shuffling_keeps_min_after_dequeue_until_closed(session):
     queue = tf.RandomShuffleQueue(20, 5, tf.int32, shapes=[[]], seed=1)
     session.run(queue.enqueue_many([np.arange(10, dtype=np.int32)]))
     first = session.run(queue.dequeue_many(5))
@@ -153,14 +153,14 @@ def test_backpressure(session):
     putting.result()
 
 
-def test_more_may_be_taken_at_once_than_fit(session):
+def test_dequeue_many_may_exceed_the_capacity(session):
     queue = tf.FIFOQueue(2, tf.int32, shapes=[[]])
     taking = Waiting(session, queue.dequeue_many(7))
     session.run(queue.enqueue_many([list(range(7))]))
     assert taking.result().tolist() == list(range(7))
 
 
-def test_waiting_holds_no_thread(session):
+def test_blocked_operations_hold_no_thread(session):
     queue = tf.FIFOQueue(1, tf.int32, shapes=[[]])
     # One step with many waits; a thread for each would show in the count.
     before = threading.active_count()
@@ -171,7 +171,7 @@ def test_waiting_holds_no_thread(session):
     assert sorted(waiting.result()) == list(range(200))
 
 
-def test_many_threads_lose_and_invent_nothing(session):
+def test_many_threads_lose_no_elements(session):
     queue = tf.FIFOQueue(7, [tf.int32, tf.int32], shapes=[[], []])
     value = tf.placeholder(tf.int32, [])
     put, take, take_many = queue.enqueue([value, value * 2]), queue.dequeue(), queue.dequeue_many(5)
@@ -212,13 +212,13 @@ def test_order_of_one_producer_is_kept(session):
 # -- closing ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_closed_queue_gives_what_it_has_and_takes_no_more(session):
+def test_a_closed_queue_can_be_drained_but_not_filled(session):
     queue = tf.FIFOQueue(5, tf.int32, shapes=[[]], name="letters")
     put = queue.enqueue([1])
     session.run(queue.enqueue_many([[1, 2, 3]]))
     session.run(queue.close())
     assert session.run(queue.is_closed())
-    with pytest.raises(tf.errors.CancelledError, match=r"(?s)letters.*closed.*made at: test_queues.py"):
+    with pytest.raises(tf.errors.CancelledError, match=r"(?s)letters.*closed.*defined at: test_queues.py"):
         session.run(put)
     with pytest.raises(tf.errors.OutOfRangeError, match=r"letters.*requested 4, current size 3"):
         session.run(queue.dequeue_many(4))
@@ -234,7 +234,7 @@ def test_a_closed_queue_gives_what_it_has_and_takes_no_more(session):
     session.run(queue.close(cancel_pending_enqueues=True))
 
 
-def test_closing_ends_those_who_wait_for_elements(session):
+def test_closing_fails_pending_dequeues(session):
     queue = tf.FIFOQueue(5, tf.int32, shapes=[[]])
     session.run(queue.enqueue_many([[1, 2]]))
     many, one = Waiting(session, queue.dequeue_many(3)), None
@@ -247,7 +247,7 @@ def test_closing_ends_those_who_wait_for_elements(session):
     assert one.result() == 1  # what the first had taken went back, in order
 
 
-def test_closing_waits_for_those_who_wait_for_room(session):
+def test_closing_waits_for_pending_enqueues(session):
     queue = tf.FIFOQueue(1, tf.int32, shapes=[[]])
     session.run(queue.enqueue(0))
     putting = Waiting(session, queue.enqueue_many([[1, 2]]))
@@ -263,7 +263,7 @@ def test_closing_waits_for_those_who_wait_for_room(session):
         late.result()
 
 
-def test_closing_cancels_those_who_wait_for_room_if_asked_to(session):
+def test_closing_can_cancel_pending_enqueues(session):
     queue = tf.FIFOQueue(1, tf.int32, shapes=[[]])
     session.run(queue.enqueue(0))
     waiting = [Waiting(session, queue.enqueue(i)) for i in range(5)]
@@ -278,7 +278,7 @@ def test_closing_cancels_those_who_wait_for_room_if_asked_to(session):
 # -- cancelling -------------------------------------------------------------------------------------------------------
 
 
-def test_a_timeout_names_who_waits_and_leaves_the_queue_usable(session):
+def test_a_timeout_names_blocked_nodes_and_leaves_the_queue_usable(session):
     queue = tf.FIFOQueue(1, tf.int32, shapes=[[]], name="empty")
     with pytest.raises(tf.errors.DeadlineExceededError, match="empty_Dequeue"):
         session.run(queue.dequeue(), options=tf.RunOptions(timeout_in_ms=100))
@@ -297,7 +297,7 @@ def test_a_failure_elsewhere_withdraws_the_attempt(session):
     assert session.run(queue.size()) == 1
 
 
-def test_closing_a_session_wakes_everybody():
+def test_closing_a_session_wakes_all_waiters():
     session = tf.Session()
     queue, full = tf.FIFOQueue(1, tf.int32), tf.FIFOQueue(1, tf.int32)
     session.run(full.enqueue(1))
@@ -309,7 +309,7 @@ def test_closing_a_session_wakes_everybody():
             each.result()
 
 
-def test_an_interrupt_ends_a_step_that_waits(start_child):
+def test_an_interrupt_ends_a_blocked_step(start_child):
     code = (
         "import thalweg as tf\nq = tf.FIFOQueue(1, tf.int32)\ns = tf.Session()\ns.run(q.size())\n"
         "try:\n    print('ready', flush=True); s.run(q.dequeue())\n"
@@ -342,7 +342,7 @@ def test_sessions_share_queues_of_a_container():
             again.result()
 
 
-def test_another_session_has_a_queue_of_its_own():
+def test_queues_are_per_session():
     queue = tf.FIFOQueue(3, tf.int32, shared_name="own")
     with tf.Session() as first, tf.Session() as second:
         first.run(queue.enqueue(1))
@@ -360,7 +360,7 @@ def test_another_session_has_a_queue_of_its_own():
         lambda: tf.RandomShuffleQueue(3, 1, tf.int32, shapes=[[]], shared_name="x"),
     ],
 )
-def test_queues_of_one_name_must_be_alike(session, make):
+def test_queues_with_one_name_must_match(session, make):
     session.run(tf.FIFOQueue(3, tf.int32, shapes=[[]], shared_name="x").size())
     with pytest.raises(tf.errors.InvalidArgumentError, match="'x' already exists"):
         session.run(make().size())
@@ -369,7 +369,7 @@ def test_queues_of_one_name_must_be_alike(session, make):
 # -- bad input --------------------------------------------------------------------------------------------------------
 
 
-def test_wrong_shapes_and_types_are_refused_while_building():
+def test_wrong_shapes_and_types_are_rejected_at_graph_construction():
     queue = tf.FIFOQueue(3, [tf.int32, tf.float32], shapes=[[2], []], name="q")
     for vals in ([[1, 2, 3], 1.0], [[[1, 2]], 1.0], [[1, 2]], [[1, 2], 1.0, 1.0]):
         with pytest.raises(ValueError, match="q"):
@@ -390,7 +390,7 @@ def test_wrong_shapes_and_types_are_refused_while_building():
         tf.FIFOQueue(3, [tf.int32, tf.int32], shapes=[[1]])
 
 
-def test_wrong_shapes_are_refused_in_a_step(session):
+def test_wrong_shapes_are_rejected_in_a_step(session):
     queue = tf.FIFOQueue(3, [tf.int32, tf.int32], shapes=[[2], []], name="q")
     value, many = tf.placeholder(tf.int32), tf.placeholder(tf.int32)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"component 0 .*FIFOQueue 'q'.*\[2\], got \[3\]"):
@@ -429,7 +429,7 @@ def test_a_queue_operation_of_a_branch_runs_if_the_branch_does(session):
     taken = tf.cond(choice, lambda: queue.dequeue() + 10, lambda: tf.constant(-1))
     session.run(put, {choice: False})
     assert session.run(queue.size()) == 0
-    session.run(put.op, {choice: True})  # as a target, whose value nobody wants
+    session.run(put.op, {choice: True})  # as a target, whose value is not fetched
     assert session.run(taken, {choice: False}) == -1
     assert session.run(taken, {choice: True}) == 11
 

@@ -108,7 +108,7 @@ def test_options():
         options("SNAPPY")
 
 
-def test_writing_what_is_no_record(tmp_path):
+def test_writing_non_bytes_is_rejected(tmp_path):
     writer = tf.python_io.TFRecordWriter(str(tmp_path / "x"))
     with pytest.raises(TypeError):
         writer.write("text")
@@ -124,7 +124,7 @@ def test_writing_what_is_no_record(tmp_path):
 
 @settings(max_examples=300, deadline=None)
 @given(data=st.data(), compression=st.sampled_from(COMPRESSIONS))
-def test_damaged_files_give_good_records_and_then_an_error(tmp_path_factory, data, compression):
+def test_damaged_files_yield_valid_records_then_an_error(tmp_path_factory, data, compression):
     """Whatever byte is changed or missing, no record comes out that was not written."""
     path = tmp_path_factory.mktemp("damaged") / "records"
     records = [b"first", b"second" * 20, b"third"]
@@ -147,7 +147,7 @@ def test_damaged_files_give_good_records_and_then_an_error(tmp_path_factory, dat
     assert found == records[: len(found)]
 
 
-def test_a_length_that_is_a_lie_costs_no_memory(tmp_path):
+def test_a_wrong_length_allocates_no_memory(tmp_path):
     from thalweg._src.formats.crc32c import masked_crc32c
 
     header = (2**60).to_bytes(8, "little")
@@ -158,7 +158,7 @@ def test_a_length_that_is_a_lie_costs_no_memory(tmp_path):
             list(records_of(str(tmp_path / "lie"), compression))
 
 
-def test_several_records_do_not_go_beyond_a_file(session, tmp_path):
+def test_read_up_to_stops_at_the_end_of_a_file(session, tmp_path):
     for name in "ab":
         (tmp_path / name).write_text("1\n2\n3\n")
     reader = tf.TextLineReader()
@@ -171,12 +171,12 @@ def test_a_missing_file_is_an_error_and_the_next_one_is_read(session, tmp_path):
     (tmp_path / "b").write_text("line\n")
     reader = tf.TextLineReader()
     read = reader.read(names(session, tmp_path / "a", tmp_path / "b"))
-    with pytest.raises(tf.errors.NotFoundError, match=r"(?s)ReaderReadV2.*No such file.*made at"):
+    with pytest.raises(tf.errors.NotFoundError, match=r"(?s)ReaderReadV2.*No such file.*defined at"):
         session.run(read)
     assert session.run(read)[1] == b"line"
 
 
-def test_reading_waits_for_names_in_turn(session, tmp_path):
+def test_readers_wait_for_file_names_in_order(session, tmp_path):
     (tmp_path / "a").write_text("1\n2\n")
     queue = tf.FIFOQueue(9, tf.string, shapes=[[]])
     read = tf.TextLineReader().read(queue)
@@ -189,7 +189,7 @@ def test_reading_waits_for_names_in_turn(session, tmp_path):
     assert sorted(each.result()[1] for each in waiting) == [b"1", b"1", b"2", b"2"]
 
 
-def test_the_first_in_line_may_be_cancelled(session, tmp_path):
+def test_the_first_waiting_read_can_be_cancelled(session, tmp_path):
     (tmp_path / "a").write_text("1\n")
     queue = tf.FIFOQueue(9, tf.string, shapes=[[]])
     read = tf.TextLineReader().read(queue)
@@ -222,7 +222,7 @@ def test_state(session):
     assert error_of(session, tf.TextLineReader().serialize_state()) is tf.errors.UnimplementedError
 
 
-def test_a_queue_that_holds_no_names(session):
+def test_a_queue_of_another_type(session):
     queue = tf.FIFOQueue(9, tf.int32, shapes=[[]], name="numbers")
     with pytest.raises(tf.errors.InvalidArgumentError, match="numbers"):
         session.run(tf.TextLineReader().read(queue))

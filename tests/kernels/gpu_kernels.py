@@ -1,4 +1,4 @@
-"""Runs every kernel that serves GPUs on tensors that know only their shapes and that they are away; prints what came.
+"""Runs every GPU kernel on fake tensors that have a shape and a device but no values, and prints the outcome.
 
 torch's fake tensors refuse to mix devices and to say what is in them. So a kernel that leaves a tensor on the wrong
 side is found, and one that reads a value back is noted, on a machine without a GPU. `away` is a device type that has
@@ -54,7 +54,7 @@ torch.Generator = NoGenerator
 
 
 class Away(TorchDispatchMode):
-    """Lets values of the host be computed, leaves the others to fake tensors, and notes where the host asks for one."""
+    """Computes host values, leaves device values to fake tensors, and records where the host reads one."""
 
     def __init__(self, answer):
         super().__init__()

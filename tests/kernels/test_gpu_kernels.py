@@ -1,4 +1,4 @@
-"""Kernels for GPUs keep their values there and wait for none, but for a few that have to; checked without a GPU."""
+"""GPU kernels keep values on the device and, with few exceptions, do not synchronize; checked without a GPU."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from tests import children
 
 ROOT = Path(__file__).parents[2]
 
-# What makes the host wait for the device, and why.
+# Ops that synchronize the host with the device, and why.
 WAITS = {
     # sizes of results, or of what is computed for them, depend on values
     "CTCBeamSearchDecoder", "CTCGreedyDecoder", "CTCLoss", "CTCLossV2", "ComputeAccidentalHits", "DynamicPartition",
@@ -69,5 +69,5 @@ def test_values_stay_on_the_device(outcomes):
     assert list(outcomes.values()).count("runs") > 400
 
 
-def test_few_kernels_make_the_host_wait(outcomes):
+def test_few_kernels_synchronize_with_the_host(outcomes):
     assert {name for name, outcome in outcomes.items() if outcome == "waits"} == WAITS

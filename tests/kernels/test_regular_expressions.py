@@ -45,11 +45,11 @@ def replaced(pattern: str, text: str | bytes, rewrite: str = "<\\0>") -> bytes:
         ("\\bb", "ab b", "ab <b>"),
     ],
 )
-def test_meaning(pattern: str, text: str, expected: str) -> None:
+def test_matches(pattern: str, text: str, expected: str) -> None:
     assert replaced(pattern, text) == expected.encode()
 
 
-def test_stray_bytes_match_nothing_and_stay() -> None:
+def test_invalid_utf8_matches_nothing_and_is_preserved() -> None:
     assert replaced(".", b"\xffa\xc3") == b"\xff<a>\xc3"
     assert replaced("[^b]", b"\xffab") == b"\xff<a>b"
     assert replaced("", b"\xffa") == b"<>\xff<>a<>"
@@ -60,7 +60,7 @@ def test_stray_bytes_match_nothing_and_stay() -> None:
     ["(", "a)", "[a", "a**", "a++", "*a", "(?=a)", "(?<!a)", "(?#a)", "\\1", "\\Z", "\\é", "[b-a]", "a{1001}"]
     + ["a{2,1}", "[[:foo:]]", "\\p{Foo}", "(?P<n>a)(?P<n>b)", "\\", "a{2}{3}", "\\x{110000}"],
 )
-def test_refused(pattern: str) -> None:
+def test_invalid_patterns_are_rejected(pattern: str) -> None:
     with pytest.raises(InvalidArgumentError, match="Invalid pattern"):
         compile_pattern(pattern.encode())
 

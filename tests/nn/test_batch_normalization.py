@@ -83,7 +83,7 @@ def test_training_and_inference(fused: Any, axis: int, by_tensor: bool) -> None:
 
 
 @pytest.mark.parametrize("by_tensor", [False, True])
-def test_gradients_are_those_of_the_whole(by_tensor: bool) -> None:
+def test_gradients_match_the_formula(by_tensor: bool) -> None:
     x, weight = values(8, 3), values(8, 3)[::-1]
     feed = tf.placeholder(tf.float32, [8, 3])
     training = tf.constant(1) > tf.placeholder_with_default(0, []) if by_tensor else True

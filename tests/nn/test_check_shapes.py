@@ -32,7 +32,7 @@ def test_symbols_mean_equal_sizes(static):
         run(check, {x: (2, 3), y: (3, 4)})
 
 
-def test_what_is_known_is_checked_at_once():
+def test_known_shapes_are_checked_immediately():
     x, y, z = placeholders([None, 3], [4, 5], [None, 5])
     assert_shapes({x: ("N", 3), y: "MD", z: (None, "D")})
     for wrong, text in (

@@ -34,7 +34,7 @@ DENSITIES = ["normal", "laplace", "student", "uniform", "gamma", "exponential"]
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_samples_have_the_moments(name: str) -> None:
+def test_sample_moments(name: str) -> None:
     made = MADE[name]()
     draws, mean, variance = run(made.sample(DRAWS, seed=1), made.mean(), made.variance())
     assert draws.shape == (DRAWS, *mean.shape)
@@ -44,7 +44,7 @@ def test_samples_have_the_moments(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["dirichlet", "multinomial", "dirichlet_multinomial"])
-def test_samples_have_the_covariance(name: str) -> None:
+def test_sample_covariance(name: str) -> None:
     made = MADE[name]()
     draws, covariance = run(made.sample(DRAWS, seed=1), made.covariance())
     for i in range(2):
@@ -53,7 +53,7 @@ def test_samples_have_the_covariance(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DENSITIES)
-def test_density_is_the_slope_of_the_distribution(name: str) -> None:
+def test_density_is_the_derivative_of_the_cdf(name: str) -> None:
     made = MADE[name]()
     x = tf.constant(np.array([[0.1, 0.2], [0.3, 0.4], [0.8, 0.45]], np.float32))
     slope = tf.gradients(made.cdf(x), x)[0]
@@ -63,7 +63,7 @@ def test_density_is_the_slope_of_the_distribution(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*DENSITIES, "beta", "bernoulli", "dirichlet"])
-def test_entropy_is_the_expected_surprise(name: str) -> None:
+def test_entropy_is_the_expected_negative_log_density(name: str) -> None:
     made = MADE[name]()
     surprise = -made.log_prob(made.sample(DRAWS, seed=1))
     found, entropy = run(surprise, made.entropy())
@@ -90,7 +90,7 @@ def test_divergence_is_the_expected_log_ratio(name: str) -> None:
     np.testing.assert_allclose(crossed, run(a.entropy()) + divergence, rtol=1e-5)
 
 
-def test_categorical_draws_its_classes() -> None:
+def test_categorical_samples_have_the_given_probabilities() -> None:
     probs = [[0.2, 0.3, 0.5], [0.9, 0.1, 0.0]]
     draws = run(t.Categorical(probs=probs).sample(DRAWS, seed=1))
     assert draws.dtype == np.int32
@@ -111,7 +111,7 @@ def test_categorical_of_higher_rank() -> None:
 @pytest.mark.parametrize(
     "make", [lambda c: t.Multinomial(3.0, probs=c), lambda c: t.DirichletMultinomial(3.0, concentration=c)]
 )
-def test_probabilities_of_counts_add_up_to_1(make: Any) -> None:
+def test_probabilities_of_counts_sum_to_one(make: Any) -> None:
     counts = np.array([(i, j, 3 - i - j) for i in range(4) for j in range(4 - i)], np.float32)
     np.testing.assert_allclose(run(tf.reduce_sum(make([0.2, 0.3, 0.5]).prob(counts))), 1.0, rtol=1e-5)
 
@@ -127,7 +127,7 @@ def test_normal_far_in_the_tail() -> None:
 
 
 @pytest.mark.parametrize("name", ["normal", "laplace", "uniform", "gamma", "beta", "student", "dirichlet"])
-def test_samples_carry_gradients(name: str) -> None:
+def test_samples_are_differentiable(name: str) -> None:
     made = MADE[name]()
     parameters = made._graph_parents[:1]
     assert made.reparameterization_type is t.FULLY_REPARAMETERIZED
@@ -135,7 +135,7 @@ def test_samples_carry_gradients(name: str) -> None:
     assert np.all(np.isfinite(run(gradient)))
 
 
-def test_a_policy_learns() -> None:
+def test_a_policy_gradient_learns() -> None:
     """The mean of a normal policy moves to where the reward is, by the gradient of the log probability alone."""
     mean = tf.get_variable("mean", initializer=[-1.0])
     policy = t.Normal(mean, 0.5)
@@ -180,7 +180,7 @@ def test_unknown_shapes() -> None:
         assert not session.run(made.is_scalar_batch(), {loc: 0.0})
 
 
-def test_own_distributions_define_what_they_have() -> None:
+def test_custom_distributions() -> None:
     class Triangle(t.Distribution):
         def __init__(self) -> None:
             super().__init__(tf.float32, t.NOT_REPARAMETERIZED, validate_args=False, allow_nan_stats=True)

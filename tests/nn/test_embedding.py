@@ -37,7 +37,7 @@ def test_norms_are_clipped() -> None:
             np.testing.assert_allclose(rows, TABLE[IDS] / np.maximum(norms, 1), rtol=1e-5)
 
 
-def test_gradients_reach_the_parts() -> None:
+def test_gradients_of_partitioned_tables() -> None:
     with Graph().as_default(), Session() as session:
         tables = [constant(part) for part in parts(2, "mod")]
         grads = gradients(embedding_lookup(tables, constant(IDS)), tables)
@@ -49,7 +49,7 @@ def test_gradients_reach_the_parts() -> None:
             np.testing.assert_array_equal(total, np.repeat(counts[:, None], 3, 1))
 
 
-def test_mistakes() -> None:
+def test_invalid_arguments() -> None:
     with pytest.raises(ValueError, match="at least one"):
         embedding_lookup([], constant(IDS))
     with pytest.raises(ValueError, match="strategy"):

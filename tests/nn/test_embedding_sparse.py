@@ -46,7 +46,7 @@ def test_combiners(combiner: str) -> None:
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_tables_in_parts(strategy: str, weighted: bool) -> None:
+def test_partitioned_tables(strategy: str, weighted: bool) -> None:
     table = array(5, 2)
     parts = [table[i::3] for i in range(3)] if strategy == "mod" else [table[:2], table[2:4], table[4:]]
     weights = sparse(PLACES, np.arange(6, dtype=np.float32) + 1, SHAPE) if weighted else None
@@ -56,7 +56,7 @@ def test_tables_in_parts(strategy: str, weighted: bool) -> None:
     np.testing.assert_allclose(*run([found, expected]), rtol=1e-6)
 
 
-def test_gradient_of_a_table_stays_sparse() -> None:
+def test_embedding_gradients_stay_sparse() -> None:
     table = placeholder("float32", [5, 2])
     (grad,) = gradients(embedding_lookup_sparse(table, sparse(PLACES, IDS, SHAPE), None, combiner="sum"), table)
     assert isinstance(grad, IndexedSlices)

@@ -113,7 +113,7 @@ def test_sequences():
     assert run(embedded).shape == (3, 2, 3)
 
 
-def test_mistakes_are_told():
+def test_invalid_arguments_are_reported():
     town = fc.categorical_column_with_hash_bucket("town", 3)
     for wrong, kind, text in (
         (lambda: fc.numeric_column("x", shape=(0,)), ValueError, "greater than 0"),

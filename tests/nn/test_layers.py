@@ -104,7 +104,7 @@ def test_errors(error: Any, text: str, function: Any) -> None:
         function()
 
 
-def test_an_input_of_another_size_is_refused_later() -> None:
+def test_a_later_input_of_another_size_is_rejected() -> None:
     layer = tf.layers.Dense(2)
     layer(tf.ones([2, 3]))
     with pytest.raises(ValueError, match="size 3 on axis -1"):
@@ -128,7 +128,7 @@ def test_losses_are_collected_once() -> None:
     assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == 2
 
 
-def test_scope_defaults_reach_the_variables() -> None:
+def test_scope_defaults_apply_to_variables() -> None:
     with tf.variable_scope(
         "s",
         initializer=tf.ones_initializer(),
@@ -190,7 +190,7 @@ class Scale(tf.layers.Layer):
         return tf.TensorShape([input_shape[0], self.units])
 
 
-def test_a_layer_of_the_users() -> None:
+def test_a_custom_layer() -> None:
     layer = Scale(2, name="mine")
     x = tf.placeholder(tf.float32, [4, 3])
     y = layer(x, factor=2.0)
@@ -220,7 +220,7 @@ def test_layers_without_a_constructor_with_scope_and_with_several_inputs() -> No
     assert layer.input_shape == [(), ()]
 
 
-def test_a_custom_getter_may_take_training_away() -> None:
+def test_a_custom_getter_can_make_variables_untrainable() -> None:
     def getter(getter: Any, *args: Any, **kwargs: Any) -> Any:
         return getter(*args, **{**kwargs, "trainable": False})
 

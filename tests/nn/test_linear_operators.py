@@ -161,7 +161,7 @@ def test_operator(name: str, kind: str, known: bool) -> None:
             assert session.run(op.tensor_rank_tensor(), feeds) == 3
 
 
-def test_what_only_some_have() -> None:
+def test_operator_specific_methods() -> None:
     a = positive(N, N)
     op = linalg.LinearOperatorFullMatrix(a, is_self_adjoint=True, is_positive_definite=True)
     np.testing.assert_allclose(run(op.cholesky().to_dense()), np.linalg.cholesky(a), rtol=1e-6)
@@ -203,7 +203,7 @@ def test_hints_must_agree() -> None:
         wide.determinant()
 
 
-def test_gradients_flow_through_operators() -> None:
+def test_operators_are_differentiable() -> None:
     d = tf.constant(array(3) + 3)
     op = linalg.LinearOperatorLowRankUpdate(linalg.LinearOperatorDiag(d), array(3, 1))
     grad = tf.gradients(op.log_abs_determinant(), d)[0]

@@ -63,7 +63,7 @@ def test_losses_of_rows(session: Any) -> None:
     np.testing.assert_allclose(session.run(loss), np.sum(pairs) / 3, rtol=1e-5)
 
 
-def test_no_weight_is_no_loss(session: Any) -> None:
+def test_zero_weights_give_zero_loss(session: Any) -> None:
     assert session.run(tf.losses.mean_squared_error(_LABELS, _PREDICTIONS, weights=0.0)) == 0
     assert session.run(tf.losses.mean_squared_error(np.zeros((0, 3)), np.zeros((0, 3)))) == 0
 
@@ -85,13 +85,13 @@ def test_collections_and_names(session: Any) -> None:
     assert tf.losses.get_regularization_loss().op.name == "total_regularization_loss"
 
 
-def test_type_of_the_losses_is_kept(session: Any) -> None:
+def test_dtype_of_losses_is_preserved(session: Any) -> None:
     loss = tf.losses.compute_weighted_loss(tf.constant([1.0, 3.0], tf.float64), weights=[1, 0])
     assert loss.dtype is tf.float64 and session.run(loss) == 1
 
 
 @pytest.mark.parametrize("weights", [np.ones(2), np.ones((3, 3)), np.ones((2, 2)), np.ones((2, 3, 1))])
-def test_weights_that_do_not_fit(session: Any, weights: np.ndarray) -> None:
+def test_incompatible_weights(session: Any, weights: np.ndarray) -> None:
     with pytest.raises(ValueError, match="weights do not fit values"):
         tf.losses.mean_squared_error(_LABELS, _PREDICTIONS, weights=weights)
     unknown = tf.placeholder(tf.float32)

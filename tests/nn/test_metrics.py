@@ -76,7 +76,7 @@ def test_errors_of_numbers(session: Any) -> None:
 _TRUE, _SAID = np.array([1, 1, 0, 0, 1], bool), np.array([1, 0, 1, 0, 1], bool)
 
 
-def test_truths(session: Any) -> None:
+def test_true_and_false_positives(session: Any) -> None:
     for name, expected in (
         ("true_positives", 2),
         ("true_negatives", 1),
@@ -107,7 +107,7 @@ def test_thresholds(session: Any) -> None:
     assert _run(session, tf.metrics.specificity_at_sensitivity(_TRUE, scores, 1.0)) == pytest.approx(0.5, abs=1e-5)
 
 
-def test_thresholds_refuse(session: Any) -> None:
+def test_thresholds_reject_invalid_arguments(session: Any) -> None:
     x = tf.placeholder(tf.float32, [2])
     metric = tf.metrics.auc([True, False], x)
     session.run(tf.local_variables_initializer())
@@ -157,7 +157,7 @@ def test_ranking_of_sparse_labels(session: Any) -> None:
     assert _run(session, tf.metrics.average_precision_at_k(labels, _SCORES, 4)) == expected
 
 
-def test_ranking_refuses() -> None:
+def test_ranking_rejects_invalid_arguments() -> None:
     with pytest.raises(ValueError, match="k"):
         tf.metrics.average_precision_at_k([[1]], _SCORES[:1], 0)
     with pytest.raises(ValueError, match="labels shape"):

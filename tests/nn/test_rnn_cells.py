@@ -89,7 +89,7 @@ def test_gru() -> None:
         np.testing.assert_array_equal(session.run(tf.global_variables()[3]), np.zeros(4))
 
 
-def test_gru_block_has_names_of_its_own() -> None:
+def test_gru_block_variable_names() -> None:
     x, (h,), output, _, w = one_step(GRUBlockCell(4))
     renamed = dict(zip(["gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias"], w.values()))
     np.testing.assert_allclose(output, numpy_gru(x, h, renamed))
@@ -160,7 +160,7 @@ def test_multi_cell_names_and_states() -> None:
     assert (output.shape.as_list(), state.shape.as_list()) == ([2, 5], [2, 9])
 
 
-def test_multi_cell_mistakes() -> None:
+def test_multi_cell_errors() -> None:
     with pytest.raises(ValueError, match="at least one cell"):
         rnn_cell.MultiRNNCell([])
     with pytest.raises(TypeError, match="list or tuple"):
@@ -394,7 +394,7 @@ class NewStyle(rnn_cell.RNNCell):  # type: ignore[name-defined, misc]
         return output, output
 
 
-def test_cells_of_users() -> None:
+def test_custom_cells() -> None:
     x = tf.ones([2, 3, 4])
     new = NewStyle(5)
     dynamic_rnn(OldStyle(5), x, dtype=tf.float32)

@@ -173,7 +173,7 @@ def test_gradients(name: str) -> None:
             variable.load(value, session)
 
 
-def test_cells_on_top_of_each_other() -> None:
+def test_stacked_cells() -> None:
     cell = rnn_cell.MultiRNNCell(
         [peephole(name="a"), rnn_cell.GRUCell(2, name="b"), rnn_cell.BasicRNNCell(3, name="c")]
     )
@@ -234,7 +234,7 @@ def dropped(outputs: Any, keep: float) -> Any:
 
 @pytest.mark.parametrize("where", ["input", "output", "state"])
 @pytest.mark.parametrize("variational", [False, True])
-def test_what_is_dropped(where: str, variational: bool) -> None:
+def test_dropout_masks(where: str, variational: bool) -> None:
     options: dict[str, Any] = {f"{where}_keep_prob": 0.7}
     if variational:
         options.update(variational_recurrent=True, dtype=tf.float32, input_size=60)
@@ -252,7 +252,7 @@ def test_what_is_dropped(where: str, variational: bool) -> None:
     assert same_in_each_step == same_for_all_examples == variational
 
 
-def test_each_place_has_noise_of_its_own() -> None:
+def test_dropout_masks_are_independent() -> None:
     cell = rnn_cell.DropoutWrapper(
         Through(), 0.5, 0.5, 0.5, variational_recurrent=True, dtype=tf.float32, input_size=60, seed=3
     )
@@ -264,7 +264,7 @@ def test_each_place_has_noise_of_its_own() -> None:
     assert set(np.unique(state)) <= {0.0, 4.0}
 
 
-def test_a_seed_repeats_what_is_dropped() -> None:
+def test_a_seed_repeats_the_dropout_masks() -> None:
     found = []
     for seed in (3, 3, 4):
         with tf.Graph().as_default():
@@ -277,7 +277,7 @@ def test_a_seed_repeats_what_is_dropped() -> None:
     assert (found[0] != found[2]).any()
 
 
-def test_nothing_is_dropped_at_one() -> None:
+def test_keep_probability_one_drops_nothing() -> None:
     keep = tf.placeholder_with_default(1.0, [])
     cell = rnn_cell.DropoutWrapper(Through(), keep, keep, keep)
     output, state = cell(tf.ones([2, 60]), tf.zeros([2, 60]))
@@ -287,7 +287,7 @@ def test_nothing_is_dropped_at_one() -> None:
 
 
 @pytest.mark.parametrize("kept", [(True, True), (False, True), (True, False), (False, False)])
-def test_filter_by_parts_of_a_memory(kept: tuple[bool, bool]) -> None:
+def test_dropout_filter_for_parts_of_a_state(kept: tuple[bool, bool]) -> None:
     cell = rnn_cell.DropoutWrapper(
         rnn_cell.BasicLSTMCell(200),
         state_keep_prob=0.5,
@@ -302,7 +302,7 @@ def test_filter_by_parts_of_a_memory(kept: tuple[bool, bool]) -> None:
     assert ((after.c == 0).any(), (after.h == 0).any()) == kept
 
 
-def test_dropout_learns() -> None:
+def test_cells_with_dropout_train() -> None:
     """What is dropped gets no gradient, what is kept gets more."""
     cell = rnn_cell.DropoutWrapper(Through(), output_keep_prob=0.5)
     x = tf.ones([2, 60])
@@ -359,7 +359,7 @@ def test_a_stack_of_wrappers() -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_every_wrapper_shows_the_cell_inside() -> None:
+def test_every_wrapper_exposes_its_cell() -> None:
     inner = rnn_cell.LSTMCell(4, num_proj=2)
     wrappers = [
         rnn_cell.DropoutWrapper(inner),

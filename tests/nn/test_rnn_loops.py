@@ -121,7 +121,7 @@ def test_gradients(make: Any, lengths: Any) -> None:
                 np.testing.assert_allclose(grad[place], difference(index, place), rtol=1e-5, atol=1e-8)
 
 
-def test_static_loop_gives_what_the_dynamic_one_does() -> None:
+def test_static_rnn_equals_dynamic_rnn() -> None:
     x, lengths = RNG.normal(size=(3, 4, 2)).astype(np.float32), [4, 0, 2]
     cell = rnn_cell.LSTMCell(5)
     dynamic = dynamic_rnn(cell, tf.constant(x), lengths, dtype=tf.float32)
@@ -255,7 +255,7 @@ def test_state_saver() -> None:
         static_state_saving_rnn(cell, [tf.zeros([2, 4])], saver, "c")
 
 
-def test_mistakes() -> None:
+def test_invalid_arguments() -> None:
     cell = rnn_cell.GRUCell(3)
     with pytest.raises(ValueError, match="must give a dtype"):
         dynamic_rnn(cell, tf.zeros([2, 3, 4]))

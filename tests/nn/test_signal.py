@@ -39,7 +39,7 @@ def test_frame(length: int, step: int) -> None:
     check_op(lambda x: frame(x, length, step), lambda x: x.unfold(-1, length, step), signal(2, 11))
 
 
-def test_frame_fills_the_end() -> None:
+def test_frame_pads_the_end() -> None:
     def reference(x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.pad(x, (0, 3), value=7.0).unfold(-1, 5, 3)
 
@@ -66,7 +66,7 @@ def test_overlap_and_add(step: int) -> None:
     check_op(lambda x: overlap_and_add(x, step), reference, signal(2, 4, 3, 5))
 
 
-def test_stft_is_torchs() -> None:
+def test_stft_matches_torch() -> None:
     def reference(x: torch.Tensor) -> torch.Tensor:
         found = torch.stft(x, 8, 3, window=torch.hann_window(8), center=False, return_complex=True)
         return found.transpose(-1, -2)
@@ -112,7 +112,7 @@ def test_windows() -> None:
 
 @pytest.mark.parametrize("norm", [None, "ortho"])
 @pytest.mark.parametrize("window", [vorbis_window, kaiser_bessel_derived_window, None])
-def test_mdct_and_back(window: Any, norm: str | None) -> None:
+def test_mdct_round_trip(window: Any, norm: str | None) -> None:
     x = signal(2, 48, dtype="float64")
     back = run(inverse_mdct(mdct(x, 16, window_fn=window, norm=norm), window_fn=window, norm=norm))
     np.testing.assert_allclose(back[:, 8:40], x[:, 8:40], atol=1e-8)

@@ -20,14 +20,14 @@ def never() -> Any:
     raise AssertionError("not chosen")
 
 
-def test_known_conditions_build_one_side() -> None:
+def test_known_predicates_build_one_branch() -> None:
     for yes in (True, 1, tf.constant(True)):
         assert smart_cond(yes, lambda: "a", never) == "a"
     for no in (False, 0, tf.constant(False)):
         assert smart_cond(no, never, lambda: "b") == "b"
 
 
-def test_a_tensor_chooses_in_the_step_for_any_structure() -> None:
+def test_a_tensor_predicate_selects_in_the_step() -> None:
     pred = tf.placeholder(tf.bool, [])
     assert smart_constant_value(pred) is None
     chosen = smart_cond(pred, lambda: {"a": [tf.constant([1, 2]), 3.0]}, lambda: {"a": [tf.constant([4, 5]), 6.0]})

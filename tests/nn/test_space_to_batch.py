@@ -23,7 +23,7 @@ def run(*values, feeds=None):
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_convolution_with_holes(padding: str, known: bool) -> None:
+def test_dilated_convolution(padding: str, known: bool) -> None:
     with Graph().as_default():
         x = placeholder("float64", IMAGE.shape if known else [None] * 4)
         result = with_space_to_batch(

@@ -109,7 +109,7 @@ def test_closed_and_reopened(tmp_path: Path) -> None:
         writer.add_meta_graph(tf.get_default_graph().as_graph_def())
 
 
-def test_what_describes_a_tag_is_written_once(session: Any, tmp_path: Path) -> None:
+def test_metadata_of_a_tag_is_written_once(session: Any, tmp_path: Path) -> None:
     note = tf.summary.text("note", tf.constant("hello"))
     writer = tf.summary.FileWriter(tmp_path)
     for _ in range(2):
@@ -149,7 +149,7 @@ def test_events_of_many_threads(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_a_full_disk_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     writer = EventFileWriter(tmp_path)
     writer._worker._file.close()
     writer._worker._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - the writer closes it
@@ -157,7 +157,7 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="space"):
         writer.flush()
     with pytest.raises(OSError, match="space"):
-        for _ in range(100):  # more than the queue holds: nobody waits for ever
+        for _ in range(100):  # more than the queue holds: writers must not block forever
             writer.add_event(tf.summary.Event(step=2))
     with pytest.raises(OSError, match="space"):
         writer.close()
@@ -218,7 +218,7 @@ def test_description_of_a_node() -> None:
         tf.summary.get_summary_description(tf.no_op().node_def)
 
 
-def test_what_cannot_be_summarized(session: Any) -> None:
+def test_invalid_summaries(session: Any) -> None:
     x = tf.placeholder(tf.float32)
     for summary, value, what in (
         (tf.summary.histogram("h", x), [1.0, np.nan], "Nan in summary histogram for: h"),

@@ -1,4 +1,4 @@
-"""The record of a step as a trace."""
+"""Timelines of traced steps."""
 
 import json
 
@@ -38,7 +38,7 @@ def stats():
     return StepStats(dev_stats=[DeviceStepStats(device="/cpu:0", node_stats=nodes)])
 
 
-def test_nodes_that_overlap_get_lanes_of_their_own(stats):
+def test_overlapping_nodes_get_separate_lanes(stats):
     regions = {event["args"]["name"]: event for event in trace(stats) if event["ph"] == "X"}
     assert [(r["ts"], r["dur"], r["tid"]) for r in regions.values()] == [(100, 10, 0), (105, 20, 1), (130, 5, 0)]
     assert regions["c/d"]["name"] == "MatMul"
@@ -63,14 +63,14 @@ def test_memory_rises_and_falls(stats):
     assert (best.num_bytes, best.tensors) == (108, {"a:0", "b:0", "c/d:0"})
 
 
-def test_kernels_alone(stats):
+def test_op_time_of_kernels(stats):
     starts = [event["ts"] for event in trace(stats, op_time="all") if event["ph"] == "X"]
     assert starts == [101, 106, 131]
     with pytest.raises(ValueError, match="op_time"):
         trace(stats, op_time="never")
 
 
-def test_nothing_recorded():
+def test_an_empty_trace():
     assert trace(StepStats()) == []
 
 

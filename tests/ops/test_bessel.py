@@ -32,7 +32,7 @@ CASES = {
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 @pytest.mark.parametrize("name", CASES)
-def test_function_and_slope(name: str, dtype: str) -> None:
+def test_values_and_derivatives(name: str, dtype: str) -> None:
     function, slope = CASES[name]
     x = X.astype(dtype)
     x = x[(x > 1e-3) & (x < 10)] if dtype == "float16" else x

@@ -30,7 +30,7 @@ def test_histogram(dtype: str) -> None:
     assert run(places).tolist() == [[0, 0, 1, 2], [4, 4, 3, 4]]
 
 
-def test_histogram_of_nothing_and_wrong_ranges() -> None:
+def test_histogram_of_empty_input_and_invalid_ranges() -> None:
     assert run(histogram_fixed_width(np.zeros(0, np.float32), [0.0, 1.0], 3, dtype="int64")).dtype == np.int64
     with pytest.raises(errors.InvalidArgumentError, match="value_range"):
         run(histogram_fixed_width([1.0], [1.0, 1.0], 3))
@@ -87,14 +87,14 @@ def placeholder_with(values):
     return placeholder_with_default(np.array(values), [None])
 
 
-def test_one_dimension_too_many() -> None:
+def test_labels_with_an_extra_dimension() -> None:
     labels, predictions = remove_squeezable_dimensions(np.zeros((3, 2)), np.zeros((3, 2, 1)))
     assert labels.shape == predictions.shape == (3, 2)
     labels, predictions = remove_squeezable_dimensions(np.zeros((3, 1)), np.zeros((3, 7)), expected_rank_diff=1)
     assert labels.shape == (3,) and predictions.shape == (3, 7)
 
 
-def test_weights_of_another_shape() -> None:
+def test_weights_of_a_wrong_shape() -> None:
     values, weights = np.array([[0, 2, 2]], np.int32), np.array([0.5, 1.0, 2.0], np.float32)
     assert run(bincount_op(values, 3, weights)).tolist() == [0.5, 0, 3]
     with pytest.raises(ValueError, match="weights have shape"):

@@ -43,7 +43,7 @@ def test_log_uniform() -> None:
     np.testing.assert_allclose(run(true), 20_000 * chances[np.array(TRUE)], rtol=1e-5)
 
 
-def test_unique_samples_say_how_sure_each_class_was() -> None:
+def test_unique_samples_return_expected_counts() -> None:
     sample, true, expected = log_uniform_candidate_sampler(TRUE, 2, 5, True, 1000, seed=3)
     with tf.Session() as session:
         for _ in range(20):
@@ -70,7 +70,7 @@ def test_learned(classes: int) -> None:
             np.testing.assert_allclose(counts, [[10 * (1 + step) / (classes + step)]], rtol=1e-6)
 
 
-def test_learned_draws_what_it_saw() -> None:
+def test_learned_sampler_follows_observed_counts() -> None:
     seen = tf.placeholder(tf.int64, [None, 1])
     sample = learned_unigram_candidate_sampler(seen, 1, 10_000, False, 10, seed=2)[0]
     with tf.Session() as session:
@@ -97,7 +97,7 @@ def test_fixed_by_shards() -> None:
     np.testing.assert_allclose(frequencies(sample, 3), np.array([0, 2, 4]) / 6, atol=0.015)
 
 
-def test_fixed_needs_as_many_chances_as_samples() -> None:
+def test_fixed_sampler_requires_enough_classes() -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match="only 2 classes have a weight above 0"):
         run(fixed_unigram_candidate_sampler([[1]], 1, 3, True, 3, unigrams=[1.0, 0.0, 2.0]))
 
@@ -125,7 +125,7 @@ def test_seeds() -> None:
     ("arguments", "text"),
     [((TRUE, 2, 3, True, 2), "range is too small"), ((TRUE, 1, 3, True, 9), "num_true = 1 columns")],
 )
-def test_mistakes(arguments: Any, text: str) -> None:
+def test_invalid_arguments(arguments: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         log_uniform_candidate_sampler(*arguments)
 

@@ -59,7 +59,7 @@ def test_signs(session, function, good, bad):
         function(constant(bad))
 
 
-def test_own_data_and_numbers(session):
+def test_custom_data_and_summarize(session):
     x = placeholder(dtypes.int64)
     operation = check.assert_less(x, 3, data=["only", x])
     with pytest.raises(errors.InvalidArgumentError, match=r"assertion failed: \[only\] \[5\]"):
@@ -67,7 +67,7 @@ def test_own_data_and_numbers(session):
     session.run(check.assert_equal(x, x))
 
 
-def test_near(session):
+def test_assert_near(session):
     x = placeholder(dtypes.float32)
     session.run(check.assert_near(x, [1.0, 2.0]), {x: [1 + 5e-7, 2]})
     with pytest.raises(errors.InvalidArgumentError, match="more than the tolerance"):

@@ -46,7 +46,7 @@ def test_equality_of_strings_bools_and_complex_numbers() -> None:
 
 
 @pytest.mark.parametrize(("function", "answer"), [(equal_op, False), (not_equal_op, True)])
-def test_shapes_that_need_not_fit(function, answer: bool) -> None:
+def test_incompatible_shapes(function, answer: bool) -> None:
     x = function(constant([1, 2]), constant([1, 2, 3]), incompatible_shape_error=False)
     assert x.dims == () and run(x) == answer
     a, b = placeholder("int32"), placeholder("int32")
@@ -74,7 +74,7 @@ def test_approximate_equal_needs_equal_shapes() -> None:
 
 @pytest.mark.parametrize("name", ["is_nan", "is_inf", "is_finite"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_tests_of_numbers(name: str, dtype: str) -> None:
+def test_is_finite_is_inf_is_nan(name: str, dtype: str) -> None:
     check_op(getattr(comparison, name), getattr(torch, name.replace("_", "")), FLOATS.astype(dtype))
 
 
@@ -88,7 +88,7 @@ def test_not() -> None:
     check_op(comparison.logical_not, torch.logical_not, np.array([[True, False]]))
 
 
-def test_logic_takes_bools_alone() -> None:
+def test_logic_requires_bools() -> None:
     with pytest.raises(TypeError):
         comparison.logical_and(constant(1), constant(2))
     with pytest.raises(TypeError):
@@ -124,6 +124,6 @@ def test_shifts(name: str, dtype: str) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_shifts_stay_within_the_bits() -> None:
+def test_shift_counts_are_clamped() -> None:
     assert run(comparison.left_shift([1, 1, 1], [31, 40, -1])).tolist() == [-(2**31), -(2**31), 1]
     assert run(comparison.right_shift([-8, 8, 8], [1, 40, -1])).tolist() == [-4, 0, 8]

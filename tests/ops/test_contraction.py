@@ -87,7 +87,7 @@ def test_einsum_twice_differentiated() -> None:
     np.testing.assert_allclose(run(second), torch.autograd.grad(grad.sum(), t)[0].numpy(), rtol=1e-6)
 
 
-def test_einsum_takes_the_cheaper_pair_first() -> None:
+def test_einsum_contracts_the_cheaper_pair_first() -> None:
     a, b, v = tf.zeros([50, 60]), tf.zeros([60, 70]), tf.zeros([70])
     operations = [op for op in einsum("ij,jk,k->i", a, b, v).graph.get_operations() if op.type == "Einsum"]
     assert operations[0].outputs[0].shape.as_list() == [60]
@@ -108,7 +108,7 @@ def test_einsum_takes_the_cheaper_pair_first() -> None:
         ("...i->i", [(2, 3)], "ellipsis"),
     ],
 )
-def test_equations_that_cannot_be(equation: str, shapes: list[tuple[int, ...]], text: str) -> None:
+def test_invalid_equations(equation: str, shapes: list[tuple[int, ...]], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         einsum(equation, *(np.zeros(shape) for shape in shapes))
 
@@ -196,7 +196,7 @@ def test_sparse_matmul(transpose_a: bool, transpose_b: bool) -> None:
 
 @pytest.mark.parametrize("adj_x", [False, True])
 @pytest.mark.parametrize("adj_y", [False, True])
-def test_older_and_newer_batches(adj_x: bool, adj_y: bool) -> None:
+def test_batch_matmul_versions(adj_x: bool, adj_y: bool) -> None:
     a, b = array(*((2, 4, 3) if adj_x else (2, 3, 4))), array(*((2, 5, 4) if adj_y else (2, 4, 5)))
 
     def reference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

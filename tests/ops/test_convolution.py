@@ -280,13 +280,13 @@ def test_no_layout_is_copied() -> None:
         ((1, 4, 4, 3), (3, 3, 3), {}, "filter has rank 3"),
     ],
 )
-def test_mistakes(x, w, arguments: dict, message: str) -> None:
+def test_invalid_arguments(x, w, arguments: dict, message: str) -> None:
     arguments = {"strides": 1, "padding": "SAME", **arguments}
     with pytest.raises(ValueError, match=message):
         conv.conv2d(constant(array(*x)), constant(array(*w)), **arguments)
 
 
-def test_mistakes_in_a_step() -> None:
+def test_invalid_values_in_a_step() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="the input has 3 channels, but the filter takes 4"):
         run(lambda x, w: conv.conv2d(x, w, 1, "SAME"), array(1, 4, 4, 3), array(3, 3, 4, 5))
     with pytest.raises(errors.InvalidArgumentError, match="larger than the input"):

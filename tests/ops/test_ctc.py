@@ -61,7 +61,7 @@ def test_loss_sums_all_paths(merge: bool) -> None:
 
 
 @pytest.mark.parametrize("merge", [True, False])
-def test_gradient_is_the_slope(merge: bool) -> None:
+def test_gradient_matches_finite_differences(merge: bool) -> None:
     x = tf.constant(logits(5, 3, 4))
     loss = ctc_loss(sparse(ROWS), x, [5, 4, 3], ctc_merge_repeated=merge)
     weighted = loss * np.array([1.0, 2.0, 3.0])
@@ -69,7 +69,7 @@ def test_gradient_is_the_slope(merge: bool) -> None:
         assert tf.test.compute_gradient_error(x, [5, 3, 4], weighted, [3]) < 1e-7
 
 
-def test_second_derivative_is_refused() -> None:
+def test_second_derivative_is_rejected() -> None:
     x = tf.constant(logits(5, 3, 4))
     (gradient,) = tf.gradients(ctc_loss(sparse(ROWS), x, [5, 4, 3]), x)
     with pytest.raises(LookupError, match="no second derivative of ctc_loss"):
@@ -103,7 +103,7 @@ def test_a_row_of_null_labels_is_all_blanks() -> None:
         ([[0], [1], [2]], [5, 4, -1], "negative"),
     ],
 )
-def test_labels_that_do_not_fit(rows: Any, lengths: Any, text: str) -> None:
+def test_invalid_labels(rows: Any, lengths: Any, text: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
         run(ctc_loss(sparse(rows), logits(5, 3, 4), lengths))
 
@@ -132,7 +132,7 @@ def test_rows_of_labels(blank: int) -> None:
     np.testing.assert_allclose(run(by_places), expected)
 
 
-def test_rows_that_cannot_be_have_a_finite_loss() -> None:
+def test_infeasible_rows_have_a_finite_loss() -> None:
     x = tf.constant(logits(5, 2, 4))
     loss = ctc_loss_v2(tf.constant([[1, 2, 3], [1, 1, 0]]), x, [3, 0], [2, 9], logits_time_major=True)
     losses, (gradient,) = run([loss, tf.gradients(loss, x)])
@@ -149,7 +149,7 @@ def test_half_and_batch_first() -> None:
     np.testing.assert_allclose(run(loss), run(ctc_loss(sparse(ROWS), wide, [5, 4, 3])), rtol=1e-3)
 
 
-def test_mistakes() -> None:
+def test_invalid_arguments() -> None:
     x = logits(5, 3, 4)
     with pytest.raises(TypeError, match="to be a SparseTensor"):
         ctc_loss([[1]], x, [5, 4, 3])
@@ -227,7 +227,7 @@ def test_a_wide_beam_finds_the_probabilities_of_the_loss() -> None:
     np.testing.assert_allclose(-scores[0, 0], brute_force(x[:, 0], decoded.values.tolist(), 2))
 
 
-def test_beam_search_merges_what_a_blank_parts() -> None:
+def test_beam_search_with_merge_repeated() -> None:
     x = np.full((3, 1, 3), -9.0, np.float32)
     x[[0, 1, 2], 0, [1, 2, 1]] = 9
     for merge, expected in ((True, [1]), (False, [1, 1])):
@@ -236,7 +236,7 @@ def test_beam_search_merges_what_a_blank_parts() -> None:
         np.testing.assert_array_equal(decoded.dense_shape, [1, len(expected)])
 
 
-def test_too_few_paths() -> None:
+def test_top_paths_exceeding_the_beam() -> None:
     x = logits(5, 2, 4)
     with pytest.raises(tf.errors.InvalidArgumentError, match="fewer than top_paths"):
         run(ctc_beam_search_decoder(x, [5, 0], 9, 2)[1])

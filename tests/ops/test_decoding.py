@@ -49,7 +49,7 @@ def test_floats_as_strings(options, expected, dtype):
     assert run(as_string, np.array([1.5, -0.0, np.inf], dtype), **options).tolist() == [e.encode() for e in expected]
 
 
-def test_others_as_strings():
+def test_other_types_as_strings():
     assert run(as_string, np.array([-5, 7], np.int8), width=4, fill="0").tolist() == [b"-005", b"0007"]
     assert run(as_string, np.array([2**64 - 1], np.uint64), fill="+").tolist() == [b"18446744073709551615"]
     assert run(as_string, [[True], [False]], width=9).tolist() == [[b"true"], [b"false"]]
@@ -81,7 +81,7 @@ def test_floats_from_strings(text, number):
 
 
 @pytest.mark.parametrize("text", ["", " ", "1_0", "1e", "1\0", "--1", "1f", "0x", "infin", "\u0967", "1,0"])
-def test_no_numbers(text):
+def test_strings_that_are_not_numbers(text):
     fails("is not a number of type", to_number, text)
     fails("is not a number of type", to_number, text, tf.int64)
 
@@ -187,7 +187,7 @@ def test_records(record, fields, options):
         ("2147483648,a,2", "not a valid int32"),
     ],
 )
-def test_bad_records(record, match):
+def test_malformed_records(record, match):
     fails(match, decode_csv, record, DEFAULTS)
 
 

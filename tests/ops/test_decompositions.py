@@ -114,7 +114,7 @@ def test_svd(dtype: str, full: bool, shape: tuple[int, ...]) -> None:
     check_op(build, reference, array(*shape, dtype=dtype), grad=not full, rtol=1e-5, atol=1e-6)
 
 
-def test_svd_puts_its_input_together_again() -> None:
+def test_svd_reconstructs_its_input() -> None:
     a = array(2, 3, 5, dtype="complex128")
     s, u, v = run(svd(a))
     np.testing.assert_allclose((u * s[:, None, :]) @ v.conj().swapaxes(-1, -2), a, atol=1e-10)
@@ -132,7 +132,7 @@ def test_singular_values(dtype: str, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     "function", [lambda x: svd(x, full_matrices=True)[1:], lambda x: (qr(x, full_matrices=True)[0],)]
 )
-def test_gradient_of_whole_spaces(shape: tuple[int, ...], function: Callable[..., Any]) -> None:
+def test_gradient_of_full_matrices(shape: tuple[int, ...], function: Callable[..., Any]) -> None:
     """The space beside that of the vectors is fixed by them: a change of it is compared with finite differences."""
     a = array(*shape)
     count = min(shape[-2:])
@@ -237,7 +237,7 @@ def test_failures(build: Callable[[], Any], text: str) -> None:
         run(build())
 
 
-def test_singular_values_of_what_is_no_number() -> None:
+def test_singular_values_of_non_finite_matrices() -> None:
     a = np.stack([np.full((2, 3), np.nan), np.ones((2, 3))])
     values = run(svd(a, compute_uv=False))
     assert np.isnan(values[0]).all()

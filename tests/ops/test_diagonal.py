@@ -30,7 +30,7 @@ def rows_of(x: torch.Tensor, k: tuple[int, int], padding: float, align: str) -> 
 
 @pytest.mark.parametrize("align", ALIGNMENTS)
 @pytest.mark.parametrize("k", BANDS)
-def test_part(align: str, k: tuple[int, int]) -> None:
+def test_diag_part(align: str, k: tuple[int, int]) -> None:
     for shape in ((4, 3), (2, 3, 5), (2, 3, 3)):
         check_op(
             lambda x: matrix_diag_part(x, k=k, padding_value=7, align=align),
@@ -41,7 +41,7 @@ def test_part(align: str, k: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("align", ALIGNMENTS)
 @pytest.mark.parametrize("k", BANDS)
-def test_setting_and_making_undo_taking(align: str, k: tuple[int, int]) -> None:
+def test_set_diag_and_diag_invert_diag_part(align: str, k: tuple[int, int]) -> None:
     a, b = array(2, 4, 5), array(2, 4, 5, seed=1)
     x, y = tf.constant(a), tf.constant(b)
     rows = matrix_diag_part(y, k=k, align=align)
@@ -102,7 +102,7 @@ def test_other_types() -> None:
     ],
 )
 @pytest.mark.parametrize("k", [7, (2, 1), (1, 2, 3)])
-def test_bands_outside(build: Any, k: Any) -> None:
+def test_bands_out_of_range(build: Any, k: Any) -> None:
     with pytest.raises(ValueError, match="expected"):
         build(np.ones((3, 4)), k)
     x, given = tf.placeholder(tf.float64), tf.placeholder(tf.int32)
@@ -110,7 +110,7 @@ def test_bands_outside(build: Any, k: Any) -> None:
         run(build(x, given), {x: np.ones((3, 4)), given: k})
 
 
-def test_a_band_of_another_rank_is_refused() -> None:
+def test_a_band_of_a_wrong_rank_is_rejected() -> None:
     band = tf.placeholder(tf.int32, [2])
     with pytest.raises(ValueError, match=r"diagonal has shape \[1, 3, 3\]"):
         matrix_set_diag(np.zeros((4, 3)), np.zeros((1, 3, 3)), k=band)

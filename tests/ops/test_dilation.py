@@ -55,7 +55,7 @@ def test_types(dtype: str) -> None:
     np.testing.assert_array_equal(value[0, :, :, 0], image[0, 1:, :, 0] + 2)
 
 
-def test_a_window_beside_the_image() -> None:
+def test_a_window_outside_the_image() -> None:
     """Holes so wide that no cell meets a pixel leave the least number."""
     with Session() as session:
         value = session.run(
@@ -66,7 +66,7 @@ def test_a_window_beside_the_image() -> None:
     assert value.item() == np.finfo(np.float32).min
 
 
-def test_infinite_gradients_go_to_the_largest_alone() -> None:
+def test_infinite_gradients_go_only_to_the_maximum() -> None:
     image = constant(np.array([1.0, 3, 2]).reshape(1, 1, 3, 1))
     filter = constant(np.zeros((1, 3, 1)))
     result = dilation2d(image, filter, [1] * 4, [1] * 4, "VALID")

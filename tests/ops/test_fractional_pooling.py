@@ -53,7 +53,7 @@ def test_pools_and_gradients(pool, overlapping: bool, pseudo_random: bool) -> No
     np.testing.assert_allclose(slope, image.grad, atol=1e-12)
 
 
-def test_sequences_are_tensorflows() -> None:
+def test_sequences_match_tensorflow() -> None:
     with Session() as session:
         shuffled = session.run(fractional_max_pool(IMAGE, RATIO, deterministic=True, seed=1, seed2=2)[1:])
         steps = session.run(fractional_max_pool(IMAGE, RATIO, True, deterministic=True, seed=1, seed2=2)[1:])

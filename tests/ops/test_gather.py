@@ -143,7 +143,7 @@ def _ranked(tensor: Any, rank: int) -> Any:
     return tensor
 
 
-def test_gather_nd_and_scatter_nd_name_a_bad_row() -> None:
+def test_gather_nd_and_scatter_nd_name_an_invalid_row() -> None:
     x, i, u = placeholder("float32"), placeholder("int32"), placeholder("float32")
     with pytest.raises(
         errors.InvalidArgumentError, match=r"indices\[1\] = \[0, 4\] does not index into shape \[3, 4\]"

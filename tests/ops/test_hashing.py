@@ -27,7 +27,7 @@ BUCKETS = 2**63 - 1
     ],
 )
 @pytest.mark.parametrize("copies", [1, 20])
-def test_every_length(function, total, copies):
+def test_strings_of_every_length(function, total, copies):
     """Of strings one by one, and of as many of each length as run as arrays; TensorFlow's, weighted and summed."""
     hashes = hash_all(function, TEXTS * copies).reshape(copies, -1) % np.uint64(BUCKETS)
     assert (hashes == hashes[0]).all()

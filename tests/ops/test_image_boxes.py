@@ -50,7 +50,7 @@ def test_crop_gradients() -> None:
     assert run(by_nearest).sum() == pytest.approx(3 * 3 * 4 * 3)
 
 
-def test_crops_of_images_that_are_not_there() -> None:
+def test_crops_of_missing_images() -> None:
     with pytest.raises(errors.OutOfRangeError, match=r"outside \[0, 2\)"):
         run(image.crop_and_resize(X, [[0.0, 0, 1, 1]], [2], [3, 3]))
     with pytest.raises(errors.InvalidArgumentError, match="not finite"):
@@ -85,7 +85,7 @@ SCORES = RNG.uniform(size=80).astype(np.float32)
 
 @pytest.mark.parametrize("iou", [0.0, 0.2, 0.5])
 @pytest.mark.parametrize(("count", "least"), [(100, -np.inf), (7, -np.inf), (100, 0.5), (0, 0.0)])
-def test_suppression(iou: float, count: int, least: float) -> None:
+def test_non_max_suppression(iou: float, count: int, least: float) -> None:
     expected = suppressed(BOXES, SCORES, count, iou, least)
     assert run(image.non_max_suppression(BOXES, SCORES, count, iou, least)).tolist() == expected
     flipped = BOXES[:, [2, 1, 0, 3]]
@@ -130,7 +130,7 @@ def test_suppression_in_classes() -> None:
         np.testing.assert_array_equal(found.nmsed_boxes[i][: len(best)], [boxes[i, k, 0] for *_, k in best])
 
 
-def test_each_box_that_stays_looks_once_at_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_selected_box_is_compared_once_with_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     looks, overlap = [], image_suppression._Boxes.overlap
 
     def counted(self: Any, box: int, others: Any) -> Any:
@@ -144,7 +144,7 @@ def test_each_box_that_stays_looks_once_at_all_others(monkeypatch: pytest.Monkey
     assert len(kept) == 100 == len(looks) == len(set(looks))
 
 
-def test_bad_thresholds() -> None:
+def test_invalid_thresholds() -> None:
     threshold = placeholder("float32", [])
     kept = image.non_max_suppression(BOXES, SCORES, 3, threshold)
     with pytest.raises(errors.InvalidArgumentError, match=r"iou_threshold is 1\.5"):
@@ -196,7 +196,7 @@ def test_random_windows() -> None:
     np.testing.assert_array_equal(run(sample.begin), values[0][0])
 
 
-def test_windows_need_boxes() -> None:
+def test_sampled_windows_require_boxes() -> None:
     none = np.zeros((1, 0, 4), np.float32)
     with pytest.raises(errors.InvalidArgumentError, match="use_image_if_no_bounding_boxes"):
         run(list(image.sample_distorted_bounding_box([60, 80, 3], none)))

@@ -58,7 +58,7 @@ def png(width: int, height: int, depth: int, color: int, raw: bytes, extra: byte
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-def test_png_there_and_back(channels: int, dtype: Any) -> None:
+def test_png_round_trip(channels: int, dtype: Any) -> None:
     pixels = noise(5, 7, channels, dtype=dtype)
     file = image.encode_png(pixels)
     assert file.dtype is dtypes.string and file.get_shape().as_list() == []
@@ -119,7 +119,7 @@ def test_png_color_that_is_transparent() -> None:
     assert run(image.decode_png(file, channels=4)).tolist() == [[[1, 2, 3, 255], [4, 5, 6, 0]]]
 
 
-def test_texts_and_profiles_of_a_png_play_no_part() -> None:
+def test_png_metadata_is_ignored() -> None:
     bomb = b"a\0\0" + zlib.compress(b"x" * (1 << 22))
     file = png(1, 1, 8, 0, b"\0\x07", chunk(b"zTXt", bomb) + chunk(b"iCCP", bomb))
     assert run(image.decode_png(file)).tolist() == [[[7]]]
@@ -129,14 +129,14 @@ def test_texts_and_profiles_of_a_png_play_no_part() -> None:
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_jpeg_there_and_back(channels: int) -> None:
+def test_jpeg_round_trip(channels: int) -> None:
     pixels = smooth(33, 41, channels)
     back = run(image.decode_jpeg(image.encode_jpeg(pixels, quality=100, chroma_downsampling=False)))
     assert back.dtype == np.uint8
     np.testing.assert_allclose(back.astype(int), pixels, atol=4)
 
 
-def test_jpeg_is_what_pillow_decodes() -> None:
+def test_jpeg_matches_pillow() -> None:
     file = coded(smooth(33, 41, 3), "JPEG")
     np.testing.assert_array_equal(run(image.decode_jpeg(file)), np.asarray(Image.open(io.BytesIO(file))))
 
@@ -307,7 +307,7 @@ HOSTILE = hostile()
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("decode", [image.decode_image, image.decode_png, image.decode_jpeg, image.decode_gif])
-def test_what_is_no_image(name: str, decode: Callable[..., Any]) -> None:
+def test_invalid_images(name: str, decode: Callable[..., Any]) -> None:
     contents = placeholder(dtypes.string, [])
     decoded = decode(contents, name="pixels")
     with warnings.catch_warnings():

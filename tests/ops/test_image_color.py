@@ -29,7 +29,7 @@ def each(function: Any, pixels: np.ndarray) -> np.ndarray:
     return np.array([function(*p) for p in pixels.reshape(-1, 3).tolist()], np.float32).reshape(pixels.shape)
 
 
-def test_hsv_is_that_of_everybody() -> None:
+def test_hsv_matches_colorsys() -> None:
     pixels = np.concatenate([RGB.reshape(-1, 3), [[0, 0, 0], [0.5, 0.5, 0.5], [1, 0, 0], [0.2, 0.2, 0.1]]]).astype("f")
     check_op(image.rgb_to_hsv, lambda x: torch.from_numpy(each(colorsys.rgb_to_hsv, x.numpy())), pixels, grad=False)
     check_op(image.hsv_to_rgb, lambda x: torch.from_numpy(each(colorsys.hsv_to_rgb, x.numpy())), pixels, grad=False)
@@ -103,7 +103,7 @@ def test_convert_image_dtype(value: np.ndarray, dtype: str, expected: list[float
     np.testing.assert_allclose(converted, np.array(expected, dtype), rtol=1e-6)
 
 
-def test_bytes_are_adjusted_in_their_own_scale() -> None:
+def test_integer_images_are_adjusted_in_their_range() -> None:
     pixels = (RGB * 255).astype(np.uint8)
     brighter = run(image.adjust_brightness(pixels, 0.1))
     np.testing.assert_allclose(brighter, np.minimum(pixels + 25.5, 255), atol=1)

@@ -54,7 +54,7 @@ def test_transform(dtype, interpolation):
 
 
 @pytest.mark.parametrize("shape", [(4, 5), (4, 5, 3), (2, 4, 5, 3)])
-def test_turns_by_a_quarter_and_moves(shape):
+def test_quarter_rotations_and_translations(shape):
     square = RNG.uniform(size=[5 if n == 4 else n for n in shape]).astype(np.float32)
     axes = (0, 1) if len(shape) < 4 else (1, 2)
     np.testing.assert_allclose(run(image.rotate(square, np.pi / 2)), np.rot90(square, axes=axes), rtol=1e-5)
@@ -67,7 +67,7 @@ def test_turns_by_a_quarter_and_moves(shape):
     assert got.sum() == pytest.approx(moved[tuple(kept)].sum(), rel=1e-5)
 
 
-def test_each_image_has_its_angle_and_its_move():
+def test_rotation_and_translation_per_image():
     x = RNG.uniform(size=(3, 5, 5, 2)).astype(np.float32)
     got = run(image.rotate(x, [0.0, np.pi / 2, np.pi]))
     for i in range(3):
@@ -77,7 +77,7 @@ def test_each_image_has_its_angle_and_its_move():
     np.testing.assert_allclose(got[2][:-1], x[2][1:])
 
 
-def test_transforms_compose_and_matrices_go_both_ways():
+def test_transforms_compose_and_convert_to_matrices():
     turn = image.angles_to_projective_transforms([0.3, 0.4], 20.0, 30.0)
     move = image.translations_to_projective_transforms([[1.0, 2.0], [3.0, 4.0]])
     both, a, b = run([image.compose_transforms(turn, move), turn, move])
@@ -90,7 +90,7 @@ def test_transforms_compose_and_matrices_go_both_ways():
         image.compose_transforms()
 
 
-def test_the_gradient_goes_through_the_inverted_transform():
+def test_the_gradient_uses_the_inverse_transform():
     x = tf.placeholder(tf.float32, [2, 4, 4, 1])
     weights = RNG.uniform(size=(2, 4, 4, 1)).astype(np.float32)
     turned = image.rotate(x, np.pi / 2)
@@ -101,7 +101,7 @@ def test_the_gradient_goes_through_the_inverted_transform():
     assert run(second, {x: weights}).shape == (2, 4, 4, 1)
 
 
-def test_what_transforms_refuse():
+def test_invalid_transforms():
     x = np.zeros((2, 4, 5, 3), np.float32)
     for wrong, kind, text in (
         (lambda: image.transform(x[0, 0, 0], [1.0] * 8), TypeError, "rank between 2 and 4"),
@@ -141,7 +141,7 @@ def test_dense_warp(known):
         np.testing.assert_allclose(got[i, row, column], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_the_warp_learns():
+def test_the_warp_is_trainable():
     x, flow = tf.placeholder(tf.float64, [1, 4, 5, 2]), tf.placeholder(tf.float64, [1, 4, 5, 2])
     warped = image.dense_image_warp(x, flow)
     values = {x: RNG.normal(size=(1, 4, 5, 2)), flow: RNG.uniform(0.1, 0.9, (1, 4, 5, 2))}
@@ -165,7 +165,7 @@ def test_a_spline_goes_through_its_points_and_is_exact_for_planes(order):
     np.testing.assert_allclose(got[0], np.append(asked[0], np.ones((4, 1)), 1) @ weights, atol=1e-4)
 
 
-def test_control_points_move_to_their_places():
+def test_control_points_are_warped_exactly():
     x = np.zeros((1, 9, 8, 1), np.float32)
     x[0, 4, 3] = 1.0
     source, moved = np.array([[[4.0, 3.0]]], np.float32), np.array([[[5.0, 5.0]]], np.float32)

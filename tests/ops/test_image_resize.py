@@ -76,7 +76,7 @@ def test_nearest(size: tuple[int, int], align: bool, half: bool) -> None:
 
 
 @pytest.mark.parametrize("align", [False, True])
-def test_bilinear_is_torchs_where_torch_has_it(align: bool) -> None:
+def test_bilinear_matches_torch(align: bool) -> None:
     def reference(x: torch.Tensor) -> torch.Tensor:
         moved = torch.nn.functional.interpolate(x.permute(0, 3, 1, 2), (8, 3), mode="bilinear", align_corners=align)
         return moved.permute(0, 2, 3, 1)
@@ -164,7 +164,7 @@ def test_resize_images_corners() -> None:
         image.resize_bilinear(X, [2, 2], align_corners=True, half_pixel_centers=True)
 
 
-def test_resizing_of_nothing() -> None:
+def test_resizing_of_empty_batches() -> None:
     with pytest.raises(ValueError, match="images with pixels"):
         image.resize_area(X[..., :0], [2, 2])
     empty = np.zeros((2, 0, 7, 3), np.float32)
@@ -172,7 +172,7 @@ def test_resizing_of_nothing() -> None:
     assert not run(scale_and_translate_grad(empty, X, [1.0, 1.0], [0.0, 0.0])).any()
 
 
-def test_filters_have_weights_that_add_up_to_one() -> None:
+def test_filter_weights_sum_to_one() -> None:
     plain = np.full((1, 6, 9, 1), 2.0, np.float32)
     for method in ("lanczos3", "lanczos5", "gaussian", "mitchellcubic", "bilinear", "bicubic", "area", "nearest"):
         for antialias in (False, True):

@@ -25,7 +25,7 @@ def run(fetch: Any, feeds: Any = None) -> Any:
 
 
 @pytest.mark.parametrize("x", [X, X[0]], ids=["batch", "image"])
-def test_flips_and_turns(x: np.ndarray) -> None:
+def test_flips_and_rotations(x: np.ndarray) -> None:
     check_op(image.flip_left_right, lambda t: t.flip(-2), x)
     check_op(image.flip_up_down, lambda t: t.flip(-3), x)
     check_op(image.transpose_image, lambda t: t.transpose(-3, -2), x)
@@ -33,7 +33,7 @@ def test_flips_and_turns(x: np.ndarray) -> None:
         check_op(lambda t, k=k: image.rot90(t, k), lambda t, k=k: torch.rot90(t, k, (-3, -2)), x)
 
 
-def test_a_turn_decided_in_the_step() -> None:
+def test_a_rotation_decided_in_the_step() -> None:
     x, k = constant(X), placeholder("int32", [])
     turned = image.rot90(x, k)
     assert turned.get_shape().as_list() == [2, None, None, 3]
@@ -146,7 +146,7 @@ def test_sobel() -> None:
     np.testing.assert_array_equal(value[:, :, 1:-1, :, 1], 8)
 
 
-def test_likeness() -> None:
+def test_image_similarity() -> None:
     first = RNG.uniform(size=(2, 180, 190, 3)).astype(np.float32)
     second = np.clip(first + 0.1 * RNG.normal(size=first.shape), 0, 1).astype(np.float32)
     error = ((first - second) ** 2).mean((1, 2, 3))
@@ -164,7 +164,7 @@ def test_likeness() -> None:
 # -- sound ------------------------------------------------------------------------------------------------------------
 
 
-def test_wav_there_and_back() -> None:
+def test_wav_round_trip() -> None:
     sound = RNG.uniform(-1, 1, size=(50, 2)).astype(np.float32)
     file = run(audio.encode_wav(sound, 8000))
     back, rate = run(list(audio.decode_wav(file)))
@@ -181,7 +181,7 @@ def test_wav_there_and_back() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 4, 11, 20, 43, 60])
-def test_bad_wav(size: int) -> None:
+def test_invalid_wav(size: int) -> None:
     file = run(audio.encode_wav(np.zeros((50, 1), np.float32), 8000))
     with pytest.raises(errors.InvalidArgumentError, match="invalid WAV data"):
         run(list(audio.decode_wav(file[:size])))

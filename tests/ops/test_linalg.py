@@ -217,7 +217,7 @@ def test_normalize() -> None:
     check_op(lambda x: tf.linalg.normalize(x, axis=1), reference, array(3, 4, 2))
 
 
-def test_what_is_no_number_stays_none() -> None:
+def test_nan_is_propagated() -> None:
     a = np.array([[[2.0, 0.0], [0.0, 3.0]], [[np.nan, 0.0], [0.0, 3.0]]])
     sign, logarithm = run(slogdet(a))
     np.testing.assert_array_equal(np.isnan([sign, logarithm]), [[False, True]] * 2)

@@ -129,13 +129,13 @@ class TestTextFiles:
             (b"a\nb\n", tf.int64, (-2, -1), "not a valid int64"),
         ],
     )
-    def test_bad_files(self, session, tmp_path, text, key, columns, match):
+    def test_invalid_files(self, session, tmp_path, text, key, columns, match):
         (tmp_path / "bad").write_bytes(text)
         initializer = lookup.TextFileInitializer(str(tmp_path / "bad"), key, columns[0], tf.int64, columns[1])
         with pytest.raises(tf.errors.InvalidArgumentError, match=match):
             session.run(lookup.StaticHashTable(initializer, -1).initializer)
 
-    def test_bad_arguments(self, session, vocabulary):
+    def test_invalid_arguments(self, session, vocabulary):
         with pytest.raises(ValueError, match="int64"):
             lookup.TextFileInitializer(vocabulary, tf.string, -1, tf.int64, -2)
         with pytest.raises(ValueError, match="vocab_size"):
@@ -218,7 +218,7 @@ def test_values_with_dimensions(session):
     assert session.run(names.lookup(tf.constant([1, 2], tf.int64))).tolist() == [[b"a", b"b"], [b"x", b"y"]]
 
 
-def test_what_a_table_holds_does_not_change_with_its_source(session):
+def test_tables_do_not_alias_their_source(session):
     table = MutableHashTable(tf.int64, tf.float32, [0.0, 0.0])
     rows = tf.placeholder(tf.float32, [1, 2])
     array = np.ones((1, 2), np.float32)
@@ -246,7 +246,7 @@ def test_dense_table(session):
         session.run(MutableDenseHashTable(tf.int64, tf.int64, -1, 0, 0, name="same").size())
 
 
-def test_static_tables_refuse_changes_and_mutable_ones_initializers(session):
+def test_static_tables_reject_changes_and_mutable_ones_initializers(session):
     static = hash_table_op(key_dtype=tf.string, value_dtype=tf.int64)
     with pytest.raises(tf.errors.UnimplementedError, match="static"):
         session.run(lookup_table_insert_op.operation(static, ["a"], np.array([1])))

@@ -87,7 +87,7 @@ def test_rounding(name: str) -> None:
     check_op(getattr(math, name), ROUNDING[name], halves, grad=False)
 
 
-def test_round_leaves_integers_alone() -> None:
+def test_round_does_not_change_integers() -> None:
     x = constant([1, 2])
     assert math.round(x) is x
 
@@ -298,7 +298,7 @@ def test_cast_of_bfloat16() -> None:
     np.testing.assert_array_equal(found, [1.5, -2.75])
 
 
-def test_cast_of_what_does_not_fit_gives_some_number() -> None:
+def test_out_of_range_casts_do_not_fail() -> None:
     for wanted in (*SIGNED, *UNSIGNED):
         assert run(cast_ops.cast(constant([np.nan, np.inf, -np.inf, 1e30, -5.0]), wanted)).dtype == wanted
     np.testing.assert_array_equal(run(cast_ops.cast([np.nan, 0.5, 0.0], "bool")), [True, True, False])
@@ -308,12 +308,12 @@ def test_cast_truncates_towards_zero() -> None:
     np.testing.assert_array_equal(run(cast_ops.to_int32([-1.7, 1.7])), [-1, 1])
 
 
-def test_cast_of_strings_is_refused() -> None:
+def test_cast_of_strings_is_rejected() -> None:
     with pytest.raises(errors.UnimplementedError, match="Cast string to int32 is not supported"):
         run(cast_ops.cast(["a"], "int32"))
 
 
-def test_cast_to_the_same_type_is_nothing() -> None:
+def test_cast_to_the_same_type_adds_no_operation() -> None:
     x = constant(1.0)
     assert cast_ops.cast(x, "float32") is x
     slices = IndexedSlices(x, constant([0]))
@@ -384,7 +384,7 @@ def test_sums_need_inputs() -> None:
 
 
 @pytest.mark.parametrize("build", [math.add, math.subtract, math.multiply, math.maximum])
-def test_gradients_given_by_rows(build) -> None:
+def test_sums_of_indexed_slices(build) -> None:
     x, y = constant([[1.0], [2.0], [3.0]]), constant(1.0)
     rows = IndexedSlices(constant([[5.0]]), constant([1]), constant([3, 1]))
     by_x, by_y = gradients(build(x, y), [x, y], grad_ys=[rows])
@@ -469,7 +469,7 @@ def test_nextafter() -> None:
 # Static values.
 
 
-def test_arithmetic_on_shapes_is_known_while_the_graph_is_built() -> None:
+def test_shape_arithmetic_is_known_at_graph_construction() -> None:
     x = placeholder("float32", [None, 6, 4])
     dims = shape(x)
     assert static_value(dims * 2 + 1).tolist() == [None, 13, 9]
@@ -484,7 +484,7 @@ def test_arithmetic_on_shapes_is_known_while_the_graph_is_built() -> None:
     assert reshape(x, [-1, dims[1] * dims[2]]).dims == (None, 24)
 
 
-def test_wrong_types_are_refused() -> None:
+def test_wrong_types_are_rejected() -> None:
     with pytest.raises(TypeError, match="expected one of"):
         math.exp(constant(1))
     with pytest.raises(TypeError, match="does not match type"):

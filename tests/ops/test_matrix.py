@@ -38,7 +38,7 @@ def test_inner_dimensions_are_checked_when_the_graph_is_built() -> None:
     assert "expected: a.shape[1] == b.shape[0]" in text
     assert "received: a = 'x:0' float32[32, 784], b = 'w:0' float32[10, 784]" in text
     assert "hint: did you mean transpose_b=True?" in text
-    assert "made at: test_matrix.py" in text
+    assert "defined at: test_matrix.py" in text
 
 
 @pytest.mark.parametrize("batch", [7, 0])

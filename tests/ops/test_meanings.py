@@ -69,7 +69,7 @@ def test_static_shapes_use_what_is_known() -> None:
         lambda: tf.split(tf.zeros([]), unknown([1, 1], shape=[2]), unknown(0, shape=[]), num=2),
     ],
 )
-def test_shapes_are_refused(build: Any) -> None:
+def test_invalid_shapes_are_rejected(build: Any) -> None:
     with pytest.raises(ValueError):
         build()
 
@@ -93,7 +93,7 @@ def test_tolerance_is_included() -> None:
 
 
 @pytest.mark.parametrize("function", [tf.sqrt, tf.rsqrt, tf.reciprocal])
-def test_an_infinite_slope_that_does_not_count_is_zero(function: Any) -> None:
+def test_an_infinite_slope_times_zero_is_zero(function: Any) -> None:
     x = tf.constant([0.0, 4.0])
     slope = run(tf.gradients(function(x), x, tf.constant([0.0, 1.0]))[0])
     assert slope[0] == 0.0 and np.isfinite(slope[1])
@@ -118,7 +118,7 @@ def test_segments_of_complex_numbers_have_gradients() -> None:
     assert run(tf.gradients(tf.segment_prod(x, [0, 0, 1]), x, weights)[0]).tolist() == [2j, 1 + 1j, 1.0]
 
 
-def test_nothing_chosen_has_a_gradient() -> None:
+def test_empty_selections_have_gradients() -> None:
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
     assert run(tf.gradients(tf.nn.top_k(x, 0)[0], x)[0]).tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
@@ -128,7 +128,7 @@ def test_gradients_of_samples_broadcast() -> None:
     assert run(op("RandomGammaGrad", tf.ones([2, 1]), tf.ones([3]))).shape == (2, 3)
 
 
-def test_the_second_argument_of_nextafter_has_no_slope() -> None:
+def test_the_second_argument_of_nextafter_has_no_gradient() -> None:
     x, y = tf.constant([1.0]), tf.constant([2.0])
     assert run(tf.gradients(tf.math.nextafter(x, y), y)[0]).tolist() == [0.0]
 
@@ -160,7 +160,7 @@ def test_unsigned_numbers(dtype: Any) -> None:
     assert run(op("MaxPoolGradWithArgmax", image, largest, places, **window)).ravel().tolist() == [0, 0, 0, 3]
 
 
-def test_convolutions_of_integers_turn_around() -> None:
+def test_integer_convolutions_wrap_around() -> None:
     grad, w = np.array([[[[1], [2]]]], np.int32), np.array([[[[3]], [[4]]]], np.int32)
     image = op("Conv2DBackpropInput", [1, 1, 3, 1], w, grad, strides=[1, 1, 1, 1], padding="VALID")
     assert run(image).ravel().tolist() == [3, 10, 8]
@@ -172,7 +172,7 @@ def test_means_over_volumes_of_bfloat16() -> None:
     assert float(run(y).ravel()[0]) == 3.5 and run(tf.gradients(y, x)[0]).shape == (1, 2, 2, 2, 1)
 
 
-def test_strings_are_moved() -> None:
+def test_strings_are_rearranged() -> None:
     x = tf.constant([["a", "b"], ["c", "d"]])
     assert run(tf.pad(x, [[0, 0], [1, 0]], "REFLECT")).tolist() == [[b"b", b"a", b"b"], [b"d", b"c", b"d"]]
     assert run(tf.reverse_sequence(x, [1, 2], seq_axis=1)).tolist() == [[b"a", b"b"], [b"d", b"c"]]
@@ -200,7 +200,7 @@ def test_a_variable_may_change_its_shape_on_request() -> None:
         assert session.run(v).tolist() == [1, 2]
 
 
-def test_nothing_is_scattered_into_nothing() -> None:
+def test_scatter_into_empty_tensors() -> None:
     v = tf.get_variable("v", [2, 0], use_resource=True)
     with pytest.raises(ValueError, match="no elements"):
         op("ResourceScatterNdUpdate", v.handle, [[0]], tf.zeros([1, 0]))
@@ -215,7 +215,7 @@ def test_one_ellipsis_at_most() -> None:
 
 
 @pytest.mark.parametrize("function", [tf.reshape, tf.broadcast_to])
-def test_a_shape_that_does_not_fit_is_refused_in_the_step(function: Any) -> None:
+def test_an_incompatible_shape_is_rejected_in_the_step(function: Any) -> None:
     x, sizes = tf.zeros([6]), tf.placeholder(tf.int32, [1])
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
         session.run(function(x, sizes), {sizes: [7]})

@@ -76,7 +76,7 @@ def test_relu_of_integers(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_slopes_at_zero_are_tensorflows(dtype: str) -> None:
+def test_derivatives_at_zero_match_tensorflow(dtype: str) -> None:
     one, zero = np.ones(1, dtype), np.zeros(1, dtype)
     assert run(nn.relu_grad, one, zero) == 0
     assert run(nn.elu_grad, one, zero) == 1
@@ -84,7 +84,7 @@ def test_slopes_at_zero_are_tensorflows(dtype: str) -> None:
     np.testing.assert_allclose(run(lambda g, x: nn.leaky_relu_grad(g, x, alpha=0.25), one, zero), 0.25)
 
 
-def test_gradient_ops_refuse_to_broadcast() -> None:
+def test_gradient_ops_do_not_broadcast() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="not compatible"):
         run(nn.relu_grad, array(2, 3), array(1, 3))
 
@@ -96,7 +96,7 @@ def test_softmax(axis: int | None, log: bool) -> None:
     check_op(lambda x: build(x, axis), lambda x: reference(x, -1 if axis is None else axis), array(2, 3, 4))
 
 
-def test_softmax_takes_the_old_name_of_axis() -> None:
+def test_softmax_accepts_the_old_name_of_axis() -> None:
     x = array(2, 3)
     np.testing.assert_allclose(run(lambda t: nn.softmax(t, dim=0), x).sum(0), np.ones(3), rtol=1e-6)
     with pytest.raises(ValueError):
@@ -245,7 +245,7 @@ def test_second_order_of_bias_add(layout: str) -> None:
     check_op(lambda x: nn.bias_add_grad_op(x**2, data_format=layout), reference, array(2, 3, 4, 5))
 
 
-def test_bias_length_is_checked_now_and_then() -> None:
+def test_bias_length_is_checked_statically_and_in_the_step() -> None:
     with pytest.raises(ValueError, match="channels differ: 3 and 1"):
         nn.bias_add(constant(array(2, 3)), constant(array(1)))
     with pytest.raises(errors.InvalidArgumentError, match="channels differ: 3 and 1"):
@@ -290,7 +290,7 @@ def test_top_k() -> None:
     assert [v.tolist() for v in run(lambda x: list(nn.top_k(x, 0)), ties)] == [[], []]
 
 
-def test_top_k_of_too_few() -> None:
+def test_top_k_of_too_few_values() -> None:
     with pytest.raises(ValueError, match="fewer than k = 4"):
         nn.top_k(constant(array(2, 3)), 4)
     with pytest.raises(errors.InvalidArgumentError, match="3 columns"):
@@ -316,7 +316,7 @@ def test_dropout_keeps_the_expectation() -> None:
     assert ((rows == 0).all(1) | (rows == 2).all(1)).all() and 0.3 < (rows[:, 0] == 0).mean() < 0.7
 
 
-def test_dropout_refuses() -> None:
+def test_dropout_rejects_invalid_arguments() -> None:
     x = constant(array(2, 3))
     assert dropout_ops.dropout(x, rate=0.0) is x
     for wrong in ({}, {"rate": 0.1, "keep_prob": 0.9}, {"rate": 1.0}, {"rate": -0.1}, {"keep_prob": "a"}):

@@ -81,7 +81,7 @@ def test_running_statistics() -> None:
     np.testing.assert_allclose(variance, 0.75 * v + 0.25 * x.var((0, 1, 2), ddof=1), rtol=1e-4)
 
 
-def test_a_single_element_and_none() -> None:
+def test_one_and_zero_elements() -> None:
     ones = np.ones(3, "float32")
     y, mean, variance = run(lambda *a: list(normalization.fused_batch_norm(*a)), array(1, 1, 1, 3), ones, ones)
     np.testing.assert_allclose(y.ravel(), ones, rtol=1e-5)
@@ -126,7 +126,7 @@ def test_half_precision_and_volumes() -> None:
     )
 
 
-def test_mistakes() -> None:
+def test_invalid_arguments() -> None:
     x, ones = constant(array(2, 4, 5, 3)), constant(np.ones(3, "float32"))
     with pytest.raises(ValueError, match="mean or variance is missing"):
         normalization.fused_batch_norm(x, ones, ones, is_training=False)

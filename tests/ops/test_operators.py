@@ -91,7 +91,7 @@ def test_strings() -> None:
     assert run(constant(["a"]) + "b").tolist() == [b"ab"]
 
 
-def test_the_tensor_decides_the_type() -> None:
+def test_the_tensor_determines_the_dtype() -> None:
     x, n = placeholder("float32", [2]), placeholder("int32", [2])
     assert (x + np.int64(1)).dtype == "float32" and (np.float64(2) * x).dtype == "float32"
     for bad in (lambda: n + 1.5, lambda: 1.5 + n, lambda: x + "a", lambda: x + n, lambda: x / n, lambda: x - None):
@@ -111,7 +111,7 @@ class Curious:
         return "gt"
 
 
-def test_unknown_types_get_their_turn() -> None:
+def test_unknown_operand_types_may_implement_the_operator() -> None:
     x = constant(1.0)
     assert x + Curious() == "radd" and (x < Curious()) == "gt"
     with pytest.raises(TypeError):

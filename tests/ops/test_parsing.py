@@ -126,7 +126,7 @@ FLOATS, TEXT = FixedLenFeature([2], tf.float32), FixedLenFeature([], tf.string)
         ({"b": FixedLenSequenceFeature([2], tf.int64, True)}, "do not fill"),
     ],
 )
-def test_values_that_do_not_fit(feature, text):
+def test_mismatched_values(feature, text):
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"Name: <unknown>, .*{text}"):
         run(parse_example(BATCH, feature))
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
@@ -157,7 +157,7 @@ def test_errors_name_the_example():
         ({"a": VarLenFeature(tf.int32)}, (TypeError, ValueError), "int32"),
     ],
 )
-def test_features_that_cannot_be(features, kind, text):
+def test_invalid_features(features, kind, text):
     for parse, serialized in ((parse_example, BATCH), (parse_single_example, BATCH[0])):
         with pytest.raises(kind, match=text):
             parse(serialized, features)
@@ -226,14 +226,14 @@ def test_a_batch_of_sequence_examples():
         ({}, {"x": FixedLenSequenceFeature([], tf.int64)}, "Key: x, Index: 0"),
     ],
 )
-def test_sequences_that_do_not_fit(context, lists, text):
+def test_mismatched_sequences(context, lists, text):
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
         run(parse_single_sequence_example(SEQUENCES[0], context, lists, example_name="n"))
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
         run(parse_sequence_example(SEQUENCES, context, lists, example_names=["n", "m"]))
 
 
-def test_sequence_features_that_cannot_be():
+def test_invalid_sequence_features():
     for parse, serialized in ((parse_single_sequence_example, SEQUENCES[0]), (parse_sequence_example, SEQUENCES)):
         with pytest.raises(ValueError, match="both"):
             parse(serialized)
@@ -258,7 +258,7 @@ def test_sequence_features_that_cannot_be():
     ],
     ids=lambda array: str(array.dtype),
 )
-def test_tensors_survive_serializing(array):
+def test_serialized_tensor_round_trip(array):
     serialized = serialize_tensor(array)
     assert serialized.shape.as_list() == []
     value = tf.Session().run(parse_tensor(serialized, tf.as_dtype(array.dtype)))
@@ -266,7 +266,7 @@ def test_tensors_survive_serializing(array):
     np.testing.assert_array_equal(value, array)
 
 
-def test_serialized_tensors_are_tensorflows():
+def test_serialized_tensors_match_tensorflow():
     # Written by TensorFlow 2.21.
     assert run(serialize_tensor(np.arange(3, dtype=np.int32))) == (
         b'\x08\x03\x12\x04\x12\x02\x08\x03"\x0c\x00\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00'
@@ -301,7 +301,7 @@ def test_json():
 
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(st.data())
-def test_hostile_bytes_are_refused_or_read(data):
+def test_random_bytes_are_rejected_or_parsed(data):
     """Messages cut off, overwritten or made up never end in anything but values or InvalidArgumentError."""
     original = data.draw(st.sampled_from([*BATCH, *SEQUENCES, b""]))
     damaged = bytearray(original)

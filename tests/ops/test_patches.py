@@ -56,7 +56,7 @@ def test_types(dtype: str) -> None:
     np.testing.assert_array_equal(value[0, 0, 1], image[0, :2, 2:4].ravel())
 
 
-def test_nothing_and_errors() -> None:
+def test_empty_inputs_and_errors() -> None:
     with Session() as session:
         empty = extract_image_patches(np.zeros((0, 4, 5, 2)), [1, 2, 2, 1], [1] * 4, [1] * 4, "VALID")
         assert session.run(empty).shape == empty.shape == (0, 3, 4, 8)

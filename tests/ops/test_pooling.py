@@ -139,7 +139,7 @@ def ones_for(x):
     return constant(np.ones((1, 2, 2, 2), x.dtype.as_numpy_dtype))
 
 
-def test_first_of_equals_gets_the_gradient() -> None:
+def test_the_first_of_equal_maxima_gets_the_gradient() -> None:
     x = np.zeros((1, 2, 2, 1), "float32")
     grad = run(lambda x: gradients(pooling.max_pool(x, 2, 2, "SAME"), x)[0], x)
     assert grad.ravel().tolist() == [1, 0, 0, 0]
@@ -213,7 +213,7 @@ def test_empty_batches() -> None:
         check_op(lambda x: build(x, 2, 2, "SAME"), lambda x: torch.zeros(0, 2, 3, 3) + 0 * x.sum(), x)
 
 
-def test_mistakes() -> None:
+def test_invalid_arguments() -> None:
     x = constant(array(1, 3, 4, 2))
     with pytest.raises(ValueError, match="a window of 4 is larger than the input of 3"):
         pooling.max_pool(x, 4, 1, "VALID")
@@ -254,7 +254,7 @@ def test_pool_over_depth(dtype: str) -> None:
         ([1, 1, 1, 4], [1, 1, 1, 4], "not a multiple"),
     ],
 )
-def test_wrong_pools_over_depth(ksize: list[int], strides: list[int], text: str) -> None:
+def test_invalid_pools_over_depth(ksize: list[int], strides: list[int], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         pooling.max_pool(np.zeros((2, 3, 4, 6), np.float32), ksize, strides, "VALID")
     with pytest.raises(ValueError, match="batch and channel"):

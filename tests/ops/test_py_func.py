@@ -34,7 +34,7 @@ def test_arrays_in_and_out(session):
     assert total.dims is None
 
 
-def test_scalars_and_strings_come_as_python_has_them(session):
+def test_scalars_and_strings_are_numpy_scalars_and_bytes(session):
     seen = []
     result = py_func(lambda *args: seen.extend(args) or b"done", [1.5, "text", ["a", "b"], 3], dtypes.string)
     assert session.run(result) == b"done"
@@ -47,7 +47,7 @@ def test_a_string_result(session, value):
     assert session.run(py_func(lambda: value, [], dtypes.string)) == "söt".encode()
 
 
-def test_results_as_tout_says(session):
+def test_results_are_converted_to_tout(session):
     assert session.run(py_func(lambda: [np.float32(3)], [], [dtypes.float32])) == [3]
     assert session.run(py_func(lambda: np.array(["a", "b"]), [], dtypes.string)).tolist() == [b"a", b"b"]
     seen = []
@@ -68,7 +68,7 @@ def test_results_as_tout_says(session):
         (object(), "cannot be converted|is string"),
     ],
 )
-def test_wrong_results(session, result, match):
+def test_invalid_results(session, result, match):
     with pytest.raises(errors.InvalidArgumentError, match=match):
         session.run(py_func(lambda: result, [], dtypes.float32))
 
@@ -110,7 +110,7 @@ def test_a_function_may_change_its_arguments(session):
     assert session.run([spoiled, words])[1].tolist() == [b"a", b"b"]
 
 
-def test_stateful_functions_run_each_for_itself(session):
+def test_stateful_functions_are_not_merged(session):
     counts = {True: 0, False: 0}
 
     def count(stateful):
@@ -133,7 +133,7 @@ def test_numpy_function(session):
     assert session.run(numpy_function(lambda a, b: a + b, [1.0, 2.0], dtypes.float32)) == 3
 
 
-def test_a_gradient_of_the_users_own(session):
+def test_a_custom_gradient(session):
     if "TimesTwo" not in GRADIENTS:
 
         @RegisterGradient("TimesTwo")

@@ -127,7 +127,7 @@ def test_simulated(signed: bool, given: bool, expected: list[float]) -> None:
         np.testing.assert_allclose(value, expected, atol=1e-6)
 
 
-def test_gradients_pass_as_if_nothing_were_rounded() -> None:
+def test_gradients_are_straight_through() -> None:
     x, low, high = constant(X), constant(-3.0), constant(6.0)
     y = quantize_and_dequantize(x, low, high, range_given=True)
     assert run(gradients(y, x)[0])[0].tolist() == [1] * 9

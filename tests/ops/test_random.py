@@ -89,7 +89,7 @@ BUILDERS = {
 
 
 @pytest.mark.parametrize("name", BUILDERS)
-def test_each_session_repeats_a_seeded_sequence_that_goes_on_within_it(name: str) -> None:
+def test_each_session_repeats_a_seeded_sequence(name: str) -> None:
     numbers = BUILDERS[name](seed=3)
     with Session() as first, Session() as second:
         a = [first.run(numbers) for _ in range(3)]
@@ -104,7 +104,7 @@ def test_without_a_seed_each_session_differs(name: str) -> None:
     assert not np.array_equal(run(numbers), run(numbers))
 
 
-def test_sequence_goes_on_whatever_is_fetched_with_it() -> None:
+def test_sequence_does_not_depend_on_other_fetches() -> None:
     numbers = random_uniform([3], seed=1)
     doubled = numbers + numbers
     with Session() as session:
@@ -197,7 +197,7 @@ def test_integers(dtype: str) -> None:
     "dtype, low, high",
     [("int32", -(2**31), 2**31 - 1), ("int64", -(2**63), 2**63 - 1), ("int64", 0, 3 * 2**61), ("int32", 0, 3 * 2**29)],
 )
-def test_wide_ranges_have_no_bias(dtype: str, low: int, high: int) -> None:
+def test_wide_ranges_are_unbiased(dtype: str, low: int, high: int) -> None:
     value = run(random_uniform([MANY], low, high, dtype, seed=1))
     assert value.min() >= low and value.max() < high
     quarters = np.floor((value.astype(np.float64) - low) / (float(high) - low) * 4)
@@ -214,7 +214,7 @@ def test_gamma() -> None:
             within(value[:, i, j].var(), alpha / beta**2, np.sqrt(6 / alpha + 2) * alpha / beta**2)
 
 
-def test_one_number_of_the_gamma_distribution() -> None:
+def test_scalar_gamma() -> None:
     assert run(random_gamma([], 2.0, seed=1)).shape == ()
 
 
@@ -248,7 +248,7 @@ def test_categorical(dtype: str | None) -> None:
             within(count, chance, np.sqrt(chance * (1 - chance)) + 1e-9)
 
 
-def test_shuffle_moves_rows_whole() -> None:
+def test_shuffle_permutes_rows() -> None:
     x = np.arange(60).reshape(20, 3)
     value = run(random_shuffle(x, seed=1))
     assert not np.array_equal(value, x)
@@ -259,7 +259,7 @@ def test_shuffle_moves_rows_whole() -> None:
     assert run(random_shuffle(np.zeros([0, 2]))).shape == (0, 2)
 
 
-def test_shuffle_gives_every_order() -> None:
+def test_shuffle_produces_every_permutation() -> None:
     order = random_shuffle([0, 1, 2], seed=1)
     with Session() as session:
         seen = {tuple(session.run(order).tolist()) for _ in range(200)}
@@ -278,7 +278,7 @@ def test_crop() -> None:
         np.testing.assert_array_equal(value - value[0, 0], [[0, 1, 2], [5, 6, 7]])
 
 
-def test_crop_of_more_than_there_is() -> None:
+def test_crop_larger_than_the_input() -> None:
     x = placeholder("float32")
     with pytest.raises(errors.InvalidArgumentError, match=r"Need value\.shape >= size"):
         run(random_crop(x, [3, 2]), {x: np.zeros([2, 2])})
@@ -340,7 +340,7 @@ def test_names() -> None:
     assert random_shuffle([1, 2]).op.name == "RandomShuffle"
 
 
-def test_wrong_arguments() -> None:
+def test_invalid_arguments() -> None:
     with pytest.raises(ValueError, match="maxval is missing: int32"):
         random_uniform([2], dtype=dtypes.int32)
     for build in (random_uniform, random_normal, truncated_normal):
@@ -358,7 +358,7 @@ def test_wrong_arguments() -> None:
         multinomial(np.zeros([2, 0], np.float32), 3)
 
 
-def test_wrong_arguments_in_a_step() -> None:
+def test_invalid_arguments_in_a_step() -> None:
     limit, sizes, logits = placeholder("int32"), placeholder("int32"), placeholder("float32")
     with pytest.raises(errors.InvalidArgumentError, match="minval"):
         run(random_uniform([2], 3, limit, dtypes.int32), {limit: 3})

@@ -100,7 +100,7 @@ def test_reduction(name: str, axis: Any) -> None:
 
 @pytest.mark.parametrize("name", ["sum", "max", "min", "prod"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float16", "float64"])
-def test_type_is_kept(name: str, dtype: str) -> None:
+def test_dtype_is_preserved(name: str, dtype: str) -> None:
     build, reference = REDUCTIONS[name]
     check_op(
         lambda x: build(x, 1),
@@ -137,7 +137,7 @@ def test_complex(name: str) -> None:
     check_op(lambda x: build(x, 1), lambda x: reference(x, 1, False), x)
 
 
-def test_mean_of_integers_is_cut_off_towards_zero_and_does_not_overflow() -> None:
+def test_mean_of_integers_truncates_and_does_not_overflow() -> None:
     means = [
         reduce_mean(constant([-3, -4])),
         reduce_mean(constant([100, 100], dtypes.int8)),
@@ -161,7 +161,7 @@ def test_booleans(build: Any, reference: Any, axis: Any) -> None:
     check_op(lambda x: build(x, keepdims=True), lambda x: reference(x, (0, 1), keepdim=True), x)
 
 
-def test_booleans_need_booleans() -> None:
+def test_boolean_reductions_require_booleans() -> None:
     with pytest.raises(TypeError):
         reduce_all([1, 0])
     with pytest.raises((TypeError, ValueError)):
@@ -195,7 +195,7 @@ def test_empty_input_gives_the_identity(build: Any, dtype: str, identity: Any) -
     assert run(build(x, [0, 2]), {x: empty}).shape == (0,)
 
 
-def test_booleans_of_nothing() -> None:
+def test_boolean_reductions_of_empty_inputs() -> None:
     x = constant(np.zeros([0], bool))
     assert run([reduce_all(x), reduce_any(x)]) == [True, False]
 
@@ -203,7 +203,7 @@ def test_booleans_of_nothing() -> None:
 @pytest.mark.parametrize("axis", [0, 1, [0, 1], []])
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("build", [reduce_sum, reduce_mean, reduce_max, reduce_prod])
-def test_axes_known_in_the_step_alone(build: Any, axis: Any, keep: bool) -> None:
+def test_axes_known_only_in_the_step(build: Any, axis: Any, keep: bool) -> None:
     x = array(2, 3)
     value, axes = placeholder("float32", [2, 3]), placeholder("int64", None)
     found, wanted = build(value, axes, keep), build(value, axis, keep)
@@ -235,7 +235,7 @@ def test_static_shapes() -> None:
     assert argmax(x, placeholder("int32", [])).shape.as_list() == [None, None]
 
 
-def test_integers_of_shapes_are_known_while_the_graph_is_built() -> None:
+def test_shape_integers_are_known_at_graph_construction() -> None:
     x = placeholder("float32", [None, 3, 4])
     assert reshape(x, [-1, reduce_prod(shape(x)[1:])]).shape.as_list() == [None, 12]
 
@@ -292,7 +292,7 @@ def test_second_order(build: Any, power: int) -> None:
 
 @pytest.mark.parametrize("build, reference", [(argmax, torch.argmax), (argmin, torch.argmin)])
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_positions(build: Any, reference: Any, axis: int) -> None:
+def test_argmax_and_argmin(build: Any, reference: Any, axis: int) -> None:
     check_op(lambda x: build(x, axis), lambda x: reference(x, axis), array(3, 4, 5))
     check_op(lambda x: build(x, axis), lambda x: reference(x, axis), integers(3, 4))
     check_op(
@@ -300,11 +300,11 @@ def test_positions(build: Any, reference: Any, axis: int) -> None:
     )
 
 
-def test_position_of_the_first_among_equals() -> None:
+def test_argmax_returns_the_first_of_equal_values() -> None:
     assert run([argmax([1, 3, 3]), argmin([2, 1, 1, 3])]) == [1, 1]
 
 
-def test_positions_need_elements() -> None:
+def test_argmax_requires_elements() -> None:
     with pytest.raises(ValueError, match="empty"):
         argmax(np.zeros([0, 3], np.float32), 0)
     x = placeholder("float32")
@@ -337,7 +337,7 @@ SCANS = {
 @pytest.mark.parametrize("name", SCANS)
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_running_totals(name: str, exclusive: bool, reverse: bool) -> None:
+def test_cumulative_sums_and_products(name: str, exclusive: bool, reverse: bool) -> None:
     build, function, start = SCANS[name]
     reference = scanned(function, start, exclusive, reverse)
     check_op(lambda x: build(x, 1, exclusive, reverse), lambda x: reference(x, 1), array(2, 4, 3), rtol=1e-4)
@@ -349,13 +349,13 @@ def test_running_totals(name: str, exclusive: bool, reverse: bool) -> None:
 @pytest.mark.parametrize("row", [[0.0, 2, 3], [2, 0, 3, 0, 4], [0, 0], [1, 2, 0]])
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_gradient_of_running_products_with_zeros(row: list[float], exclusive: bool, reverse: bool) -> None:
+def test_gradient_of_cumprod_with_zeros(row: list[float], exclusive: bool, reverse: bool) -> None:
     reference = scanned(torch.cumprod, 1, exclusive, reverse)
     x = np.array([row, np.arange(1, len(row) + 1)], np.float32)
     check_op(lambda x: cumprod(x, 1, exclusive, reverse), lambda x: reference(x, 1), x)
 
 
-def test_running_totals_need_an_axis() -> None:
+def test_cumulative_ops_require_an_axis() -> None:
     with pytest.raises(ValueError, match="out of range"):
         cumsum(constant(1.0))
     x = placeholder("float32")
@@ -373,7 +373,7 @@ def test_logsumexp_of_infinities() -> None:
     np.testing.assert_allclose(run(gradients(total, x)[0], {x: [-np.inf, 1, 1]}), [0, 0.5, 0.5], rtol=1e-6)
 
 
-def test_variance_needs_inexact_numbers() -> None:
+def test_variance_requires_floating_point() -> None:
     with pytest.raises(TypeError, match="floating or complex"):
         reduce_variance([1, 2])
     x = (array(5) + 1j * array(5, seed=1)).astype(np.complex64)

@@ -55,7 +55,7 @@ def test_reshape(target: list[int]) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_changes_of_shape_take_all_types(dtype: str) -> None:
+def test_shape_ops_accept_all_types(dtype: str) -> None:
     x = array(2, 1, 3, dtype=dtype)
     for op, expected in (
         (reshape(x, [3, 2]), x.reshape(3, 2)),
@@ -73,7 +73,7 @@ def test_changes_of_shape_take_all_types(dtype: str) -> None:
         np.testing.assert_array_equal(value, expected)
 
 
-def test_reshape_of_nothing_and_of_scalars() -> None:
+def test_reshape_of_empty_tensors_and_scalars() -> None:
     check_op(lambda x: reshape(x, [0, 5]), lambda x: x.reshape(0, 5), array(3, 0))
     check_op(lambda x: reshape(x, [-1, 3]), lambda x: x.reshape(0, 3), array(0, 3))
     check_op(lambda x: reshape(x, []), lambda x: x.reshape(()), array(1))
@@ -90,7 +90,7 @@ def test_static_shape_of_a_reshape_follows_from_shapes() -> None:
     assert reshape(x, placeholder("int32")).shape.ndims is None
 
 
-def test_reshape_refuses_other_counts() -> None:
+def test_reshape_rejects_other_element_counts() -> None:
     with pytest.raises(ValueError, match=r"24 elements to shape \[5, 5\] with 25 elements"):
         reshape(placeholder("float32", [2, 3, 4]), [5, 5])
     with pytest.raises(ValueError, match="more than one -1"):

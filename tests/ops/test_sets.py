@@ -42,7 +42,7 @@ def test_sparse_sets() -> None:
     same(run(sets.intersection(empty, empty)), [], [], [2, 0])
 
 
-def test_sets_are_checked() -> None:
+def test_invalid_sets() -> None:
     with pytest.raises(ValueError, match="groups differ"):
         sets.union([[1]], [[1], [2]])
     with pytest.raises(TypeError, match="Types don't match"):

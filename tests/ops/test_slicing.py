@@ -60,7 +60,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
-def test_getitem_is_numpys(key: Any) -> None:
+def test_getitem_matches_numpy(key: Any) -> None:
     value = array(3, 4, 5)
 
     def reference(x: Any) -> Any:
@@ -79,7 +79,7 @@ def test_types(dtype: str) -> None:
     np.testing.assert_array_equal(run(constant(value)[1:, ::-1]), value[1:, ::-1])
 
 
-def test_bounds_of_the_step() -> None:
+def test_bounds_known_only_in_the_step() -> None:
     x, i, j = placeholder("float32", [None, 4]), placeholder("int32", []), placeholder("int64", [])
     value = array(3, 4)
     feeds = {x: value, i: 1, j: 3}
@@ -134,7 +134,7 @@ def test_boolean_masks() -> None:
     np.testing.assert_array_equal(run(x[constant([True, False, True])], {x: value}), value[[0, 2]])
 
 
-def test_bad_indices() -> None:
+def test_invalid_indices() -> None:
     x = placeholder("float32", [3, 4])
     for key in (1.0, "a", constant(1.0), constant([1, 2]), (0, [1]), (True, 0)):
         with pytest.raises(TypeError, match="is not an index"):

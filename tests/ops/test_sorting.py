@@ -44,11 +44,11 @@ def test_equal_values_keep_their_order(direction: str) -> None:
     assert places.tolist() == [[1, 3, 5, 0, 2, 4] if direction == "ASCENDING" else [0, 2, 4, 1, 3, 5]]
 
 
-def test_nothing_to_sort() -> None:
+def test_sort_of_empty_tensors() -> None:
     check_op(sort, lambda x: x, np.zeros((3, 0), np.float32), grad=False)
 
 
-def test_wrong_directions_and_axes() -> None:
+def test_invalid_directions_and_axes() -> None:
     with pytest.raises(ValueError, match="ASCENDING"):
         sort([1, 2], direction="UP")
     with pytest.raises(ValueError, match="axis"):

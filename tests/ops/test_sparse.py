@@ -50,7 +50,7 @@ def test_sparse_tensor_has_its_parts_and_a_static_shape() -> None:
         (([0, 1], [1.0], [3]), "indices of a SparseTensor must have rank 2"),
     ],
 )
-def test_parts_must_fit(parts: tuple, message: str) -> None:
+def test_components_must_match(parts: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SparseTensor(*parts)
 
@@ -76,7 +76,7 @@ def test_to_dense_has_a_gradient_by_values_and_default() -> None:
     )
 
 
-def test_to_dense_of_nothing_and_of_one_value_for_all() -> None:
+def test_to_dense_of_no_values_and_of_a_scalar_value() -> None:
     assert run(sparse_to_dense(NOWHERE, SHAPE, array(0), 7.0)).tolist() == np.full((3, 4), 7.0).tolist()
     assert run(sparse_to_dense([1, 3], [5], 1, 9)).tolist() == [9, 1, 9, 1, 9]
     assert run(sparse_to_dense(2, [3], 1)).tolist() == [0, 0, 1]
@@ -167,7 +167,7 @@ def test_indicator_and_merge() -> None:
     same(run(several), [[0, 3, 3], [0, 0, 0], [1, 2, 2]], [1, 2, 3], [3, 5, 6])
 
 
-def test_placeholder_knows_what_it_was_told() -> None:
+def test_placeholder_has_the_given_shape() -> None:
     tensor = sparse_placeholder("float32", [None, 4], name="given")
     assert tensor.shape.as_list() == [None, 4]
     assert tensor.indices.shape.as_list() == [None, 2]

@@ -18,7 +18,7 @@ from thalweg._src.session.session import Session
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0, 3.0, 4.0], [b"a", b"", b"c", b"d"], [1, 2, 3, 4]])
-def test_rows_come_back(values: list) -> None:
+def test_rows_round_trip(values: list) -> None:
     handles = add_many_sparse_to_tensors_map(sparse(PLACES, values, SHAPE))
     assert handles.shape.as_list() == [3]
     given = placeholder("int64", [None])
@@ -39,7 +39,7 @@ def test_a_row_is_as_wide_as_the_widest() -> None:
         same(session.run(taken), [[0, 1], [1, 2], [1, 4]], [5, 6, 7], [2, 8])
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_mismatches_are_rejected() -> None:
     vector = add_sparse_to_tensors_map(sparse([[1]], [5], [3]), shared_name="mixed")
     matrix = add_sparse_to_tensors_map(sparse([[1, 1]], [5], [3, 3]), shared_name="mixed")
     numbers = add_sparse_to_tensors_map(sparse([[1]], [5.0], [3]), shared_name="mixed")

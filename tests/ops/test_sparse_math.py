@@ -39,7 +39,7 @@ def test_add(dtype: str) -> None:
     )
 
 
-def test_add_drops_what_is_small() -> None:
+def test_add_drops_values_below_the_threshold() -> None:
     total = sparse_add(sparse(PLACES, [1.0, -2.0, 3.0, 0.5], SHAPE), sparse(OTHERS, [1.0, 4.0, -0.5], SHAPE), thresh=2)
     same(run(total), [[0, 1], [0, 3], [1, 1], [2, 0]], [2.0, -2.0, 4.0, 3.0], SHAPE)
     v = placeholder("float32", [4])
@@ -96,7 +96,7 @@ def test_matmul(adjoint_a: bool, adjoint_b: bool, dtype: str) -> None:
     )
 
 
-def test_matmul_of_dense_and_sparse_and_of_nothing() -> None:
+def test_matmul_of_dense_with_sparse_and_of_empty_tensors() -> None:
     check_op(
         lambda v, x: sparse_tensor_dense_matmul(x, SparseTensor(PLACES, v, SHAPE)),
         lambda v, x: x @ dense(torch.from_numpy(PLACES), v, torch.from_numpy(SHAPE)),
@@ -165,7 +165,7 @@ def test_reduce_sum(axis: object, keepdims: bool) -> None:
     )
 
 
-def test_reduce_sum_of_places_out_of_order() -> None:
+def test_reduce_sum_of_unordered_indices() -> None:
     same_sum = sparse_reduce_sum(sparse(PLACES[::-1], [1, 2, 3, 4], SHAPE), 1)
     assert run(same_sum).tolist() == [7, 0, 3]
     with pytest.raises(ValueError, match="reduction axis 2 is out of range"):

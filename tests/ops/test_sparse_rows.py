@@ -61,7 +61,7 @@ def test_bincount() -> None:
         sparse_bincount(values, axis=1)
 
 
-def test_bincount_is_as_wide_as_it_was_told() -> None:
+def test_bincount_has_the_given_length() -> None:
     values = sparse([[0, 1], [1, 0]], [2, 1], [2, 3])
     same(run(sparse_bincount(values, axis=-1, maxlength=7)), [[0, 2], [1, 1]], [1, 1], [2, 7])
     same(run(sparse_bincount(np.zeros(0, np.int32))), [], [], [1])

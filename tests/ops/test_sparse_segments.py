@@ -54,7 +54,7 @@ def test_second_order() -> None:
         assert session.run(second)[0].tolist() == [2.0] * 3
 
 
-def test_integers_and_nothing() -> None:
+def test_integers_and_empty_inputs() -> None:
     with Session() as session:
         assert session.run(sparse_segment_sum(np.array([[250], [10]], np.uint8), [0, 1], [0, 0])).tolist() == [[4]]
         empty = np.zeros(0, np.int32)

@@ -16,7 +16,7 @@ from thalweg._src.ops.sparse_serial import (
 @pytest.mark.parametrize(
     ("values", "dtype"), [([1.0, 2.0, 3.0, 4.0], "float32"), (["a", "", "c", "d"], "string"), ([1, 2, 3, 4], "int32")]
 )
-def test_serialized_tensors_come_back(values: list, dtype: str) -> None:
+def test_serialized_tensors_round_trip(values: list, dtype: str) -> None:
     tensor = sparse(PLACES, values, SHAPE)
     expected = [v.encode() if isinstance(v, str) else v for v in values]
     many = serialize_many_sparse(tensor)
@@ -30,7 +30,7 @@ def test_minibatch_is_as_wide_as_its_widest_member() -> None:
     same(run(deserialize_many_sparse(stack([one, other]), "int32")), [[0, 1], [1, 2], [1, 4]], [5, 6, 7], [2, 8])
 
 
-def test_what_is_no_sparse_tensor_is_refused() -> None:
+def test_invalid_sparse_tensors_are_rejected() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="Could not parse serialized_sparse"):
         run(deserialize_many_sparse([["x", "y", "z"]], "int32"))
     with pytest.raises(errors.InvalidArgumentError, match="holds values of int32, expected float32"):
@@ -49,7 +49,7 @@ def test_cross() -> None:
     assert run(sparse_cross([tensor, dense], separator="-")).values[0] == b"a-1"
 
 
-def test_hashes_are_tensorflows() -> None:
+def test_hashes_match_tensorflow() -> None:
     letters, numbers = constant([["a", "b"], ["c", "d"]]), constant([[1], [2]])
     assert run(sparse_cross_hashed([letters, numbers], num_buckets=100)).values.tolist() == [85, 83, 23, 23]
     inputs = ([], [], [], [constant([["a", "b"]]), constant([[1, 2]], "int64")])
@@ -63,7 +63,7 @@ def test_hashes_are_tensorflows() -> None:
     assert run(sparse_cross_hashed_op.many(*number, -1, True, [1, 2]).output_values).tolist() == [5347293944578695997]
 
 
-def test_types_say_whether_a_cross_is_hashed() -> None:
+def test_dtype_selects_hashed_crosses() -> None:
     inputs = ([], [], [], [constant([["a"]]), constant([[3]], "int64")])
     attrs = {"hashed_output": True, "num_buckets": 7, "hash_key": 5}
     words = sparse_cross_op.many(*inputs, out_type="string", internal_type="int64", **attrs).output_values
@@ -77,7 +77,7 @@ def test_rows_must_agree() -> None:
         sparse_cross([constant([["a"]]), constant([["b"], ["c"]])])
 
 
-def test_tensorflows_strings_are_read() -> None:
+def test_strings_of_tensorflow_are_parsed() -> None:
     written = [
         b'\x08\t\x12\x08\x12\x02\x08\x02\x12\x02\x08\x01"\x10\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00',
         b'\x08\x07\x12\x04\x12\x02\x08\x02"\x05\x01\x02abc',

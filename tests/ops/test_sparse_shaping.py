@@ -130,7 +130,7 @@ def test_slice_has_a_gradient_of_second_order() -> None:
     assert run(second, {v: values}).tolist() == [6.0, 0.0, 0.0, 24.0]
 
 
-def test_each_of_equal_places_has_its_gradient_in_a_slice() -> None:
+def test_duplicate_indices_have_separate_gradients_in_a_slice() -> None:
     v = placeholder("float32", [3])
     part = sparse_slice(SparseTensor(np.array([[0, 1], [0, 1], [2, 0]]), v, SHAPE), [0, 1], [3, 2]).values
     (grad,) = gradients(part * part, v)
@@ -139,7 +139,7 @@ def test_each_of_equal_places_has_its_gradient_in_a_slice() -> None:
         run(sparse_slice_grad_op([1.0], [[0, 1], [2, 0]], [0, 0], [[1, 1]]))
 
 
-def test_places_outside_are_refused() -> None:
+def test_indices_out_of_bounds_are_rejected() -> None:
     outside = sparse([[0, 1], [3, 0]], [1, 2], SHAPE)
     with pytest.raises(errors.InvalidArgumentError, match="out of bounds"):
         run(sparse_split(sp_input=outside, num_split=2, axis=1)[0])
@@ -147,7 +147,7 @@ def test_places_outside_are_refused() -> None:
         run(sparse_reshape_op([[0, 1]], [0, 4], [4, 0]))
 
 
-def test_nothing() -> None:
+def test_empty_tensors() -> None:
     empty = sparse(NOWHERE, np.zeros(0), [3, 4])
     for result in (
         sparse_reorder(empty),

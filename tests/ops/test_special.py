@@ -92,7 +92,7 @@ def test_polygamma(order: int) -> None:
     )
 
 
-def test_polygamma_of_orders_that_do_not_count() -> None:
+def test_polygamma_of_invalid_orders() -> None:
     assert np.isnan(run(special.polygamma([1.5, -1.0], [2.0, 2.0]))).all()
 
 

@@ -48,13 +48,13 @@ def test_real(rank: int, last: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 6, 7, 8, 11])
-def test_cut_and_filled(length: int) -> None:
+def test_truncated_and_padded(length: int) -> None:
     check_op(lambda x: spectral.rfft(x, [length]), lambda x: torch.fft.rfft(x, length), real(3, 7), atol=1e-5)
     check_op(lambda x: spectral.irfft(x, [length]), lambda x: torch.fft.irfft(x, length), terms(3, 4), atol=1e-5)
 
 
 @pytest.mark.parametrize("lengths", [(3, 6), (6, 3), (9, 9), (5, 7)])
-def test_cut_and_filled_2d(lengths: tuple[int, int]) -> None:
+def test_truncated_and_padded_2d(lengths: tuple[int, int]) -> None:
     axes = (-2, -1)
     check_op(
         lambda x: spectral.rfft2d(x, lengths), lambda x: torch.fft.rfftn(x, lengths, axes), real(2, 5, 7), atol=1e-5
@@ -89,7 +89,7 @@ def test_static_shapes() -> None:
     assert spectral.rfft(tf.placeholder(tf.float32, [3, None])).shape.as_list() == [3, None]
 
 
-def test_mistakes() -> None:
+def test_invalid_arguments() -> None:
     with pytest.raises(ValueError, match="rank at least 2"):
         spectral.fft2d(np.zeros(3, np.complex64))
     with pytest.raises(ValueError, match=r"at least \[4\] in the last dimensions"):

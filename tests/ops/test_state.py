@@ -153,7 +153,7 @@ def test_scatter_follows_the_order_of_indices(verb: str, dtype: Any) -> None:
     np.testing.assert_allclose(session.run(v), expected, rtol=1e-6 if start.dtype.kind == "f" else 0)
 
 
-def test_scatter_takes_a_scalar_and_nothing() -> None:
+def test_scatter_accepts_scalars_and_empty_indices() -> None:
     v = Variable([1.0, 2.0, 3.0])
     session = started(v)
     session.run(state.resource_scatter_mul.operation(v.handle, [0, 2, 2], 3.0))
@@ -226,7 +226,7 @@ def test_gather_with_batch_dimensions() -> None:
     np.testing.assert_array_equal(started(v).run(value), expected)
 
 
-def test_gradients_arrive_at_the_variable() -> None:
+def test_gradients_reach_the_variable() -> None:
     v = Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     session = started(v)
     y = multiply(v.value(), v.value())
@@ -259,7 +259,7 @@ def test_reads_before_a_write_see_the_old_value() -> None:
     assert old.tolist() == [1, 2] and part.tolist() == [1] and new.tolist() == [11, 12]
 
 
-def test_a_fetched_value_is_the_users_own() -> None:
+def test_a_fetched_value_belongs_to_the_caller() -> None:
     v = Variable([1.0, 2.0])
     write, assigned = v.assign_add([1.0, 1.0]), v.assign([7.0, 7.0])
     session = started(v)
@@ -298,7 +298,7 @@ def test_variables_do_not_share_what_was_assigned_to_both() -> None:
     assert v_value.tolist() == [2, 3] and w_value.tolist() == [6, 7] and c_value.tolist() == [1, 2]
 
 
-def test_updates_are_in_place_when_nobody_looks() -> None:
+def test_updates_are_in_place_when_unshared() -> None:
     import torch
 
     variable = VariableResource("v", dtypes.float32, (3,), torch.device("cpu"))

@@ -61,7 +61,7 @@ def test_reduce_join(axis: Any, expected: Any) -> None:
     assert np.asarray(value).tolist() == expected
 
 
-def test_reduce_join_of_nothing_and_with_kept_dimensions() -> None:
+def test_reduce_join_of_empty_tensors_and_with_keepdims() -> None:
     assert run(lambda a: strings.reduce_join(a, 1), np.zeros((2, 0), object)).tolist() == [b"", b""]
     kept = run(lambda a: strings.reduce_join(a, 1, keep_dims=True, separator="+"), LETTERS)
     assert kept.tolist() == [[b"a+b"], [b"c+d"], [b"e+f"]]

@@ -26,7 +26,7 @@ def transcode(text, source="UTF-8", target="UTF-8", **options):
         (b"\xf0\x9f\x98", 1),
     ],
 )
-def test_stray_bytes(text, count):
+def test_invalid_bytes(text, count):
     assert transcode(b"a" + text + b"b") == ("a" + "\ufffd" * count + "b").encode()
     assert transcode(text, errors="ignore") == b""
     assert transcode(text, replacement_char=65) == b"A" * count

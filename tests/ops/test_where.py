@@ -109,7 +109,7 @@ def test_unique(dtype: str) -> None:
     assert run(unique(value, out_idx="int64"))[1].dtype == np.int64
 
 
-def test_unique_of_nothing_of_strings_and_along_an_axis() -> None:
+def test_unique_of_empty_tensors_of_strings_and_along_an_axis() -> None:
     from thalweg._src.ops.where import unique_v2_op
 
     y, idx = run(unique(np.zeros(0, np.float32)))

@@ -1,4 +1,4 @@
-"""What leaves a loop: the same numbers with and without, and programs that show what is left in it."""
+"""Loop optimizations: equal results with and without them, and programs that show what remains in the loop."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ AS_WRITTEN = config(arithmetic_optimization=RewriterConfig.OFF)
 
 
 def same_numbers(fetches, feed=None, tolerance=1e-5):
-    """Runs with everything, without products leaving loops, and with nothing leaving them; compares all three."""
+    """Compares results with all loop optimizations, without batched products, and without any."""
     results, state = [], []
     for chosen in (tf.ConfigProto(), AS_WRITTEN, INSIDE):
         with tf.Session(config=chosen) as session:
@@ -43,10 +43,10 @@ def calls(lines, name):
     return sum(f"= {name}(" in line for line in lines)
 
 
-# -- what never changes -----------------------------------------------------------------------------------------------
+# -- loop invariants --------------------------------------------------------------------------------------------------
 
 
-def test_what_never_changes_is_computed_before_the_loop():
+def test_invariants_are_computed_before_the_loop():
     x = tf.placeholder(tf.float32, [3])
     _, y = tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * tf.tanh(tf.sin(x))), [0, x])
     lines = inside_loops(y, [x])
@@ -55,7 +55,7 @@ def test_what_never_changes_is_computed_before_the_loop():
     same_numbers([y], {x: [0.1, 0.2, 0.3]})
 
 
-def test_it_leaves_nested_loops_altogether():
+def test_invariants_leave_nested_loops():
     x = tf.placeholder(tf.float32, [3])
 
     def outer(i, y):
@@ -66,7 +66,7 @@ def test_it_leaves_nested_loops_altogether():
     same_numbers([y], {x: [0.1, 0.2, 0.3]})
 
 
-def test_a_condition_computes_once_what_it_compares_with():
+def test_invariants_of_a_condition_are_computed_once():
     x = tf.placeholder(tf.float32, [])
     y = tf.while_loop(lambda y: y < tf.sqrt(x), lambda y: y + 1.0, [0.0])
     assert calls(inside_loops(y, [x]), "sqrt") == 0
@@ -96,7 +96,7 @@ def test_a_variable_that_the_loop_changes_is_read_in_it():
         assert session.run(y) == 2.0 + 3.0 + 4.0
 
 
-def test_a_loop_that_lets_others_run_sees_what_they_write():
+def test_a_blocking_loop_reads_variables_in_every_iteration():
     w = tf.get_variable("w", [], initializer=tf.zeros_initializer(), use_resource=True)
     session = tf.Session()
     more = w.assign_add(1.0)
@@ -112,7 +112,7 @@ def test_a_loop_that_lets_others_run_sees_what_they_write():
         assert session.run(y) > 0.0
 
 
-def test_a_loop_without_iterations_fails_for_nothing():
+def test_hoisted_nodes_do_not_fail_without_iterations():
     x = tf.placeholder(tf.float32, [3])
     index = tf.placeholder(tf.int32, [])
     n = tf.placeholder(tf.int32, [])
@@ -155,7 +155,7 @@ def test_products_with_the_sequence_leave_the_loop(order):
     same_numbers([h, *gradients], {x: np.random.RandomState(0).randn(STEPS, BATCH, WIDTH)})
 
 
-def test_so_do_their_gradients_of_gradients():
+def test_second_gradients_of_products_leave_the_loop():
     x = tf.placeholder(tf.float32, [STEPS, BATCH, WIDTH])
     w, b = _weights()
     h = _loop(x, lambda x_t, h: _cell(x_t, h, w, b, True))
@@ -224,8 +224,8 @@ def test_cells(make):
     same_numbers([outputs, *tf.nest.flatten(state), *gradients], {x: np.random.RandomState(0).randn(4, 3, 2)})
 
 
-def test_a_sum_that_is_kept_for_nobody_stays():
-    """A loop that adds up products without a gradient would keep all of them in memory."""
+def test_a_sum_of_products_without_gradient_stays_in_the_loop():
+    """Batching would keep the products of all iterations in memory."""
     x = tf.placeholder(tf.float32, [BATCH, WIDTH])
     total = tf.while_loop(
         lambda i, a: i < 5,
@@ -248,7 +248,7 @@ def test_a_deep_product_takes_a_matrix_as_bias():
 # -- controls ---------------------------------------------------------------------------------------------------------
 
 
-def test_nobody_waits_for_what_has_no_effect():
+def test_control_edges_from_pure_nodes_are_removed():
     x = tf.placeholder(tf.float32, [3])
     with tf.control_dependencies([tf.exp(x, name="idle")]):
         y = tf.sin(x)
@@ -256,7 +256,7 @@ def test_nobody_waits_for_what_has_no_effect():
         assert "exp" not in session.show_program(y, [x])
 
 
-def test_what_has_an_effect_is_waited_for_even_behind_something_else():
+def test_effects_are_waited_for_through_pure_nodes():
     v = tf.Variable(1.0, use_resource=True)
     with tf.control_dependencies([v.assign_add(1.0)]):
         between = tf.constant(0.0) + 1.0
@@ -268,7 +268,7 @@ def test_what_has_an_effect_is_waited_for_even_behind_something_else():
         assert session.run(y) == 3.0
 
 
-def test_a_fetched_group_runs_all_that_is_in_it():
+def test_a_fetched_group_runs_all_its_members():
     ran = []
     x = tf.py_func(lambda: ran.append(1) or np.float32(1), [], tf.float32)
     with tf.Session() as session:

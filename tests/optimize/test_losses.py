@@ -1,4 +1,4 @@
-"""A loss whose gradient nobody asks for is computed alone."""
+"""Losses whose gradient output is unused."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def types(step):
 @pytest.mark.parametrize(
     ("kind", "alone"), [("dense", "_SoftmaxCrossEntropyLoss"), ("sparse", "_SparseSoftmaxCrossEntropyLoss")]
 )
-def test_gradient_is_left_out_only_if_nobody_wants_it(kind, alone):
+def test_the_gradient_is_omitted_only_if_it_is_unused(kind, alone):
     labels, logits, loss = losses(kind)
     forward = functionalize(prune([labels, logits], [loss], []))
     fuse(forward)
@@ -37,7 +37,7 @@ def test_gradient_is_left_out_only_if_nobody_wants_it(kind, alone):
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_same_numbers(kind):
+def test_losses_are_unchanged(kind):
     labels, logits, loss = losses(kind)
     (gradient,) = tf.gradients(loss, logits)
     rng = np.random.default_rng(3)

@@ -81,7 +81,7 @@ def test_fold_leaves_random_numbers_large_results_and_ordered_nodes():
     assert {"RandomUniform", "Fill", "AddV2"} <= set(types(step))
 
 
-def test_merge_joins_equal_nodes_but_never_state():
+def test_cse_merges_equal_nodes_but_never_state():
     x = tf.placeholder(tf.float32, [2])
     y = tf.exp(x) + tf.exp(x) * tf.constant(2.0) + tf.constant(2.0) * tf.exp(x)
     noise = tf.random_uniform([], seed=3) + tf.random_uniform([], seed=3)
@@ -93,14 +93,14 @@ def test_merge_joins_equal_nodes_but_never_state():
     same_numbers([y], {x: [1.0, 2.0]})
 
 
-def test_merge_tells_signed_zeros_apart():
+def test_cse_distinguishes_signed_zeros():
     x = tf.placeholder(tf.float32, [])
     y, z = x / tf.constant(0.0), x / tf.constant(-0.0)
     with tf.Session() as sess:
         assert sess.run([y, z], {x: 1.0}) == [np.inf, -np.inf]
 
 
-def test_simplify_drops_what_changes_nothing():
+def test_simplify_removes_identities():
     x = tf.placeholder(tf.float32, [2, 3], name="x")
     y = tf.identity(x) * 1.0
     y = tf.negative(tf.negative(y)) / 1.0
@@ -114,7 +114,7 @@ def test_simplify_drops_what_changes_nothing():
     same_numbers([y], {x: np.arange(6.0).reshape(2, 3)})
 
 
-def test_the_order_that_an_identity_kept_passes_to_its_users():
+def test_control_inputs_of_a_removed_identity_pass_to_its_consumers():
     order = []
     first = tf.py_func(lambda: order.append("first") or np.float32(0), [], tf.float32)
     x = tf.placeholder(tf.float32, [], name="x")
@@ -163,7 +163,7 @@ def test_bias_and_relu_are_fused_into_products():
     rng = np.random.default_rng(0)
     feeds = {x: rng.normal(size=(2, 3)), w: rng.normal(size=(3, 4)), b: rng.normal(size=4)}
     same_numbers([y], feeds, 1e-6)
-    # A product that somebody else needs is left alone.
+    # A product with another consumer is not fused.
     product = tf.matmul(x, w)
     step = functionalize(prune([x, w, b], [product, product + b], []))
     fuse(step)
@@ -242,7 +242,7 @@ def test_pooling_comes_before_clipping():
     same_numbers([y, *grads], feeds, 1e-5)
     feeds[x][0, 1, 1, 0] = np.nan
     same_numbers([y], feeds, 1e-5)
-    # A relu that somebody else needs stays where it is.
+    # A ReLU with another consumer is not moved.
     step = functionalize(prune([x, w, b], [y, relu], []))
     fuse(step)
     simplify_pooling(step)
@@ -329,7 +329,7 @@ def test_updates_of_one_optimizer_become_one(optimizer, group):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_updates_that_follow_each_other_are_not_joined():
+def test_dependent_updates_are_not_grouped():
     v, w = tf.Variable(1.0), tf.Variable(1.0)
     optimizer = tf.train.GradientDescentOptimizer(0.5)
     first = optimizer.apply_gradients([(tf.constant(1.0), v)])

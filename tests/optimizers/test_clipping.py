@@ -83,7 +83,7 @@ def test_clip_by_global_norm_with_a_given_norm() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.inf, np.nan])
-def test_a_norm_that_is_not_finite_makes_all_nan(bad: float) -> None:
+def test_a_non_finite_norm_gives_nan(bad: float) -> None:
     clipped, _ = clip_by_global_norm([constant([bad, 1.0]), constant([2.0])], 1.0)
     assert all(np.isnan(value).all() for value in run(clipped))
 

@@ -31,7 +31,7 @@ def check(schedule: Callable[[Any], Any], expected: Callable[[int], float], step
 
 
 @pytest.mark.parametrize("staircase", [False, True])
-def test_exponential_kinds(staircase: bool) -> None:
+def test_exponential_decays(staircase: bool) -> None:
     def periods(step: int) -> float:
         return step // 10 if staircase else step / 10
 

@@ -98,7 +98,7 @@ def test_small_gradients_survive_float16() -> None:
     np.testing.assert_allclose(values[1], 1e-8, rtol=1e-2)
 
 
-def test_steps_with_bad_gradients_change_only_the_scale() -> None:
+def test_steps_with_non_finite_gradients_change_only_the_scale() -> None:
     w, x = tf.Variable([1.0, 2.0], name="w"), tf.placeholder("float32", [2])
     count = tf.train.get_or_create_global_step()
     adam = optimizers.AdamOptimizer(0.1)

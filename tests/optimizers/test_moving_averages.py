@@ -60,7 +60,7 @@ def test_all_trainable_variables_by_default() -> None:
     assert ema.name == "shadow"
 
 
-def test_apply_twice_makes_one_copy() -> None:
+def test_apply_twice_creates_one_average() -> None:
     w = Variable([1.0], name="w")
     ema = ExponentialMovingAverage(0.5)
     ema.apply([w])

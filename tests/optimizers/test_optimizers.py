@@ -49,17 +49,17 @@ def graph() -> Any:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_numbers_are_tensorflows(name: str) -> None:
+def test_results_match_tensorflow(name: str) -> None:
     np.testing.assert_allclose(train(thalweg, name), EXPECTED[name], rtol=2e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_numbers_in_float64(name: str) -> None:
+def test_results_in_float64(name: str) -> None:
     np.testing.assert_allclose(train(thalweg, name, "float64"), EXPECTED[name], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", [key for key in OPTIMIZERS if key != "adam"])  # whose epsilon is 0 in float16
-def test_numbers_in_float16(name: str) -> None:
+def test_results_in_float16(name: str) -> None:
     np.testing.assert_allclose(train(thalweg, name, "float16"), EXPECTED[name], rtol=3e-2, atol=3e-2)
 
 
@@ -95,7 +95,7 @@ def test_names_of_slots_and_other_variables() -> None:
         assert adam.variables() == []
 
 
-def test_slots_are_made_once() -> None:
+def test_slots_are_created_once() -> None:
     w = Variable([1.0], name="w")
     optimizer = optimizers.AdamOptimizer()
     optimizer.minimize(square(w))
@@ -232,13 +232,13 @@ def test_errors() -> None:
         optimizers.FtrlOptimizer(0.1, l1_regularization_strength=-1.0)
 
 
-def test_a_gradient_of_another_shape_is_refused_when_the_graph_is_built() -> None:
+def test_a_gradient_of_a_wrong_shape_is_rejected_at_graph_construction() -> None:
     w = Variable([1.0, 2.0], name="w")
     with pytest.raises(ValueError, match=r"grad has shape \[3\]"):
         optimizers.AdamOptimizer().apply_gradients([(constant([1.0, 2.0, 3.0]), w)])
 
 
-def test_a_gradient_of_another_shape_is_refused_in_the_step() -> None:
+def test_a_gradient_of_a_wrong_shape_is_rejected_in_the_step() -> None:
     w = Variable([1.0, 2.0], name="w")
     grad = placeholder("float32", None)
     step = optimizers.AdamOptimizer().apply_gradients([(grad, w)])
@@ -256,14 +256,14 @@ def test_uninitialized_variables_are_named() -> None:
 
 
 @pytest.mark.parametrize("gate", [Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH])
-def test_gates(gate: int) -> None:
+def test_gate_gradients(gate: int) -> None:
     w, x = Variable([1.0]), Variable([2.0])
     step = optimizers.GradientDescentOptimizer(0.1).minimize(multiply(w, x), gate_gradients=gate)
     a, b = run(step, w, x)
     np.testing.assert_allclose([a, b], [[0.8], [1.9]], rtol=1e-6)
 
 
-def test_gradients_by_a_tensor() -> None:
+def test_compute_gradients_with_respect_to_a_tensor() -> None:
     x = constant([3.0])
     ((grad, source),) = optimizers.GradientDescentOptimizer(0.1).compute_gradients(square(x), [x])
     assert source is x
@@ -300,7 +300,7 @@ def test_sparse_adam_decays_the_moments_of_all_rows() -> None:
     np.testing.assert_allclose(mean, [[0.5], [1.0], [0.0]], rtol=1e-6)
 
 
-def test_rows_beyond_the_variable_are_refused() -> None:
+def test_rows_out_of_range_are_rejected() -> None:
     e = Variable(np.ones((3, 2), "float32"))
     indices = placeholder("int32", [2])
     rows = IndexedSlices(constant(np.ones((2, 2), "float32")), indices, constant([3, 2]))
@@ -365,7 +365,7 @@ class _Sign(Optimizer):
         return var.scatter_sub(IndexedSlices(multiply(grad.values, self._rate_t), grad.indices))
 
 
-def test_an_optimizer_of_the_older_protocol() -> None:
+def test_an_optimizer_with_the_older_methods() -> None:
     w, e = Variable([1.0, 2.0]), Variable([[1.0], [2.0], [3.0]])
     rows = IndexedSlices(constant([[1.0], [2.0]]), constant([1, 1]), constant([3, 1]))
     step = _Sign(0.5).apply_gradients([(constant([1.0, 1.0]), w), (rows, e)])
@@ -375,7 +375,7 @@ def test_an_optimizer_of_the_older_protocol() -> None:
 
 
 class _OfBothProtocols(_Sign):
-    """Defines the newer protocol as well, which nobody ran with plain variables."""
+    """Defines the newer methods as well, which plain variables do not use."""
 
     _apply_dense, _apply_sparse = _Sign._apply_dense, _Sign._apply_sparse
 
@@ -385,7 +385,7 @@ class _OfBothProtocols(_Sign):
     _resource_apply_sparse = _resource_apply_dense
 
 
-def test_of_two_protocols_the_older_is_used() -> None:
+def test_the_older_methods_take_precedence() -> None:
     w = Variable([1.0, 2.0])
     (value,) = run(_OfBothProtocols(0.5).apply_gradients([(constant([1.0, 1.0]), w)]), w)
     assert value.tolist() == [0.5, 1.5]

@@ -57,7 +57,7 @@ def test_slots() -> None:
     assert dual.get_slot(w, "gradient_accumulator").op.name == "w/AdagradDA"
 
 
-def test_numbers_from_tensors_are_those_from_python() -> None:
+def test_tensors_and_python_numbers_give_the_same_results() -> None:
     a, b = tf.Variable([1.0, -2.0]), tf.Variable([1.0, -2.0])
     grad = tf.constant([0.3, 0.1])
     rate, l1, l2 = (tf.placeholder("float32", []) for _ in range(3))

@@ -108,7 +108,7 @@ def partitions_of(build, value):
 def as_user_graphs(graphs):
     """Returns the partitions with placeholders for feeds, what each fetch is in them, and their placeholders and sends.
 
-    Nobody may make nodes whose names begin with an underscore, which those of partitions do.
+    Users cannot create nodes whose names begin with an underscore, as those of partitions do.
     """
     results, fetches, feeds, sends = [], {}, [], []
     for number, graph in enumerate(graphs):

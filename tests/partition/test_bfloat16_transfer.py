@@ -1,4 +1,4 @@
-"""Transfers in bfloat16: half the bytes, on request, and never for what is kept."""
+"""Transfers in bfloat16: half the bytes, on request, and never for stored values."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def crossing(dtype, value=VALUE, devices=("/cpu:1",)):
 
 
 @pytest.mark.parametrize("lossy", [False, True])
-def test_float32_arrives_as_bfloat16_makes_it(lossy):
+def test_float32_is_rounded_to_bfloat16(lossy):
     x, (doubled, negative) = crossing(tf.float32)
     with tf.Session(config=config(lossy)) as session:
         got = session.run([doubled, negative], {x: VALUE})
@@ -40,7 +40,7 @@ def test_float32_arrives_as_bfloat16_makes_it(lossy):
 
 
 @pytest.mark.parametrize("dtype", [tf.float64, tf.int32, tf.int64, tf.float16, tf.complex64])
-def test_other_types_are_sent_as_they_are(dtype):
+def test_other_types_are_sent_unchanged(dtype):
     value = (VALUE * 1000).astype(dtype.as_numpy_dtype)
     x, (doubled, _) = crossing(dtype, value)
     with tf.Session(config=config()) as session:
@@ -48,7 +48,7 @@ def test_other_types_are_sent_as_they_are(dtype):
         assert "_narrow" not in session.show_program(doubled, [x])
 
 
-def test_a_tensor_is_rounded_once_and_sent_once_a_device():
+def test_a_tensor_is_rounded_once_and_sent_once_per_device():
     x, fetches = crossing(tf.float32, devices=("/cpu:1", "/cpu:2"))
     with tf.Session(config=config()) as session:
         nodes = session._plan(fetches, (x,)).executable.placement.devices
@@ -68,7 +68,7 @@ def test_steps_on_one_device_are_exact():
         assert np.array_equal(session.run(x + 1.0, {x: VALUE}), VALUE + 1)
 
 
-def test_gradients_go_the_same_way():
+def test_gradients_are_rounded_too():
     with tf.device("/cpu:0"):
         w = tf.get_variable("w", initializer=VALUE)
         x = tf.placeholder(tf.float32, [16, 16])
@@ -105,7 +105,7 @@ def test_training_converges_and_gradients_that_are_applied_are_rounded():
 
 
 @pytest.mark.parametrize("through", [tf.identity, lambda x: tf.reshape(x, [16, 16])])
-def test_what_is_kept_is_exact(through):
+def test_stored_values_are_exact(through):
     with tf.device("/cpu:1"):
         v = tf.get_variable("v", [16, 16])
         queue = tf.FIFOQueue(3, [tf.float32])

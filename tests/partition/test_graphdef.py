@@ -49,7 +49,7 @@ def test_nodes_inputs_feeds_and_fetches():
 
 @pytest.mark.parametrize("value", FEEDS, ids=["positive", "negative"])
 @pytest.mark.parametrize("build", PROGRAMS, ids=lambda build: build.__name__)
-def test_partitions_run_again_give_the_same(build, value):
+def test_imported_partitions_give_the_same_results(build, value):
     values, graphs = partitions_of(build, value)
     parts, fetches, feeds, _ = as_user_graphs(graphs)
     if len(parts) > 1:  # a _Recv of a user's graph would wait for ever; conformance tests run these
@@ -62,7 +62,7 @@ def test_partitions_run_again_give_the_same(build, value):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-def test_a_loop_across_devices_counts_in_one_frame():
+def test_a_loop_across_devices_shares_one_frame_name():
     def build(x):
         def turn(i, s):
             with tf.device("/cpu:1"):
@@ -84,7 +84,7 @@ def test_a_loop_across_devices_counts_in_one_frame():
         assert all(name.lstrip("^").partition(":")[0] in nodes for node in graph.node for name in node.input)
 
 
-def test_only_if_asked_for_and_only_of_the_last_step():
+def test_partition_graphs_are_returned_on_request():
     x = tf.placeholder(tf.float32, [2], name="x")
     y = tf.sin(x)
     asked, traced = tf.RunOptions(output_partition_graphs=True), tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
@@ -100,10 +100,10 @@ def test_only_if_asked_for_and_only_of_the_last_step():
         assert len(metadata.partition_graphs) == 1
         session.run(y, {x: [1, 2]}, run_metadata=metadata)
         assert metadata == tf.RunMetadata()
-        session.run(y, {x: [1, 2]}, asked)  # nobody takes them
+        session.run(y, {x: [1, 2]}, asked)  # without consumers
 
 
-def test_tensorboard_reads_them(tmp_path):
+def test_tensorboard_reads_partition_graphs(tmp_path):
     _, graphs = partitions_of(several_devices, FEEDS[0])
     metadata = tf.RunMetadata()
     metadata.partition_graphs.extend(graphs)

@@ -1,4 +1,4 @@
-"""Memory sides of an accelerator: what counts stays on the host, one copy a value and side."""
+"""Host memory: shape arithmetic stays on the host, and there is one copy per value and memory."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def on_host(step):
     return {node.name for node in step.nodes if "_host" in node.attrs}
 
 
-def test_feeds_are_brought_to_the_device_and_fetches_back():
+def test_feeds_are_copied_to_the_device_and_fetches_back():
     x = tf.placeholder(tf.float32, [None], name="x")
     y = tf.sin(x, name="y")
     step = assigned([y], [x])
@@ -39,7 +39,7 @@ def test_feeds_are_brought_to_the_device_and_fetches_back():
     assert step.fetches[0][0].type == "_CopyToHost"
 
 
-def test_one_copy_for_a_value_and_side():
+def test_one_copy_per_value_and_memory():
     x = tf.placeholder(tf.float32, [None], name="x")
     y = tf.sin(x, name="y")
     step = assigned([tf.cos(x), y + tf.tan(x), y, tf.identity(y), y], [x])
@@ -75,7 +75,7 @@ def test_a_shape_that_is_fetched_is_on_the_host_already():
     assert copies(step, "_CopyToHost") == []
 
 
-def test_numbers_on_the_device_are_not_counting():
+def test_floats_are_computed_on_the_device():
     x = tf.placeholder(tf.float32, [None], name="x")
     n = tf.cast(tf.size(x), tf.float32, name="n")
     mean = tf.divide(tf.reduce_sum(x), n, name="mean")
@@ -102,7 +102,7 @@ def test_a_size_computed_on_the_device_is_copied_to_the_host_once():
     assert copies(step).count("dims/_to_host") == 1
 
 
-def test_constants_are_made_again_rather_than_copied():
+def test_constants_are_replicated_rather_than_copied():
     x = tf.placeholder(tf.float32, [None], name="x")
     shape = tf.constant([2, 2], name="shape")
     y = tf.reshape(tf.exp(x), shape, name="y")
@@ -120,7 +120,7 @@ def test_a_fetched_constant():
     assert step.fetches[0] == (named(step, "c/_host"), 0)
 
 
-def test_a_constant_used_on_the_host_alone_is_made_there_alone():
+def test_a_constant_used_only_on_the_host_stays_there():
     x = tf.placeholder(tf.float32, [None], name="x")
     y = tf.reshape(tf.exp(x), tf.constant([2, 2], name="shape"))
     step = assigned([y], [x])
@@ -138,7 +138,7 @@ def test_variables_stay_on_the_device():
     assert not any("v/" in name for name in copies(step, "_CopyToDevice"))
 
 
-def test_the_graph_itself_is_not_touched():
+def test_the_users_graph_is_not_changed():
     x = tf.placeholder(tf.float32, [None, None], name="x")
     count = tf.size(x) * 2
     before = dict(count.op.attrs)

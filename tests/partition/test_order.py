@@ -1,4 +1,4 @@
-"""Order across devices: what comes after a constant comes after all that the constant comes after."""
+"""Order across devices: consumers of a constant wait for its control inputs."""
 
 import time
 
@@ -32,7 +32,7 @@ def test_a_constant_with_controls_keeps_its_order_on_another_device():
     assert order == ["first", "second"] * 2
 
 
-def test_a_free_constant_is_made_on_each_device():
+def test_a_constant_without_controls_is_replicated_on_each_device():
     with tf.device("/cpu:0"):
         constant = tf.constant([1.0, 2.0], name="constant")
         a = tf.random_uniform([2]) * 0.0 + constant

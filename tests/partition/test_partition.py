@@ -1,4 +1,4 @@
-"""Placement and partitioning over virtual devices: constraints, colocation, one transfer a tensor and device."""
+"""Placement and partitioning over virtual devices: constraints, colocation, one transfer per tensor and device."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_variables_live_on_their_device():
         assert sess.run(total) == 10.0
 
 
-def test_missing_device_is_an_error_or_soft():
+def test_missing_device_is_an_error_without_soft_placement():
     with tf.device("/cpu:7"):
         x = tf.constant(1.0, name="x") + tf.random_uniform([])
     with tf.Session(config=FOUR) as sess, pytest.raises(tf.errors.InvalidArgumentError) as caught:
@@ -82,7 +82,7 @@ def test_soft_placement_reports_what_it_changed(capsys):
     with tf.Session(config=config) as sess:
         sess.run(x)
     text = capsys.readouterr().err
-    assert "x: asked for /device:GPU:9, soft placement chose" in text
+    assert "x: requested /device:GPU:9, soft placement chose" in text
     assert "x: (RandomUniform): /job:localhost/replica:0/task:0/device:" in text
 
 

@@ -1,4 +1,4 @@
-"""What crosses between devices: once a tensor and destination, and between virtual CPU devices without a copy."""
+"""Transfers between devices: one per tensor and destination, and without a copy between virtual CPU devices."""
 
 import collections
 
@@ -12,7 +12,7 @@ FOUR = tf.ConfigProto(device_count={"CPU": 4, "GPU": 0})
 
 
 def transfers(session, fetches, feeds=()):
-    """Returns the keys of all sends and of all receipts of a step, those in loops included."""
+    """Returns the keys of all sends and receives of a step, including those in loops."""
     sent, received = collections.Counter(), collections.Counter()
     for program in session._plan(fetches, tuple(feeds)).executable.programs:
         stack = list(program.nodes)
@@ -32,7 +32,7 @@ def short(keys):
     return sorted((name, where[-1]) for _, where, name in keys)
 
 
-def test_one_pair_a_tensor_and_destination():
+def test_one_pair_per_tensor_and_destination():
     with tf.device("/cpu:0"):
         x = tf.placeholder(tf.float32, [2], name="x")
         y, z = tf.exp(x, name="y"), tf.split(x, 2, name="z")
@@ -44,7 +44,7 @@ def test_one_pair_a_tensor_and_destination():
         assert short(transfers(session, results, [x])) == [("y:0", "1"), ("y:0", "2"), ("z:1", "1"), ("z:1", "2")]
 
 
-def test_controls_are_one_signal_a_destination():
+def test_controls_are_one_signal_per_destination():
     with tf.device("/cpu:0"):
         v = tf.get_variable("v", initializer=1.0)
         update = v.assign_add(1.0, name="update").op
@@ -54,7 +54,7 @@ def test_controls_are_one_signal_a_destination():
         assert len(transfers(session, results)) == 1
 
 
-def test_loops_that_are_cut():
+def test_loops_across_devices():
     with tf.device("/cpu:0"):
         x = tf.placeholder(tf.float32, [3], name="x")
 
@@ -82,7 +82,7 @@ def test_loops_that_are_cut():
     assert sum("/condition/" in name for name, _ in keys) == 2  # the other two follow the condition
 
 
-def test_branches_send_what_is_taken():
+def test_only_taken_branches_send():
     with tf.device("/cpu:0"):
         x = tf.placeholder(tf.float32, [3], name="x")
     with tf.device("/cpu:1"):
@@ -106,7 +106,7 @@ def test_between_virtual_cpu_devices_nothing_is_copied():
             assert len({value.data_ptr() for value in values}) == 1
 
 
-def test_what_is_fed_reaches_every_device_as_it_is():
+def test_fed_values_reach_every_device_unchanged():
     x = tf.placeholder(tf.float32, [1 << 16])
     views = []
     for i in range(4):

@@ -48,7 +48,7 @@ def test_operations_are_counted(make, expected):
     assert flop_count(node_of(make()), SIZES) == expected
 
 
-def test_gradients_of_convolutions_cost_what_the_convolution_costs():
+def test_gradients_of_convolutions_cost_as_much_as_convolutions():
     x, w = tf.get_variable("x", [2, 8, 8, 3]), tf.get_variable("w", [3, 3, 3, 16])
     y = tf.nn.conv2d(x, w, 2, "SAME")
     counts = {flop_count(node_of(t), SIZES) for t in (y, *tf.gradients(y, [x, w]))}
@@ -66,7 +66,7 @@ def test_bytes():
     assert SIZES.persistent(node_of(v.handle)) == 40
 
 
-def test_a_node_takes_its_launch_and_then_arithmetic_or_memory():
+def test_roofline_estimate_of_a_node():
     x = some(100)
     assert PLAIN.time(node_of(x + x), CPU[0]) == pytest.approx(1e-6 + 1200 / 1e9)
     assert PLAIN.time(node_of(x + x), GPU[0]) == pytest.approx(1e-5 + 1200 / 1e11)
@@ -86,7 +86,7 @@ def test_transfers():
     assert costs.link(CPU[0], remote) == costs.link(remote, GPU[0]) == costs.links["remote"]
 
 
-def test_users_count_operations_of_their_own_ops():
+def test_users_can_register_flops_of_their_ops():
     tf.op("HeavyOp", "x: float32 -> y: float32", infer=lambda c: c.shapes)
     try:
         flops("HeavyOp")(lambda node, sizes: 1000.0 * sizes.elements(node.input_shape(0)))
@@ -123,14 +123,14 @@ def test_measured_times_replace_estimates():
     assert costs.time(node, GPU[0]) == costs.estimate(node, GPU[0])
 
 
-def test_a_name_that_means_something_else_in_another_graph_is_not_used():
+def test_measurements_of_equal_names_in_other_graphs_are_not_used():
     costs = CostModel()
     costs.learn(stats((CPU[0], "y", "MatMul", 1000)))
     y = node_of(tf.sin(some(3), name="y"))
     assert costs.time(y, CPU[0]) == costs.estimate(y, CPU[0])
 
 
-def test_a_traced_run_teaches():
+def test_costs_are_learned_from_a_traced_run():
     x = tf.placeholder(tf.float32, [64, 64], name="x")
     _, looped = tf.while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, tf.matmul(y, y, name="inner")), [0, x * 0.01])
     y = tf.reduce_sum(tf.tanh(tf.matmul(x, x, name="product")) + looped, name="y")
@@ -147,8 +147,8 @@ def test_a_traced_run_teaches():
     assert costs.time(loop, CPU[0]) > 3 * costs.measured["CPU while/inner = MatMul"][0]
 
 
-def test_looking_at_the_clock_is_taken_off_again():
-    """Three nodes of 1, 1 and 10 us in a step of 6 us: each look has cost 2 us, but nothing takes no time."""
+def test_tracing_overhead_is_subtracted():
+    """Three nodes of 1, 1 and 10 us in a step of 6 us: tracing cost 2 us per node, but no time becomes negative."""
     x = some(3)
     a, b, c = (tf.sin(x, name="a"), tf.cos(x, name="b"), tf.tan(x, name="c"))
     costs = CostModel()
@@ -175,7 +175,7 @@ def test_devices_that_share_cores_slow_each_other_down():
     assert mixed.pool_of == [0, 1]  # a GPU shares nothing with the CPU
 
 
-def test_hand_overs_between_cpus_can_be_dearer():
+def test_transfers_between_cpus_can_be_scaled():
     costs = CostModel(segment=1e-5)
     scaled = CostModel.from_json(costs.with_scaled_transfers(3.0).to_json())
     before, after = costs.links["CPU>CPU"], scaled.links["CPU>CPU"]
@@ -190,7 +190,7 @@ def test_hand_overs_between_cpus_can_be_dearer():
 
 
 def test_from_a_run_to_a_file_to_a_better_placement(tmp_path):
-    """On paper both branches are quick; a run shows that they are not, and then it pays to have them on two devices."""
+    """Both branches are estimated to be fast; a run shows that they are slow, so that two devices pay off."""
     x = tf.placeholder(tf.float32, [2], name="x")
 
     def slow(value):
@@ -227,7 +227,7 @@ def test_devices_and_links_are_measured(tmp_path):
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_saved_is_loaded(tmp_path):
+def test_json_round_trip(tmp_path):
     speeds = {"CPU": Speed(1.0, 2.0, 3.0), CPU[1]: Speed(4.0, 5.0, 0.0)}
     costs = CostModel(speeds, {"CPU>CPU": Link(0.0, 7.0)}, contention={"CPU": 0.5})
     costs.learn(stats((CPU[0], "y", "MatMul", 30), (GPU[0], "y", "MatMul", 10), (CPU[0], "y", "MatMul", 31)))
@@ -262,7 +262,7 @@ def test_damaged_files(change):
         CostModel.from_json(json.dumps(content)[:-20])
 
 
-def test_a_session_reckons_with_the_costs_of_a_file(tmp_path):
+def test_a_session_uses_the_cost_model_of_a_file(tmp_path):
     x = tf.placeholder(tf.float32, [2], name="x")
     y = tf.add(tf.sin(tf.sin(x, name="a"), name="a2"), tf.cos(tf.cos(x, name="b"), name="b2"), name="y")
     config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})

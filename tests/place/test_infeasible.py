@@ -1,4 +1,4 @@
-"""Constraints that no device meets: one error that lists the group, who asks for what, and what comes nearest."""
+"""Constraints that no device satisfies: one error lists the group, its requests, and the nearest device."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_an_unknown_device_alone():
         y = tf.sin(tf.random_uniform([2]), name="y")
     text = refused([y], changed={"random_uniform/RandomUniform": {"device": ""}})
     assert "cannot be placed on '/device:GPU:7': no such device" in text
-    assert f"nearest is {GPU[1]}, but '" in text and "asks for /device:GPU:7" in text
+    assert f"nearest is {GPU[1]}, but '" in text and "requests /device:GPU:7" in text
     assert "colocated nodes" not in text  # the node is alone
 
 
@@ -44,21 +44,21 @@ def test_an_unknown_device_in_a_group():
     text = refused([b, c], changed={"b": {"device": "/device:GPU:9"}})
     assert "'b' cannot be placed on '/device:GPU:9': no such device" in text
     assert "3 colocated nodes" in text
-    assert "'b' (Sin) asks for /device:GPU:9, has kernels for CPU, GPU, made at test_infeasible.py:" in text
-    assert "'c' (Cos) asks for no device, has kernels for CPU, GPU, made at test_infeasible.py:" in text
-    assert f"nearest is {GPU[1]}, but 'b' asks for /device:GPU:9; allow_soft_placement=True" in text
-    assert text.index("'b' (Sin)") < text.index("'c' (Cos)")  # who is in the way comes first
+    assert "'b' (Sin) requests /device:GPU:9, has kernels for CPU, GPU, defined at test_infeasible.py:" in text
+    assert "'c' (Cos) requests no device, has kernels for CPU, GPU, defined at test_infeasible.py:" in text
+    assert f"nearest is {GPU[1]}, but 'b' requests /device:GPU:9; allow_soft_placement=True" in text
+    assert text.index("'b' (Sin)") < text.index("'c' (Cos)")  # the conflicting member comes first
     assert f"expected: one of {', '.join(ALL)}" in text
 
 
-def test_another_job_is_further_away_than_another_number():
+def test_another_job_is_further_away_than_another_index():
     with tf.device("/job:ps/task:1/cpu:1"):
         y = tf.random_uniform([], name="y")
     places = [(job, task, i) for job in ("ps", "w") for task in (0, 2) for i in (0, 1)]
     devices = [f"/job:{job}/replica:0/task:{task}/device:CPU:{i}" for job, task, i in places]
     text = refused([y], devices=devices, changed={"y/shape": {"device": ""}})
     assert "nearest is /job:ps/replica:0/task:0/device:CPU:1, but 'y" in text
-    assert "' asks for /job:ps/task:1/device:CPU:1" in text
+    assert "' requests /job:ps/task:1/device:CPU:1" in text
 
 
 def test_no_kernel():
@@ -67,8 +67,8 @@ def test_no_kernel():
     text = refused([y], without(Sin={"CPU"}))
     assert "'y' cannot be placed on '/device:GPU:0': Sin has no kernel for it" in text
     assert "kernels exist for CPU" in text
-    assert f"nearest is {CPU[0]}, but 'y' asks for /device:GPU:0; place the operation on a device that has one" in text
-    assert "made at: test_infeasible.py:" in text
+    assert f"nearest is {CPU[0]}, but 'y' requests /device:GPU:0; place the operation on a device that has one" in text
+    assert "defined at: test_infeasible.py:" in text
 
 
 def test_no_kernel_for_another_member_of_the_group():
@@ -78,12 +78,12 @@ def test_no_kernel_for_another_member_of_the_group():
         b = tf.sin(a, name="b")
     text = refused([b], without(Sin={"CPU"}), changed={"b": {"device": ""}})
     assert "'b' cannot be placed on '/device:GPU:1': Sin has no kernel for it" in text
-    assert "'a' (RandomUniform) asks for /device:GPU:1, has kernels for CPU, GPU, made at" in text
-    assert "'b' (Sin) asks for no device, has kernels for CPU, made at" in text
-    assert f"nearest is {CPU[0]}, but 'a' asks for /device:GPU:1" in text or f"nearest is {CPU[1]}" in text
+    assert "'a' (RandomUniform) requests /device:GPU:1, has kernels for CPU, GPU, defined at" in text
+    assert "'b' (Sin) requests no device, has kernels for CPU, defined at" in text
+    assert f"nearest is {CPU[0]}, but 'a' requests /device:GPU:1" in text or f"nearest is {CPU[1]}" in text
 
 
-def test_no_kind_of_device_has_all_kernels():
+def test_no_device_type_has_all_kernels():
     a = tf.random_uniform([2], name="a")
     with tf.colocate_with(a.op):
         b = tf.sin(a, name="b")
@@ -100,28 +100,28 @@ def test_members_that_contradict_each_other():
     name = read.op.name if read.op.type == "ReadVariableOp" else read.op.inputs[0].op.name
     text = refused([read], changed={name: {"device": "/device:GPU:0"}})
     assert f"Cannot colocate nodes '{name}' and 'v': /device:GPU:0 is not /device:CPU:1" in text
-    assert "'v' (VarHandleOp) asks for /device:CPU:1" in text
-    assert f"'{name}' (ReadVariableOp) asks for /device:GPU:0" in text
+    assert "'v' (VarHandleOp) requests /device:CPU:1" in text
+    assert f"'{name}' (ReadVariableOp) requests /device:GPU:0" in text
     assert "nearest is " in text and "allow_soft_placement=True follows the first of them" in text
 
 
-def test_large_groups_are_cut_short():
+def test_long_member_lists_are_truncated():
     a = tf.random_uniform([2], name="a")
     with tf.colocate_with(a.op):
         others = [tf.sin(a, name=f"n{i}") for i in range(40)]
     text = refused(others, changed={"n33": {"device": "/device:CPU:5"}})
-    assert "41 colocated nodes\n    'n33' (Sin) asks for /device:CPU:5" in text
-    assert "and 29 others" in text and text.count("made at") == 13
+    assert "41 colocated nodes\n    'n33' (Sin) requests /device:CPU:5" in text
+    assert "and 29 others" in text and text.count("defined at") == 13
 
 
-def test_a_session_says_it_too():
+def test_a_session_raises_the_error():
     with tf.device("/cpu:1"):
         a = tf.random_uniform([], name="a")
     with tf.colocate_with(a.op):
         b = tf.negative(a, name="b")
     b.op._set_device("/cpu:3")
     wanted = pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"(?s)Cannot colocate.*'b' \(Neg\) asks for /device:CPU:3"
+        tf.errors.InvalidArgumentError, match=r"(?s)Cannot colocate.*'b' \(Neg\) requests /device:CPU:3"
     )
     with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})) as session, wanted:
         session.run(b)

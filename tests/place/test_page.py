@@ -48,7 +48,7 @@ def test_a_traced_run_is_saved_and_used(tmp_path, monkeypatch):
     assert '"CPU y = MatMul"' in (tmp_path / "costs.json").read_text()
 
 
-def test_a_limit_is_kept_as_the_page_shows():
+def test_a_memory_limit_is_respected_as_shown():
     limited, shown, ordered = BLOCKS[4:7]
     with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
         exec(compile(limited, "train.py", "exec"), {"tf": tf})
@@ -56,8 +56,8 @@ def test_a_limit_is_kept_as_the_page_shows():
     program = {"tf": tf}
     exec(compile(ordered, "train.py", "exec"), program)
     with tf.Session(config=tf.ConfigProto(device_count={"GPU": 0})) as sess:
-        (forecast,) = sess._plan(program["small"], ()).executable.placement.memory.forecasts.values()
-    assert forecast.peak < 3 << 22  # of eight
+        (estimate,) = sess._plan(program["small"], ()).executable.placement.memory.estimates.values()
+    assert estimate.peak < 3 << 22  # of eight
 
 
 def test_the_page_names_all_placers():

@@ -42,7 +42,7 @@ def test_the_order_of_the_devices_does_not_matter():
     assert placed([y], devices=[CPU0, GPU0])[0]["y"] == placed([y], devices=[GPU0, CPU0])[0]["y"] == "GPU:0"
 
 
-def test_what_has_no_gpu_kernel_stays_on_the_host():
+def test_nodes_without_a_gpu_kernel_stay_on_the_host():
     y = tf.cos(tf.sin(tf.random_uniform([2]), name="sin"), name="cos")
     where, _ = placed([y], types=host_only("Sin"))
     assert where["sin"] == "CPU:0" and where["cos"] == "GPU:0"
@@ -88,7 +88,7 @@ def test_colocation_follows_a_chain():
     assert where["b"] == where["c"] == "CPU:1" and where["d"] == "GPU:0"
 
 
-def test_a_group_goes_where_all_of_it_can_run():
+def test_a_group_is_placed_where_all_members_can_run():
     a = tf.sin(tf.random_uniform([2]), name="a")
     with tf.colocate_with(a.op):
         b = tf.cos(a, name="b")
@@ -133,7 +133,7 @@ def test_partial_requests_of_a_group_are_merged():
     assert {d for n, d in devices.items() if n.name in "ab"} == {CPU1}
 
 
-def test_a_contradiction_in_a_group():
+def test_contradicting_requests_in_a_group():
     with tf.device("/cpu:0"):
         a = tf.sin(tf.random_uniform([2]), name="a")
     b = tf.cos(a, name="b")
@@ -149,13 +149,13 @@ def test_a_contradiction_in_a_group():
     text = caught.value.message
     assert "Cannot colocate nodes 'b' and 'a'" in text
     assert "/device:CPU:1 is not /device:CPU:0" in text
-    assert "made at: test_place.py" in text
+    assert "defined at: test_place.py" in text
     placement = place(contradicting(), ALL, anywhere, True)
     assert {d for n, d in placement.devices.items() if n.name in "ab"} == {CPU0}
-    assert placement.notes == ["b: asked for /device:CPU:1, colocated with a node on /device:CPU:0"]
+    assert placement.notes == ["b: requested /device:CPU:1, colocated with a node on /device:CPU:0"]
 
 
-def test_whatever_touches_a_variable_is_where_it_is():
+def test_users_of_a_variable_are_colocated_with_it():
     with tf.device("/cpu:1"):
         v = tf.Variable([1.0, 2.0], name="v")
     read = v.read_value()
@@ -180,7 +180,7 @@ def test_a_variable_without_a_gpu_kernel_for_one_of_its_updates():
 # -- feeds -------------------------------------------------------------------------------------------------------------
 
 
-def test_feeds_go_to_their_first_user():
+def test_feeds_are_placed_with_their_first_consumer():
     x = tf.placeholder(tf.float32, [2], name="x")
     with tf.device("/cpu:1"):
         first = tf.sin(x, name="first")
@@ -208,7 +208,7 @@ def test_a_missing_device():
     text = caught.value.message
     assert "cannot be placed on '/device:GPU:7': no such device" in text
     assert f"one of {CPU0}, {CPU1}, {GPU0}, {GPU1}" in text
-    assert "allow_soft_placement" in text and "made at: test_place.py" in text
+    assert "allow_soft_placement" in text and "defined at: test_place.py" in text
 
 
 def test_a_missing_kernel():
@@ -227,18 +227,18 @@ def test_another_job():
         placed([y])
 
 
-def test_soft_placement_says_what_it_did():
+def test_soft_placement_reports_its_changes():
     with tf.device("/gpu:7"):
         x = tf.random_uniform([2], name="x")
         y = tf.sin(x, name="y")
     where, placement = placed([y], soft=True, types=host_only("Sin"))
     assert where["y"] == "CPU:0"
-    assert f"y: asked for /device:GPU:7, soft placement chose {CPU0}" in placement.notes
+    assert f"y: requested /device:GPU:7, soft placement chose {CPU0}" in placement.notes
     assert placement.report().endswith("\n".join(placement.notes))
     assert f"y: (Sin): {CPU0}" in placement.report().splitlines()
 
 
-def test_soft_placement_takes_wishes_that_can_be_had():
+def test_soft_placement_keeps_feasible_requests():
     with tf.device("/cpu:1"):
         y = tf.sin(tf.constant([1.0]), name="y")
     where, placement = placed([y], soft=True)

@@ -72,7 +72,7 @@ def test_greedy_is_near_the_optimum_of_small_problems(make):
     assert decide(problem, "greedy").schedule.finish <= 1.15 * optimum(problem)
 
 
-def test_towers_are_spread_and_a_chain_is_not():
+def test_towers_are_distributed_and_a_chain_is_not():
     problem = towers(2, 3)
     for name in CLEVER:
         assert decide(problem, name).schedule.finish == 3 + 0.5 + 1, name
@@ -83,7 +83,7 @@ def test_towers_are_spread_and_a_chain_is_not():
 
 
 @pytest.mark.parametrize("name", CLEVER)
-def test_a_feed_that_two_branches_share_holds_neither_back(name):
+def test_a_shared_feed_does_not_serialize_two_branches(name):
     """The longer branch comes first and brings the feed along, but not the other branch, which used it first."""
     x = tf.placeholder(tf.float32, [2], name="x")
     y = tf.add(tf.sin(x, name="left"), tf.cos(x, name="right"), name="y")
@@ -91,7 +91,7 @@ def test_a_feed_that_two_branches_share_holds_neither_back(name):
     assert decide(problem, name).schedule.finish == optimum(problem) < 10
 
 
-def test_local_search_beats_what_it_starts_from():
+def test_local_search_improves_on_its_start():
     rng = np.random.default_rng(3)
     fetches, feeds, times = layered(rng, 8, 5)
     problem = problem_of(fetches, feeds, times, devices=3, latency=1.0)
@@ -99,7 +99,7 @@ def test_local_search_beats_what_it_starts_from():
     assert found < min(decide(problem, name).schedule.finish for name in ("single", "greedy", "critical_path"))
 
 
-def test_learning_helps():
+def test_a_larger_learning_budget_improves_the_placement():
     rng = np.random.default_rng(5)
     fetches, feeds, times = layered(rng, 10, 4)
     problem = problem_of(fetches, feeds, times, latency=0.3)
@@ -107,7 +107,7 @@ def test_learning_helps():
     assert problem.time(learned(problem)) < quick <= 1.001 * best_single(problem)[2].finish
 
 
-def test_a_learner_can_be_rewarded_for_something_else():
+def test_the_reward_can_be_customized():
     problem = towers()
     asked = []
 
@@ -188,8 +188,8 @@ def test_the_seed_decides(search):
 
 
 @pytest.mark.parametrize("devices", [2, 3])
-def test_devices_that_share_all_they_have_do_no_more_than_one(devices):
-    """However long and short nodes are mixed, no order of theirs makes two of one core."""
+def test_devices_that_share_all_cores_are_no_faster_than_one(devices):
+    """Two devices on one core are no faster than one for any mix of long and short nodes."""
     fetches, feeds, times = layered(np.random.default_rng(8), 10, 6)
     costs = costs_of({name: seconds**4 for name, seconds in times.items()}, latency=0.0)
     costs.contention = {"CPU": 1.0}
@@ -216,10 +216,10 @@ def test_clusters_hold_each_group_once():
     assert len(clusters(problem, 8)) < len(problem.groups) / 2
 
 
-# -- a placer of one's own --------------------------------------------------------------------------------------------
+# -- custom placers ---------------------------------------------------------------------------------------------------
 
 
-def test_what_a_placer_says_is_checked(registered):
+def test_the_result_of_a_placer_is_checked(registered):
     answers = {
         "nothing": lambda problem: {},
         "nowhere": lambda problem: dict.fromkeys(problem.groups, "/gpu:7"),
@@ -231,7 +231,7 @@ def test_what_a_placer_says_is_checked(registered):
     problem = towers()
     for name in ("nothing", "nowhere"):
         with pytest.raises(
-            tf.errors.InvalidArgumentError, match=rf"(?s)'{name}' puts 't0_0'.*one of .*CPU:0.*made at:"
+            tf.errors.InvalidArgumentError, match=rf"(?s)'{name}' puts 't0_0'.*one of .*CPU:0.*defined at:"
         ):
             decide(problem, name)
     for name in ("no_dict", "others"):
@@ -243,7 +243,7 @@ def test_what_a_placer_says_is_checked(registered):
         registered("greedy", lambda problem: {})
 
 
-def test_a_bad_placer_gives_way_to_one_device(registered):
+def test_a_slow_placement_falls_back_to_one_device(registered):
     def scatter(problem):
         return {group: group.feasible[i % 2] for i, group in enumerate(problem.groups)}
 
@@ -282,7 +282,7 @@ def test_a_variable_and_its_update_stay_together():
     assert {node.name for node in step.nodes} == names  # one device, one update, as before
 
 
-def test_a_loop_goes_as_a_whole_unless_it_asks_for_devices():
+def test_a_loop_is_one_unit_unless_it_requests_devices():
     x = tf.placeholder(tf.float32, [2], name="x")
 
     def loop(device):

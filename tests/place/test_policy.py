@@ -15,7 +15,7 @@ from thalweg._src.session.learned_placement import learn_placement
 
 
 def two_towers(**links):
-    """Two chains and their sum: simulated, it pays to send one of them away."""
+    """Two chains and their sum: in simulation, moving one of them to another device pays off."""
     x = tf.placeholder(tf.float32, [2], name="x")
     names = [[f"t{i}_{j}" for j in range(3)] for i in range(2)]
     y = tf.add_n([chain(x, *tower) for tower in names], name="sum")
@@ -30,7 +30,7 @@ def placed(problem, policy):
 
 
 @pytest.mark.parametrize("latency", [0.5, 3.0])
-def test_it_finds_the_optimum_of_a_small_graph(latency):
+def test_finds_the_optimum_of_a_small_graph(latency):
     problem = two_towers(latency=latency)
     policy = learn(problem, seed=0)
     assert policy.simulated == pytest.approx(optimum(problem))
@@ -39,8 +39,8 @@ def test_it_finds_the_optimum_of_a_small_graph(latency):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_measured_overrules_what_was_simulated(seed):
-    """On paper a transfer takes half a second; in truth it takes ten."""
+def test_measurements_override_simulation(seed):
+    """A transfer takes half a second in simulation, and ten when measured."""
     problem = two_towers(latency=0.5)
     with tf.Graph().as_default():
         slow = two_towers(latency=10.0)
@@ -51,7 +51,7 @@ def test_what_is_measured_overrules_what_was_simulated(seed):
     assert len(set(placed(problem, policy).values())) == 1
 
 
-def test_a_gain_that_the_simulator_does_not_see_is_found_by_measuring():
+def test_measuring_finds_a_gain_that_the_simulator_misses():
     problem = two_towers(latency=10.0)
     with tf.Graph().as_default():
         quick = two_towers(latency=0.1)
@@ -61,8 +61,8 @@ def test_a_gain_that_the_simulator_does_not_see_is_found_by_measuring():
     assert policy.measured <= 1.05 * optimum(quick)
 
 
-def test_a_gain_of_luck_alone_is_not_taken():
-    """All placements are equal, but the clock is not: one device stays."""
+def test_a_gain_within_the_noise_is_not_used():
+    """All placements are equal except for noise, so one device is kept."""
     problem, rng = two_towers(), np.random.default_rng(0)
     policy = learn(problem, lambda choice: 1.0 + 0.02 * rng.random(), trials=30)
     assert placed(problem, policy) == best_single(problem)[1]
@@ -90,7 +90,7 @@ def test_the_seed_decides():
     assert small(seed=1).to_json() != small(seed=2).to_json()
 
 
-def test_learning_goes_on_where_it_was_left():
+def test_learning_continues_from_an_earlier_policy():
     fetches, feeds, times = layered(np.random.default_rng(5), 10, 4)
     problem = problem_of(fetches, feeds, times, latency=0.3)
     first = learn(problem, budget=10_000)
@@ -105,7 +105,7 @@ def test_learning_goes_on_where_it_was_left():
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_saved_is_loaded(tmp_path):
+def test_json_round_trip(tmp_path):
     policy = learn(two_towers())
     policy.save(tmp_path / "policy.json")
     loaded = Policy.load(tmp_path / "policy.json")
@@ -131,7 +131,7 @@ def test_damaged_files(change):
         Policy.from_json(json.dumps(content))
 
 
-def test_a_placement_is_followed_as_far_as_it_goes():
+def test_a_saved_placement_is_applied_where_possible():
     problem = two_towers()
     choice = follow(problem, {"t0_0": CPU[1], "t1_1": CPU[0], "t1_2": "/gpu:9", "unknown": CPU[1]})
     assert choice[group_named(problem, "t0_0")] == CPU[1]
@@ -184,7 +184,7 @@ def test_a_simulated_placement_needs_no_trials(tmp_path):
     assert policy.measured == 0.0 and policy.simulated > 0
 
 
-def test_a_session_of_ones_own_is_set_up_by_hand():
+def test_setup_prepares_each_session():
     x, train, _ = training()
     seen = []
 
@@ -209,7 +209,7 @@ def test_bad_files_and_arguments(tmp_path):
             session.run(train, feeds)
 
 
-def test_a_file_takes_the_place_of_a_placer(tmp_path):
+def test_a_file_can_replace_a_placer(tmp_path):
     problem = two_towers(latency=3.0)
     path = tmp_path / "all_over.json"
     path.write_text(json.dumps({"placement": {"t0_1": CPU[1], "t1_1": CPU[0]}}))
@@ -217,7 +217,7 @@ def test_a_file_takes_the_place_of_a_placer(tmp_path):
     assert decision.why == str(path) and decision.choice[group_named(problem, "t0_1")] == CPU[1]
 
 
-def test_costs_named_by_the_configuration_are_used(tmp_path):
+def test_the_configured_cost_model_is_used(tmp_path):
     x, train, _ = training()
     costs = costs_of({}, latency=7.0)
     costs.save(tmp_path / "costs.json")

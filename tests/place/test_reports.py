@@ -1,4 +1,4 @@
-"""What a session tells about a placement: text, Graphviz, image."""
+"""Placement reports of a session: text, Graphviz, image."""
 
 import re
 
@@ -30,13 +30,13 @@ def rows(text):
     return {line.split()[0]: line for line in text.split("\n\n")[0].splitlines()[1:]}
 
 
-def test_each_node_says_where_it_could_go_and_why_it_is_where_it_is():
+def test_each_node_has_its_feasible_devices_and_a_reason():
     x, y = two_towers()
     with session_with("greedy") as session:
         text = session.show_placement(y, [x])
     lines = rows(text)
     assert text.split()[:5] == ["node", "op", "device", "feasible", "why"]
-    assert lines["asked"].split(maxsplit=4)[1:] == ["MatMul", "CPU:1", "CPU:1", "asked for /device:CPU:1"]
+    assert lines["asked"].split(maxsplit=4)[1:] == ["MatMul", "CPU:1", "CPU:1", "requested /device:CPU:1"]
     assert re.search(r"MatMul +CPU:[01] +CPU:0, CPU:1 +greedy$", lines["one"])
     assert re.search(r"ReadVariableOp +CPU:[01] .* with 'v' \(greedy\)$", "\n".join(lines.values()), re.MULTILINE)
     assert "on the device of its first consumer" in lines["_arg_x_0"]
@@ -44,7 +44,7 @@ def test_each_node_says_where_it_could_go_and_why_it_is_where_it_is():
     assert len(re.findall(r"device:CPU:\d: busy \d+\.\d+ ms \(\d+%\), at most \d", text)) == 2
 
 
-def test_the_default_and_a_single_device_are_explained_too():
+def test_the_default_placer_and_a_single_device_are_explained():
     x, y = two_towers()
     with session_with("") as session:
         assert rows(session.show_placement(y, [x]))["one"].endswith("CPU:0, CPU:1  first of the best type")
@@ -53,14 +53,14 @@ def test_the_default_and_a_single_device_are_explained_too():
         assert rows(session.show_placement(z, [x]))["z"].endswith("CPU:0   CPU:0     the only device")
 
 
-def test_an_unknown_placer_is_an_error_that_names_those_there_are():
+def test_an_unknown_placer_is_an_error_that_lists_the_registered_ones():
     x, y = two_towers()
     wanted = pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)'gready'.*one of first, single")
     with session_with("gready") as session, wanted:
         session.run(y, {x: np.eye(256)})
 
 
-def test_dot_has_a_box_a_device_and_shows_transfers():
+def test_dot_has_one_box_per_device_and_shows_transfers():
     x, y = two_towers()
     with tf.device("/cpu:1"):
         before = tf.get_variable("m", [], use_resource=True).assign_add(1.0, name="before")

@@ -1,4 +1,4 @@
-"""The simulator against schedules that were made by hand."""
+"""The simulator, compared with schedules computed by hand."""
 
 import sys
 
@@ -30,7 +30,7 @@ def diamond(latency=0.5, **more):
     return problem_of([d], [x], {"a": 1, "b": 2, "c": 3, "d": 1}, latency=latency, **more)
 
 
-def test_one_device_runs_one_node_at_a_time_in_the_order_they_were_written():
+def test_one_device_runs_one_node_at_a_time_in_program_order():
     problem = diamond()
     schedule = problem.simulate(problem.single(CPU[0]))
     assert spans(problem, schedule) == {"a": (0, 1), "b": (1, 3), "c": (3, 6), "d": (6, 7)}
@@ -38,7 +38,7 @@ def test_one_device_runs_one_node_at_a_time_in_the_order_they_were_written():
     assert schedule.transfers == 0 and schedule.transferred == 0
 
 
-def test_two_devices_and_the_time_between_them():
+def test_transfers_between_two_devices_take_time():
     problem = diamond()
     schedule = problem.simulate(on(problem, b=1))
     # b gets a at 1.5 and its result is back at 4.0, when c ends.
@@ -54,7 +54,7 @@ def test_bytes_take_time_too():
     assert schedule.finish == 6.5
 
 
-def test_sending_keeps_the_sender_busy():
+def test_a_send_occupies_the_sender():
     problem = diamond(overhead=0.25)
     schedule = problem.simulate(on(problem, b=1))
     # a is sent until 1.25 and arrives at 1.75; b ends at 3.75 and arrives at 4.5, after c.
@@ -62,15 +62,15 @@ def test_sending_keeps_the_sender_busy():
     assert schedule.busy == [5.25, 2.25]
 
 
-def test_starting_what_has_waited_takes_a_moment():
+def test_starting_a_waiting_segment_has_a_cost():
     problem = diamond(segment=0.25)
     schedule = problem.simulate(on(problem, b=1))
-    # b has what it needs at 1.5 and starts at 1.75; d has it at 4.25 and starts at 4.5. a and c wait for nobody.
+    # b has what it needs at 1.5 and starts at 1.75; d has it at 4.25 and starts at 4.5. a and c do not wait.
     assert spans(problem, schedule) == {"a": (0, 1), "b": (1.75, 3.75), "c": (1, 4), "d": (4.5, 5.5)}
     assert problem.time(problem.single(CPU[0])) == 7
 
 
-def test_nodes_that_wait_for_the_same_run_in_one_go():
+def test_nodes_with_the_same_transfers_form_a_segment():
     """What is ready in the middle of a segment does not run before its end, but beside the rest of it."""
     x = tf.placeholder(tf.float32, [2], name="x")
     a = tf.sin(x, name="a")
@@ -88,7 +88,7 @@ def test_nodes_that_wait_for_the_same_run_in_one_go():
     assert spans(problem, schedule) == {"a": (0, 1), "b": (1, 2), "c": (1, 5), "d": (2, 4)}
 
 
-def test_more_threads_than_cores_take_turns():
+def test_more_threads_than_cores_share_them():
     x = tf.placeholder(tf.float32, [2], name="x")
     first = [tf.sin(x, name=f"s{i}") for i in range(3)]
     second = [tf.cos(value, name=f"c{i}") for i, value in enumerate(first)]
@@ -99,7 +99,7 @@ def test_more_threads_than_cores_take_turns():
         assert problem.time(on(problem, c0=1, c1=1, c2=1)) == pytest.approx(finish), share
 
 
-def test_a_tensor_goes_to_a_device_once():
+def test_a_tensor_is_sent_to_a_device_once():
     x = tf.placeholder(tf.float32, [2], name="x")
     a = tf.sin(x, name="a")
     users = [tf.cos(a, name=f"u{i}") for i in range(3)]
@@ -120,7 +120,7 @@ def test_control_dependencies_and_their_signal():
     assert spans(problem, schedule)["b"] == (2.5, 3.5)
 
 
-def test_of_several_ready_nodes_the_first_written_runs_first():
+def test_ready_nodes_run_in_program_order():
     x = tf.placeholder(tf.float32, [2], name="x")
     slow = tf.sin(x, name="slow")
     late = tf.cos(slow, name="late")
@@ -130,7 +130,7 @@ def test_of_several_ready_nodes_the_first_written_runs_first():
     assert spans(problem, schedule) == {"slow": (0, 2), "late": (2, 3), "early": (3, 4)}
 
 
-def test_constants_are_everywhere():
+def test_constants_are_replicated():
     x = tf.placeholder(tf.float32, [2], name="x")
     c = tf.constant([1.0, 2.0])
     a, b = tf.add(x, c, name="a"), tf.multiply(tf.sin(x, name="s"), c, name="b")
@@ -139,7 +139,7 @@ def test_constants_are_everywhere():
     assert schedule.transfers == 1  # the sine
 
 
-def test_a_feed_is_where_it_is_used_first():
+def test_a_feed_is_placed_with_its_first_consumer():
     x = tf.placeholder(tf.float32, [2], name="x")
     a, b = tf.sin(x, name="a"), tf.cos(x, name="b")
     problem = problem_of([a, b], [x], {"a": 1, "b": 1})
@@ -164,7 +164,7 @@ def test_a_branch_counts_for_half():
     assert times["cond/yes"] == 1 and times["cond/no"] == 2
 
 
-def test_a_loop_is_one_unit_and_turns_as_often_as_assumed():
+def test_a_loop_is_one_unit_with_the_assumed_trip_count():
     x = tf.placeholder(tf.float32, [2], name="x")
     _, y = tf.while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, tf.sin(y, name="body")), [0, x])
     problem = problem_of([y], [x], {"while/body": 1}, optimized=True)
@@ -187,14 +187,14 @@ def test_memory_is_held_until_the_last_reader_ends():
     assert problem.simulate(problem.single(CPU[0])).peak_memory()[CPU[0]] == 1200  # a, with two others
 
 
-def test_memory_of_what_is_sent_is_held_on_both_sides():
+def test_sent_tensors_occupy_memory_on_both_devices():
     x = tf.placeholder(tf.float32, [100], name="x")
     problem = problem_of([chain(x, "a", "b")], [x], {"a": 1, "b": 1})
     peaks = problem.simulate(on(problem, b=1)).peak_memory()
     assert peaks == {CPU[0]: 800, CPU[1]: 800}
 
 
-def test_variables_are_held_always_and_views_are_free():
+def test_variables_are_always_live_and_views_are_free():
     v = tf.get_variable("v", [100])
     y = tf.reshape(tf.sin(v.read_value(), name="y"), [10, 10])
     problem = problem_of([tf.cos(tf.squeeze(y), name="z")], [], {"y": 1, "z": 1})
@@ -233,7 +233,7 @@ def simulated(layers):
     return problem, schedule, (lines + more) / len(problem.units)
 
 
-def test_the_work_grows_with_the_nodes_and_no_faster():
+def test_simulation_work_is_linear_in_the_nodes():
     problem, schedule, lines = simulated(130)
     assert lines < 1.3 * simulated(32)[2]
     assert schedule.finish >= max(schedule.busy) and len(problem.units) > 10_000

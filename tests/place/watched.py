@@ -1,4 +1,4 @@
-"""Watches what torch really holds while a step runs."""
+"""Measures the memory that torch holds while a step runs."""
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -27,10 +27,10 @@ class Watch(TorchDispatchMode):
 
 
 def held_in(session, fetches, feeds=None):
-    """Returns the most bytes that a step really held, and those that were foreseen for its only device."""
+    """Returns the measured peak memory of a step, and the estimate for its only device."""
     plan, values = session._prepare(fetches, feeds or {})
     session._execute(plan.executable, values)  # the first run may make more than the others
     with Watch() as watch:
         session._execute(plan.executable, values)
-    (forecast,) = plan.executable.placement.memory.forecasts.values()
-    return watch.peak, forecast
+    (estimate,) = plan.executable.placement.memory.estimates.values()
+    return watch.peak, estimate

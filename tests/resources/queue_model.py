@@ -4,7 +4,7 @@ import random
 
 
 class Request:
-    """Something that somebody wants of the queue; `result` says what came of it."""
+    """A request to the queue and its `result`."""
 
     def __init__(self, kind, wanted=0, elements=(), small=False):
         self.kind = kind
@@ -60,7 +60,7 @@ class Model:
                     self.takers.pop(0)
 
     def move_putter(self, request):
-        """Does one thing for whoever is first; False if nothing can be done."""
+        """Makes progress for the first request; returns False if that is impossible."""
         if self.closed:
             request.result = "cancelled"
         elif request.kind == "close":

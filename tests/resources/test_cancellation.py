@@ -1,4 +1,4 @@
-"""Cancellation: the first error counts, everyone registered hears it once."""
+"""Cancellation: the first error counts, and every callback is called once."""
 
 import threading
 
@@ -7,7 +7,7 @@ from thalweg._src.resources.cancellation import Cancellation
 FIRST, SECOND = ValueError("first"), ValueError("second")
 
 
-def test_everyone_registered_is_called_with_the_error():
+def test_all_callbacks_are_called_with_the_error():
     cancellation, heard = Cancellation(), []
     tokens = [cancellation.register(lambda error, i=i: heard.append((i, error))) for i in range(3)]
     assert None not in tokens and len(set(tokens)) == 3
@@ -25,7 +25,7 @@ def test_only_the_first_error_counts():
     assert cancellation.error is FIRST and heard == [FIRST]
 
 
-def test_who_comes_too_late_is_called_at_once():
+def test_registration_after_cancellation_calls_back_immediately():
     cancellation, heard = Cancellation(), []
     cancellation.cancel(FIRST)
     assert cancellation.register(heard.append) is None

@@ -1,4 +1,4 @@
-"""Containers: state by container, kind and name."""
+"""Containers: state by container, type and name."""
 
 import threading
 
@@ -23,14 +23,14 @@ def only_our_containers():
     Containers._shared.update(before)
 
 
-def test_a_resource_is_made_once():
+def test_a_resource_is_created_once():
     containers, made = Containers(), []
     first = containers.lookup_or_create("", "variable", "v", lambda: made.append(1) or Resource())
     assert containers.lookup_or_create("", "variable", "v", lambda: made.append(1) or Resource()) is first
     assert made == [1]
 
 
-def test_kind_name_and_container_tell_resources_apart():
+def test_type_name_and_container_identify_a_resource():
     containers = Containers()
     places = [("", "variable", "a"), ("", "queue", "a"), ("", "variable", "b"), ("test c", "variable", "a")]
     found = [containers.lookup_or_create(*place, Resource) for place in places]
@@ -38,13 +38,13 @@ def test_kind_name_and_container_tell_resources_apart():
     assert [containers.lookup_or_create(*place, Resource) for place in places] == found
 
 
-def test_the_default_container_is_a_sessions_own_and_others_are_shared():
+def test_the_default_container_is_per_session_and_others_are_shared():
     one, two = Containers(), Containers()
     assert one.lookup_or_create("", "v", "x", Resource) is not two.lookup_or_create("", "v", "x", Resource)
     assert one.lookup_or_create("test c", "v", "x", Resource) is two.lookup_or_create("test c", "v", "x", Resource)
 
 
-def test_clear_destroys_what_is_the_sessions_own():
+def test_clear_destroys_the_default_container():
     containers = Containers()
     own = containers.lookup_or_create("", "v", "x", Resource)
     shared = containers.lookup_or_create("test c", "v", "x", Resource)
@@ -66,7 +66,7 @@ def test_reset_destroys_the_named_containers():
     assert containers.lookup_or_create("test kept", "v", "x", Resource) is kept
 
 
-def test_a_failed_maker_leaves_nothing():
+def test_a_failed_creation_leaves_nothing():
     containers = Containers()
 
     def fail():

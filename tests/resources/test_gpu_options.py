@@ -1,4 +1,4 @@
-"""GPU options: which GPUs a session sees and how they are divided, on a machine with made-up GPUs."""
+"""GPU options: visible GPUs and logical devices, on a machine with fake GPUs."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_a_machine_without_gpus_checks_nothing():
         (config("0", [float("nan")]), tf.errors.InvalidArgumentError, "must be positive, not nan"),
     ],
 )
-def test_bad_options(made, error, text, gpus):
+def test_invalid_options(made, error, text, gpus):
     gpus(3)
     with pytest.raises(error, match=text):
         tf.Session(config=made)
@@ -119,7 +119,7 @@ def test_a_session_has_them_and_runs_on_them(gpus):
     assert (nodes["a"], nodes["b"]) == (GPU + "0", GPU + "1")
 
 
-def test_each_has_a_limit_of_its_own(gpus):
+def test_each_logical_gpu_has_its_own_limit(gpus):
     gpus(1)
     x = tf.placeholder(tf.float32, [1024, 1024])
     y = {}
@@ -128,11 +128,13 @@ def test_each_has_a_limit_of_its_own(gpus):
             y[index] = tf.matmul(x, x)
     with tf.Session(config=config("", [100, 2])) as session:
         session.run(y[0], {x: np.zeros([1024, 1024])})
-        with pytest.raises(tf.errors.ResourceExhaustedError, match=r"GPU:1 may hold(?s:.*)at most 2\.1 MB"):
+        with pytest.raises(
+            tf.errors.ResourceExhaustedError, match=r"GPU:1 in every execution order(?s:.*)at most 2\.1 MB"
+        ):
             session.run(y[1], {x: np.zeros([1024, 1024])})
 
 
-def test_the_smaller_of_two_limits_counts(gpus):
+def test_the_smaller_of_two_limits_applies(gpus):
     gpus(1)
     made = config("", [100])
     made.experimental.memory_limit_in_mb["/gpu:0"] = 2

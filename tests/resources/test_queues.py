@@ -1,4 +1,4 @@
-"""Random sequences of operations do to each kind of queue what they do to a plain model of it."""
+"""Random sequences of operations on each type of queue, compared with a model."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -107,7 +107,7 @@ class Pair:
 @pytest.mark.parametrize("kind", STORES)
 @settings(max_examples=300, deadline=None)
 @given(sequence=SEQUENCES, capacity=st.integers(3, 7) | st.just(-1), stay=st.integers(0, 2))
-def test_queue_does_what_its_model_does(kind, sequence, capacity, stay):
+def test_queue_matches_its_model(kind, sequence, capacity, stay):
     pair = Pair(kind, capacity, stay)
     for operation in sequence:
         pair.do(*operation)
@@ -118,7 +118,7 @@ def test_queue_does_what_its_model_does(kind, sequence, capacity, stay):
 
 @settings(max_examples=100, deadline=None)
 @given(sequence=SEQUENCES)
-def test_nothing_waits_that_could_go_on_and_nothing_is_lost(sequence):
+def test_no_runnable_attempt_waits_and_no_element_is_lost(sequence):
     """What was put in is taken out, still there, or was never let in."""
     pair = Pair("shuffle", 5, 2)
     for operation in sequence:
@@ -131,7 +131,7 @@ def test_nothing_waits_that_could_go_on_and_nothing_is_lost(sequence):
     assert names == list(range(1, pair.count + 1))
 
 
-def test_steps_are_served_in_the_order_in_which_they_came():
+def test_steps_are_served_in_order_of_arrival():
     pair = Pair("fifo", 2, 0)
     for _ in range(20):
         pair.do("take", 1, 0)
@@ -142,8 +142,8 @@ def test_steps_are_served_in_the_order_in_which_they_came():
     assert [step.result for _, step in pair.requests[20:]] == [()] * 22 + [None] * 8
 
 
-def test_what_is_told_comes_after_the_lock_is_free():
-    """Whoever is told may use the queue at once."""
+def test_callbacks_run_after_the_lock_is_released():
+    """A callback may use the queue immediately."""
     queue = Queue("q", "fifo", InOrder(), capacity=1)
     seen = []
     step = Step()
@@ -154,7 +154,7 @@ def test_what_is_told_comes_after_the_lock_is_free():
     assert seen == [1, "in"] and queue.size() == 1
 
 
-def test_a_cancelled_step_gives_back_what_it_took_in_order():
+def test_a_cancelled_step_returns_its_elements_in_order():
     queue, waiting = Queue("q", "fifo", InOrder(), capacity=3), Step()
     queue.dequeue_many(3, False, waiting, waiting.finish, waiting.fail)
     for i in range(2):
@@ -167,7 +167,7 @@ def test_a_cancelled_step_gives_back_what_it_took_in_order():
     assert step.result == ([(0,), (1,)],)
 
 
-def test_a_step_that_is_cancelled_already_does_not_wait():
+def test_an_already_cancelled_step_does_not_wait():
     queue, step = Queue("q", "fifo", InOrder()), Step()
     step.cancellation.cancel(ValueError())
     queue.dequeue(step, step.finish, step.fail)

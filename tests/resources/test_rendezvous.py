@@ -1,4 +1,4 @@
-"""The rendezvous: a value and its receiver meet once, whoever comes first."""
+"""The rendezvous: a value is received once, whether the send or the receive comes first."""
 
 import random
 import threading
@@ -6,7 +6,7 @@ import threading
 from thalweg._src.resources.rendezvous import Rendezvous, rendezvous_key
 
 
-def test_keys_tell_transfers_apart():
+def test_keys_identify_transfers():
     keys = {rendezvous_key(a, b, n) for a in ("d0", "d1") for b in ("d0", "d1") for n in ("x:0", "x:1")}
     assert len(keys) == 8
 
@@ -34,7 +34,7 @@ def test_none_is_a_value():
     assert got == [None]
 
 
-def test_other_keys_are_left_alone():
+def test_keys_are_independent():
     meeting, got = Rendezvous(), []
     meeting.receive("a", got.append)
     meeting.send("b", 1)
@@ -44,7 +44,7 @@ def test_other_keys_are_left_alone():
     assert got == [1, 2]
 
 
-def test_values_of_one_key_go_to_its_receivers_in_turn():
+def test_values_of_one_key_are_received_in_order():
     meeting, got = Rendezvous(), []
     meeting.send("k", 1)
     meeting.send("k", 2)
@@ -56,7 +56,7 @@ def test_values_of_one_key_go_to_its_receivers_in_turn():
     assert got == [1, 2, 3, 4]
 
 
-def test_a_key_is_free_again_after_the_meeting():
+def test_a_key_can_be_used_again():
     meeting, got = Rendezvous(), []
     for i in range(3):
         meeting.receive("k", got.append)
@@ -77,7 +77,7 @@ def test_a_receiver_may_send_and_receive():
     assert got == [2]
 
 
-def test_many_threads_meet_once_each():
+def test_many_threads_exchange_values():
     meeting, got, errors = Rendezvous(), {}, []
     keys = [f"k{i}" for i in range(400)]
     start = threading.Barrier(8)

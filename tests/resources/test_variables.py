@@ -1,4 +1,4 @@
-"""Variables as resources: changed in place for a sole owner, copied when somebody else looks."""
+"""Variable resources: changed in place if unshared, copied on write otherwise."""
 
 import threading
 
@@ -29,7 +29,7 @@ def grow(resource):
     resource.update(add, torch.ones_like(resource.value))
 
 
-def test_a_sole_owner_is_changed_in_place():
+def test_an_unshared_buffer_is_changed_in_place():
     v = variable(torch.zeros(3))
     before = address(v)
     for _ in range(3):
@@ -49,7 +49,7 @@ def test_a_sole_owner_is_changed_in_place():
     ],
     ids=["itself", "slice", "view", "numpy", "detached"],
 )
-def test_whoever_looks_keeps_what_he_saw(look):
+def test_a_value_that_was_read_never_changes(look):
     v = variable(torch.zeros(3))
     before = address(v)
     seen = look(v)
@@ -63,7 +63,7 @@ def test_whoever_looks_keeps_what_he_saw(look):
     assert address(v) == before
 
 
-def test_a_value_that_was_assigned_belongs_to_its_owner_too():
+def test_an_assigned_value_is_not_changed_by_updates():
     value = torch.zeros(3)
     v = variable(value)
     grow(v)
@@ -79,13 +79,13 @@ def test_memory_of_numpy_is_copied_when_assigned():
     assert array.tolist() == [7, 7, 7]
 
 
-def test_an_expanded_value_becomes_a_buffer_of_its_own():
+def test_an_expanded_value_is_copied():
     v = variable(torch.zeros(1).expand(3))
     v.update(lambda buffer: buffer[0].add_(5))
     assert v.read().tolist() == [5.0, 0.0, 0.0]
 
 
-def test_two_variables_assigned_one_value_part_when_one_is_written():
+def test_two_variables_with_one_value_separate_when_one_is_written():
     a = variable(torch.zeros(2))
     b = variable(a.read())
     grow(a)
@@ -103,7 +103,7 @@ def test_strings():
     assert seen.tolist() == [b"a", b"b"] and v.read().tolist() == [b"z", b"b"]
 
 
-def test_life():
+def test_lifecycle():
     v = variable()
     assert not v.is_initialized and "uninitialized" in repr(v)
     assert v.read_or("fallback") == "fallback"

@@ -132,7 +132,7 @@ def test_a_read_never_sees_half_an_update():
         assert in_threads(write, read, write, read) == [None, True, None, True]
 
 
-def test_a_failing_step_does_not_hurt_another(config):
+def test_a_failing_step_does_not_affect_another(config):
     x = tf.placeholder(tf.float32, [None], name="x")
     with on(config, 1):
         y = tf.reshape(x * 2.0, [2])
@@ -156,7 +156,7 @@ def test_a_failing_step_does_not_hurt_another(config):
         assert not sess._running
 
 
-def test_new_kinds_of_steps_from_many_threads(config):
+def test_new_step_signatures_from_many_threads(config):
     """Compiling is shared work too."""
     with on(config, 1):
         x = tf.placeholder(tf.float32, [])
@@ -171,8 +171,8 @@ def test_new_kinds_of_steps_from_many_threads(config):
         assert in_threads(*[work] * 6) == [[2.0 * i + 1.0 for i in range(6)]] * 6
 
 
-def test_threads_meet_at_one_rendezvous(monkeypatch):
-    """However long it takes to make, a step has one; two would lose a value each."""
+def test_threads_share_one_rendezvous_per_step(monkeypatch):
+    """A step has one rendezvous even if several threads create it at once; with two, values would be lost."""
 
     class Slow(Rendezvous):
         def __init__(self):
@@ -282,7 +282,7 @@ def test_an_interrupt_while_a_step_runs(config, interrupt, gate):
     assert after == []
 
 
-def test_a_time_limit_names_what_waits(gate):
+def test_a_timeout_names_blocked_nodes(gate):
     with tf.device("/cpu:1"):
         slow = tf.py_func(gate, [], tf.float32, name="slow")
     with tf.device("/cpu:2"):
@@ -296,7 +296,7 @@ def test_a_time_limit_names_what_waits(gate):
         np.testing.assert_allclose(sess.run(y), np.sin(1), rtol=1e-6)
 
 
-def test_the_time_limit_of_a_configuration(gate):
+def test_the_timeout_of_a_configuration(gate):
     limited = tf.ConfigProto(device_count={"CPU": 2}, operation_timeout_in_ms=300)
     with tf.device("/cpu:1"):
         slow = tf.py_func(gate, [], tf.float32, name="slow")
@@ -306,7 +306,7 @@ def test_the_time_limit_of_a_configuration(gate):
         sess.run(y)
 
 
-def test_closing_ends_a_step_over_several_devices(gate):
+def test_closing_ends_a_step_on_several_devices(gate):
     with tf.device("/cpu:1"):
         slow = tf.py_func(gate, [], tf.float32)
     with tf.device("/cpu:2"):
@@ -327,7 +327,7 @@ def test_closing_ends_a_step_over_several_devices(gate):
 
 @pytest.mark.parametrize("single", [False, True])
 def test_a_step_that_was_cancelled_before_it_began(single):
-    """Closing may come between the two; nobody would wake a step that waits after that."""
+    """The session may close in between; then nothing would wake a waiting step."""
     devices = local_devices(tf.ConfigProto(), Containers())
     y = tf.sin(tf.random_uniform([]))
     executable = Executable([Program(functionalize(prune([], [y], [])), devices[0])], 1, "")
@@ -339,7 +339,7 @@ def test_a_step_that_was_cancelled_before_it_began(single):
     assert isinstance(error, tf.errors.CancelledError) and "too late" in error.message
 
 
-def test_the_first_of_several_failures_is_told():
+def test_the_first_of_several_failures_is_raised():
     first = threading.Event()
 
     def fail_first():

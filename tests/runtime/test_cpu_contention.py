@@ -1,4 +1,4 @@
-"""The host: threads for kernels follow what others leave of the cores, unless somebody decided."""
+"""CPU contention: the number of kernel threads adapts to other processes, unless the user sets it."""
 
 import os
 
@@ -40,25 +40,25 @@ def machine(monkeypatch):
 
 @LINUX
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY"])
-def test_off_when_the_user_decided(machine, name):
+def test_inactive_if_the_environment_sets_threads(machine, name):
     assert CoreShare({}).active
     assert not CoreShare({name: "2"}).active
     assert CoreShare({"OTHER": "2"}).active
 
 
 @LINUX
-def test_off_with_one_thread(machine):
+def test_inactive_with_one_thread(machine):
     machine.threads = 1
     assert not CoreShare({}).active
 
 
-def test_off_where_the_cores_are_unknown(machine, monkeypatch):
+def test_inactive_if_the_cores_are_unknown(machine, monkeypatch):
     monkeypatch.setattr(os.path, "exists", lambda path: False)
     assert not CoreShare({}).active
 
 
 @LINUX
-def test_others_take_their_share(machine):
+def test_threads_are_reduced_under_contention(machine):
     share = CoreShare({})
     share.look()
     for others, threads in ((0.0, 4), (1.0, 3), (2.6, 1), (9.0, 1), (0.2, 4)):
@@ -69,7 +69,7 @@ def test_others_take_their_share(machine):
 
 
 @LINUX
-def test_one_crowded_moment_is_no_load(machine):
+def test_one_busy_sample_does_not_reduce_threads(machine):
     share = CoreShare({})
     share.look()
     for others in (0.0, 3.0, 0.0, 3.0, 0.0):
@@ -79,13 +79,13 @@ def test_one_crowded_moment_is_no_load(machine):
 
 
 @LINUX
-def test_between_two_looks_nothing_changes(machine):
+def test_nothing_changes_between_samples(machine):
     share = CoreShare({})
     share.look()
     machine.elapse(0.05, own=1.0, others=3.0)
     share.look()
     assert machine.threads == 4
-    machine.elapse(0.06, own=1.0, others=3.0)  # the first look after a pause comes sooner than the later ones
+    machine.elapse(0.06, own=1.0, others=3.0)  # the first sample after a pause is taken sooner than later ones
     share.look()
     machine.elapse(0.25, own=1.0, others=3.0)
     share.look()
@@ -96,7 +96,7 @@ def test_between_two_looks_nothing_changes(machine):
 
 
 @LINUX
-def test_a_long_pause_tells_nothing(machine):
+def test_samples_over_a_long_pause_are_ignored(machine):
     share = CoreShare({})
     share.look()
     machine.elapse(30.0, own=0.0, others=3.0)
@@ -109,7 +109,7 @@ def test_a_long_pause_tells_nothing(machine):
 
 
 @LINUX
-def test_what_the_user_sets_himself_stays(machine):
+def test_a_thread_count_set_by_the_user_is_kept(machine):
     share = CoreShare({})
     share.look()
     machine.threads = 2  # by torch.set_num_threads in the user's program
@@ -135,7 +135,7 @@ def test_a_sessions_configuration_fixes_the_threads(machine, monkeypatch):
 
 
 @LINUX
-def test_a_session_looks_only_while_it_is_active(machine, monkeypatch):
+def test_a_session_samples_only_while_active(machine, monkeypatch):
     looks = []
     monkeypatch.setattr(CoreShare, "look", lambda self: looks.append(1))
     y = tf.sin(tf.random_uniform([]))
@@ -147,8 +147,8 @@ def test_a_session_looks_only_while_it_is_active(machine, monkeypatch):
 
 
 @LINUX
-def test_the_time_of_our_cores_is_read_from_the_system(monkeypatch, tmp_path):
-    """Counts user and system time and interrupts of the cores that are ours, not idling, nor those who give way."""
+def test_cpu_time_is_read_from_proc_stat(monkeypatch, tmp_path):
+    """Counts user time, system time and interrupts of our cores, without idle time and niced processes."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2}, raising=False)
     stat = tmp_path / "stat"
@@ -164,7 +164,7 @@ def test_the_time_of_our_cores_is_read_from_the_system(monkeypatch, tmp_path):
 
 
 @LINUX
-def test_a_compiler_in_the_background_gets_a_core(machine, monkeypatch):
+def test_background_compilation_gets_a_core(machine, monkeypatch):
     share = CoreShare({})
     share.look()
     machine.elapse(0.3, own=4, others=0)

@@ -18,7 +18,7 @@ def test_a_step_flushes_denormals_and_the_caller_keeps_them(devices):
     assert np.float32(smallest) * np.float32(0.5) != 0
 
 
-def test_a_caller_who_flushes_goes_on_flushing():
+def test_flush_mode_of_the_caller_is_restored():
     x = tf.placeholder(tf.float32, [])
     torch.set_flush_denormal(True)
     try:

@@ -27,7 +27,7 @@ def test_a_valid_graph_has_no_problems() -> None:
     assert list(problems(step_of(x, node("Exp", x), feeds=(x,)))) == []
 
 
-def test_every_kind_of_problem_is_found() -> None:
+def test_every_problem_is_found() -> None:
     x = node("_Arg", name="x")
     exp = node("Exp", x)
     other = Node("i", OPS.lookup("_Arg"), [], {"T": dtypes.int32}, [dtypes.int32], [()])
@@ -75,7 +75,7 @@ def test_show_passes_shows_the_graph_after_each() -> None:
     assert "add = Const() -> float32[]" in folded
 
 
-def test_show_passes_shows_loops_and_what_is_off() -> None:
+def test_show_passes_shows_loops_and_disabled_passes() -> None:
     config = tf.ConfigProto()
     config.graph_options.optimizer_options.opt_level = -1
     i = tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0])

@@ -1,4 +1,4 @@
-"""Traces: the times of kernels on accelerators, on made-up ones that compute on the CPU, and costs from them."""
+"""Traces: kernel times of accelerators, on fake ones that compute on the CPU, and costs learned from them."""
 
 import json
 import time
@@ -18,7 +18,7 @@ SLOW = "/job:localhost/replica:0/task:0/device:SLOW:0"
 
 
 class Event:
-    """A mark on the line of a device whose clock ticks once, for a millisecond, at each mark."""
+    """An event on the stream of a device whose clock advances by a millisecond with each event."""
 
     ticks = 0
 
@@ -35,7 +35,7 @@ class Event:
 
 
 class Waited(Accelerator):
-    """A kind without marks that counts how often it is waited for, and takes a while to finish."""
+    """A device type without events that counts synchronizations, which take a while."""
 
     waits = 0
 
@@ -92,7 +92,7 @@ def test_kernels_are_timed_by_the_device(register):
     assert spans["product"] == spans["loss"] == 1000
 
 
-def test_each_node_is_waited_for_where_there_are_no_marks(register):
+def test_devices_without_events_are_synchronized_after_each_node(register):
     register(Waited("SLOW", "cpu", lambda: 1))
     x, loss, _ = model()
     metadata = tf.RunMetadata()
@@ -108,7 +108,7 @@ def test_each_node_is_waited_for_where_there_are_no_marks(register):
     assert all(one.all_end_rel_nanos >= 2_000_000 for one in stats.values())
 
 
-def test_a_traced_step_is_not_recorded(register):
+def test_a_traced_step_is_not_captured(register):
     register(Accelerator("SLOW", "cpu", lambda: 1, capture=record, event=Event))
     x, loss, train = model()
     data = np.random.default_rng(1).normal(size=[12, 5, 4])
@@ -130,7 +130,7 @@ def test_a_traced_step_is_not_recorded(register):
     np.testing.assert_allclose(results[0], results[1], rtol=1e-6)
 
 
-def test_loops_are_timed_as_a_whole_and_turn_by_turn(register):
+def test_loops_are_timed_as_a_whole_and_per_iteration(register):
     register(Accelerator("SLOW", "cpu", lambda: 1, event=Event))
     metadata = tf.RunMetadata()
     with tf.device("/device:SLOW:0"):
@@ -157,7 +157,7 @@ def test_learned_costs_are_those_of_the_kernels(register):
     assert costs.measured["SLOW loss = Mean"][0] == pytest.approx(1e-3)
 
 
-def test_several_devices_are_timed_each_by_its_clock(register):
+def test_each_device_is_timed_by_its_own_clock(register):
     register(Accelerator("SLOW", "cpu", lambda: 1, event=Event))
     x = tf.placeholder(tf.float32, [3])
     with tf.device("/cpu:0"):
@@ -175,7 +175,7 @@ def test_several_devices_are_timed_each_by_its_clock(register):
     assert {part.device[-6:] for part in metadata.step_stats.dev_stats} == {"SLOW:0", ":CPU:0"}
 
 
-def test_steps_by_tokens_are_traced_too():
+def test_steps_on_the_token_engine_are_traced():
     x = tf.placeholder(tf.float32, [2], name="x")
     false, true = tf.raw_ops.Switch(data=x, pred=tf.reduce_sum(x) > 0)
     merged = tf.raw_ops.Merge(inputs=[tf.sin(false), tf.cos(true, name="taken"), tf.tan(false)])[0]
@@ -190,7 +190,7 @@ def test_steps_by_tokens_are_traced_too():
 # -- cost graphs ------------------------------------------------------------------------------------------------------
 
 
-def test_costs_are_measured_every_so_many_steps():
+def test_costs_are_measured_every_n_steps():
     config = tf.ConfigProto(device_count={"GPU": 0})
     config.graph_options.build_cost_model = 2
     config.graph_options.build_cost_model_after = 1

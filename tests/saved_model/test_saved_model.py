@@ -44,7 +44,7 @@ def _call(session, message, feeds, scope=None, key="serving_default"):
 
 @pytest.mark.parametrize("as_text", [False, True])
 @pytest.mark.parametrize("scope", [None, "served"])
-def test_there_and_back(tmp_path, as_text, scope):
+def test_save_and_load(tmp_path, as_text, scope):
     folder = str(tmp_path / "model")
     x, y, w = _network()
     with tf.Session() as session:
@@ -91,7 +91,7 @@ def test_several_graphs_share_the_variables(tmp_path):
         tf.saved_model.load(session, ["serve"], folder)
 
 
-def test_assets_are_found_where_the_model_is(tmp_path):
+def test_assets_are_relative_to_the_model(tmp_path):
     for part, words in (("a", "zero\none\n"), ("b", "other\n"), ("c", "other\n")):
         (tmp_path / part).mkdir()
         (tmp_path / part / "words.txt").write_text(words)
@@ -189,7 +189,7 @@ def test_signatures():
             wrong()
 
 
-def test_tensors_by_their_descriptions():
+def test_tensors_from_tensor_info():
     info = tf.saved_model.utils.build_tensor_info(tf.placeholder(tf.int64, [None, 3], name="p"))
     assert info.name == "p:0" and info.dtype == 9 and [d.size for d in info.tensor_shape.dim] == [-1, 3]
     assert tf.saved_model.utils.get_tensor_from_tensor_info(info).name == "p:0"
@@ -220,7 +220,7 @@ def test_methods_may_be_renamed(tmp_path):
         assert tf.saved_model.load(session, [SERVE], folder).signature_def["serving_default"].method_name == "mine"
 
 
-def test_what_is_refused(tmp_path):
+def test_invalid_arguments(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")
     with pytest.raises(AssertionError, match="isn't empty"):

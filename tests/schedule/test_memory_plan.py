@@ -1,4 +1,4 @@
-"""Late receipts, limits of memory, and the orders that keep to them."""
+"""Deferred receives, memory limits, and execution orders within them."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def parts_of(fetches, feeds=(), targets=()):
 
 
 def layers_with_weights_elsewhere(count=5, size=1024):
-    """Each layer's weights come from another device: at the start of the step all of them could."""
+    """Each layer's weights come from another device, and all could be sent at the start of the step."""
     x = tf.placeholder(tf.float32, [256, size], name="x")
     with tf.device("/cpu:0"):
         weights = [tf.get_variable(f"w{i}", [size, size], initializer=tf.zeros_initializer()) for i in range(count)]
@@ -43,36 +43,36 @@ def layers_with_weights_elsewhere(count=5, size=1024):
 
 
 def wide(count=8, size=1 << 18):
-    """Written breadth first: everything large is made before anything of it is used."""
+    """In breadth-first program order: all large tensors are computed before any is consumed."""
     large = [tf.random_uniform([size], name=f"large{i}") for i in range(count)]
     return tf.add_n([tf.reduce_sum(tensor, name=f"small{i}") for i, tensor in enumerate(large)], name="total")
 
 
-def foreseen(session, fetches, feeds=()):
-    forecasts = session._plan(fetches, tuple(feeds)).executable.placement.memory.forecasts
-    return {name[-1]: forecast.peak for name, forecast in forecasts.items()}
+def estimated(session, fetches, feeds=()):
+    estimates = session._plan(fetches, tuple(feeds)).executable.placement.memory.estimates
+    return {name[-1]: estimate.peak for name, estimate in estimates.items()}
 
 
-# -- receiving late ---------------------------------------------------------------------------------------------------
+# -- deferred receives ------------------------------------------------------------------------------------------------
 
 
-def test_large_tensors_come_when_they_are_needed(monkeypatch):
+def test_large_tensors_are_received_when_they_are_needed(monkeypatch):
     x, y = layers_with_weights_elsewhere()
     early = parts_of([y], [x])
     monkeypatch.setattr(memory_plan, "_WORTH", 1 << 40)
-    before = plan_memory(early).forecasts[CPU[1]].peak
+    before = plan_memory(early).estimates[CPU[1]].peak
     monkeypatch.undo()
     late = parts_of([y], [x])
     plan = plan_memory(late)
-    assert plan.forecasts[CPU[1]].peak <= before - 4 * MB
+    assert plan.estimates[CPU[1]].peak <= before - 4 * MB
     receipts = [node for node in late[CPU[1]].nodes if node.type == "_Recv" and node.name.startswith("MatMul")]
     waiting = [node for node in receipts if node.controls]
     assert len(receipts) == 5 and len(waiting) >= 3
     assert all(control.type in ("MatMul", "Tanh") for node in waiting for control in node.controls)
-    assert "large tensors are received no sooner" in plan.notes[0]
+    assert "large tensors are received only when they are needed" in plan.notes[0]
 
 
-def test_late_receipts_change_no_value_and_run_again_and_again():
+def test_deferred_receives_change_no_value():
     x, y = layers_with_weights_elsewhere()
     with tf.Session(config=config()) as session:
         session.run(tf.global_variables_initializer())
@@ -87,7 +87,7 @@ def test_late_receipts_change_no_value_and_run_again_and_again():
             assert np.allclose(session.run(y, {x: feed}), expected.sum(), rtol=1e-3)
 
 
-def test_small_tensors_and_steps_with_queues_stay_as_they_are():
+def test_small_tensors_and_steps_with_queues_are_not_deferred():
     x, y = layers_with_weights_elsewhere(size=64)
     parts = parts_of([y], [x])
     assert plan_memory(parts).notes == []
@@ -96,11 +96,11 @@ def test_small_tensors_and_steps_with_queues_stay_as_they_are():
     with tf.variable_scope("other"):
         x, y = layers_with_weights_elsewhere()
     parts = parts_of([y, queue.dequeue()], [x])
-    assert plan_memory(parts).notes == []  # who knows what the queue waits for
+    assert plan_memory(parts).notes == []  # reordering around a queue could deadlock
     assert not any(node.controls for part in parts.values() for node in part.nodes if node.type == "_Recv")
 
 
-def test_what_cannot_be_later_is_not():
+def test_receives_on_the_critical_path_are_not_deferred():
     """The tensor is needed as soon as it is made."""
     with tf.device("/cpu:0"):
         a = tf.random_uniform([1 << 20])
@@ -113,19 +113,19 @@ def test_what_cannot_be_later_is_not():
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_order_that_fits_is_found_and_the_step_keeps_to_it():
+def test_an_execution_order_within_the_limit_is_found():
     total = wide()
     with tf.Session(config=config(1)) as session:
-        assert foreseen(session, total)["0"] > 8 * MB
+        assert estimated(session, total)["0"] > 8 * MB
         real, _ = held_in(session, total)
         assert real > 8 * MB
     with tf.Session(config=config(1, cpu0=3)) as session:
-        assert foreseen(session, total)["0"] <= 3 * MB
+        assert estimated(session, total)["0"] <= 3 * MB
         real, _ = held_in(session, total)
         assert real <= 3 * MB
         assert 0.4 < session.run(total) / (8 << 18) < 0.6
         text = session.show_placement(total)
-    assert "(limit 3.15 MB)" in text and "the order of its nodes is another than written" in text
+    assert "(limit 3.15 MB)" in text and "nodes are reordered to stay within the limit" in text
 
 
 def test_effects_keep_their_order():
@@ -144,7 +144,7 @@ def test_effects_keep_their_order():
     assert seen == expected
 
 
-def test_an_order_that_is_good_enough_stays():
+def test_an_order_within_the_limit_is_not_changed():
     total = wide()
     with tf.Session(config=config(1)) as session:
         program = session.show_program(total)
@@ -161,32 +161,32 @@ def test_too_little_memory_is_an_error_before_anything_runs():
     with tf.Session(config=config(cpu1=5)) as session, pytest.raises(tf.errors.ResourceExhaustedError) as caught:
         session.run(c)
     text = caught.value.message
-    assert f"the step would take more memory than {CPU[1]} may hold" in text
+    assert f"the step would exceed the memory limit of {CPU[1]}" in text
     assert "expected: at most 5.24 MB: memory_limit_in_mb is 5" in text
     assert "received: at most 8.39 MB while 'b' runs" in text
-    assert "'b:0' float32[1024, 1024], 4.19 MB, made at test_memory_plan.py:" in text
-    assert "made at: test_memory_plan.py:" in text and not ran
+    assert "'b:0' float32[1024, 1024], 4.19 MB, defined at test_memory_plan.py:" in text
+    assert "defined at: test_memory_plan.py:" in text and not ran
     assert caught.value.op.name == "b"
     with tf.Session(config=config(cpu1=16)) as session:
         session.run(c)
     assert ran
 
 
-def test_unknown_dimensions_are_named_as_a_guess():
+def test_unknown_dimensions_are_reported_as_an_assumption():
     x = tf.placeholder(tf.float32, [None, 1 << 18], name="x")
     y = tf.sin(x) + 1.0
-    wanted = pytest.raises(tf.errors.ResourceExhaustedError, match="not known before the step count as 32")
+    wanted = pytest.raises(tf.errors.ResourceExhaustedError, match="unknown dimensions are assumed to be 32")
     with tf.Session(config=config(1, cpu0=1)) as session, wanted:
         session.run(y, {x: np.zeros([1, 1 << 18])})
 
 
-def test_a_device_that_receives_keeps_to_its_limit():
+def test_a_receiving_device_stays_within_its_limit():
     x, y = layers_with_weights_elsewhere()
     with tf.Session(config=config(cpu1=8)) as session:
         session.run(tf.global_variables_initializer())
         for _ in range(3):
             assert session.run(y, {x: np.ones([256, 1024])}) == 0.0
-        assert foreseen(session, y, [x])["1"] <= 8 * MB
+        assert estimated(session, y, [x])["1"] <= 8 * MB
 
 
 def random_graph(seed):
@@ -207,14 +207,14 @@ def random_graph(seed):
     return state, [*fetches, tf.add_n([tf.reduce_mean(value) for value in values[3:]]), update]
 
 
-def test_random_graphs_under_a_limit_give_the_same():
+def test_random_graphs_under_a_limit_give_the_same_results():
     reordered = 0
     for seed in range(6):
         state, fetches = random_graph(seed)
         with tf.Session(config=config(3)) as session:
             session.run(state.initializer)
             expected = [session.run(fetches) for _ in range(2)]
-            peaks = foreseen(session, fetches)
+            peaks = estimated(session, fetches)
         for name, peak in peaks.items():
             made = config(3)
             made.experimental.memory_limit_in_mb[f"/cpu:{name}"] = peak * 0.9 / MB
@@ -225,7 +225,7 @@ def test_random_graphs_under_a_limit_give_the_same():
                 except tf.errors.ResourceExhaustedError:
                     continue
                 reordered += 1
-                assert foreseen(session, fetches)[name] <= peak * 0.9
+                assert estimated(session, fetches)[name] <= peak * 0.9
             for one, other in zip(expected, results):
                 np.testing.assert_allclose(one, other, rtol=1e-4)
     assert reordered >= 4
@@ -235,7 +235,7 @@ def test_random_graphs_under_a_limit_give_the_same():
     ("name", "megabytes"),
     [("/cpu:7", 5), ("/cpu:0", 0), ("/cpu:0", -1), ("/cpu:0", float("nan")), ("/cpu:0", float("inf"))],
 )
-def test_a_limit_that_is_none(name, megabytes):
+def test_invalid_limits(name, megabytes):
     made = config()
     made.experimental.memory_limit_in_mb[name] = megabytes
     wanted = pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)memory_limit_in_mb.*expected: a positive number")
@@ -243,7 +243,7 @@ def test_a_limit_that_is_none(name, megabytes):
         session.run(tf.constant(1.0) + tf.random_uniform([]))
 
 
-def test_a_limit_for_what_is_no_device():
+def test_limits_of_unknown_devices():
     made = config()
     made.experimental.memory_limit_in_mb["cpu0"] = 5
     with tf.Session(config=made) as session, pytest.raises(tf.errors.InvalidArgumentError, match="Invalid device name"):
@@ -268,7 +268,7 @@ def test_run_metadata_has_the_costs():
         session.run(tf.global_variables_initializer())
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         session.run(y, {x: np.ones([256, 64])}, options, metadata)
-        peaks = foreseen(session, y, [x])
+        peaks = estimated(session, y, [x])
     costs = {entry.dimension: entry.cost for entry in metadata.cost_graph.cost}
     assert costs == {f"memory {CPU[int(name)]}": peak for name, peak in peaks.items()}
     product = next(node for node in metadata.cost_graph.node if node.name == "MatMul")

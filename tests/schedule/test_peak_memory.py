@@ -1,4 +1,4 @@
-"""The memory of a step, foreseen and as it was."""
+"""Peak memory of a step: estimated and measured."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ from thalweg._src.schedule.peak_memory import Buffers, format_bytes
 ONE = tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})
 
 
-def foreseen(fetches, feeds=(), targets=(), device=CPU[0], **costs):
+def estimated(fetches, feeds=(), targets=(), device=CPU[0], **costs):
     step = functionalize(prune(list(feeds), list(fetches), list(targets)))
     optimize(step, tf.GraphOptions(), lambda node: None)
     if "GPU" in device:
         assign_memory(step)
-    return Buffers(step, device, CostModel(**costs)).forecast(step.nodes)
+    return Buffers(step, device, CostModel(**costs)).estimate(step.nodes)
 
 
 def dense():
@@ -48,40 +48,40 @@ def recurrent():
 
 @pytest.mark.parametrize("trained", [False, True], ids=["forward", "trained"])
 @pytest.mark.parametrize("network", [dense, convolutions, recurrent])
-def test_a_step_holds_what_was_foreseen(network, trained):
+def test_measured_peak_memory_matches_the_estimate(network, trained):
     x, loss = network()
     fetches = [loss, tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)] if trained else loss
     with tf.Session(config=ONE) as session:
         session.run(tf.global_variables_initializer())
         value = np.random.default_rng(3).random(x.shape.as_list(), np.float32)
-        real, forecast = held_in(session, fetches, {x: value})
-    tensors = forecast.peak - forecast.kept - value.nbytes  # the feed is the caller's
+        real, estimate = held_in(session, fetches, {x: value})
+    tensors = estimate.peak - estimate.kept - value.nbytes  # the feed is the caller's
     assert 0.8 * real <= tensors <= 1.25 * real
 
 
-def test_a_tensor_lives_until_its_last_reader():
+def test_a_tensor_is_live_until_its_last_reader():
     a = tf.random_uniform([100], name="a")
     b = tf.sin(a, name="b")
     c = tf.cos(b, name="c")
-    forecast = foreseen([tf.add(a, c, name="d")])
-    assert forecast.peak - forecast.kept == 1200 and forecast.node.name in ("c", "d")
-    assert {held.node.name for held in forecast.held} >= {"a", "c"}
-    assert forecast.held[0].size == 400
+    estimate = estimated([tf.add(a, c, name="d")])
+    assert estimate.peak - estimate.kept == 1200 and estimate.node.name in ("c", "d")
+    assert {held.node.name for held in estimate.held} >= {"a", "c"}
+    assert estimate.held[0].size == 400
 
 
-def test_views_are_what_they_look_at_and_a_variable_is_held_already():
+def test_views_share_buffers_and_variables_are_kept():
     v = tf.get_variable("v", [100])
     x = tf.sin(v, name="x")
     y = tf.exp(tf.reshape(tf.identity(x), [10, 10]), name="y")
-    forecast = foreseen([tf.reduce_sum(y) + tf.reduce_sum(x)])
-    assert forecast.peak == forecast.kept + 800 + 4 and 400 <= forecast.kept <= 450
+    estimate = estimated([tf.reduce_sum(y) + tf.reduce_sum(x)])
+    assert estimate.peak == estimate.kept + 800 + 4 and 400 <= estimate.kept <= 450
 
 
-def test_a_list_of_what_a_loop_saves_is_as_long_as_the_loop():
+def test_a_list_saved_by_a_loop_has_one_entry_per_iteration():
     def grown(turns):
         x = tf.random_uniform([1000])
         _, y = tf.while_loop(lambda i, a: i < turns, lambda i, a: (i + 1, tf.tanh(a)), [0, x])
-        return foreseen([tf.gradients(y, x)[0]], iterations=3).peak
+        return estimated([tf.gradients(y, x)[0]], iterations=3).peak
 
     assert 35_000 <= grown(20) - grown(10) <= 45_000
 
@@ -99,30 +99,30 @@ def test_a_list_of_what_a_loop_saves_is_as_long_as_the_loop():
         (lambda i: i < 10, 0, 0, 99),
     ],
 )
-def test_turns_of_a_loop_that_counts(condition, step, first, expected):
+def test_trip_count_of_a_counting_loop(condition, step, first, expected):
     y = tf.while_loop(condition, lambda i: i + step, [first])
     graph = functionalize(prune([], [y], []))
     (loop,) = [node for node in graph.nodes if node.type == "_While"]
     assert trip_count(loop, 99) == expected
 
 
-def test_feeds_are_the_callers_and_unknown_dimensions_are_guessed():
+def test_feeds_belong_to_the_caller_and_unknown_dimensions_are_assumed():
     x = tf.placeholder(tf.float32, [None, 10], name="x")
-    forecast = foreseen([tf.sin(tf.sin(x))], [x], unknown=7)
-    assert forecast.peak == 3 * 280
+    estimate = estimated([tf.sin(tf.sin(x))], [x], unknown=7)
+    assert estimate.peak == 3 * 280
 
 
 def test_on_an_accelerator_only_its_own_memory_counts():
     x = tf.placeholder(tf.float32, [1000], name="x")
     n = tf.shape(x, name="n")
     y = tf.reshape(tf.sin(x), n)
-    forecast = foreseen([y], [x], device=GPU[0])
-    assert forecast.peak == 8000 + forecast.kept and forecast.kept == 0  # the copy of the feed, and its sine
+    estimate = estimated([y], [x], device=GPU[0])
+    assert estimate.peak == 8000 + estimate.kept and estimate.kept == 0  # the copy of the feed, and its sine
 
 
 def test_the_text_names_node_and_tensors():
     a = tf.random_uniform([1000], name="a")
-    forecast = foreseen([tf.sin(a, name="b")])
-    assert str(forecast).startswith("at most 8") and "KB while 'b' runs, " in str(forecast)
-    assert "'a:0' float32[1000], 4 KB, made at test_peak_memory.py:" in forecast.largest()
+    estimate = estimated([tf.sin(a, name="b")])
+    assert str(estimate).startswith("at most 8") and "KB while 'b' runs, " in str(estimate)
+    assert "'a:0' float32[1000], 4 KB, defined at test_peak_memory.py:" in estimate.largest()
     assert format_bytes(12) == "12 B" and format_bytes(2.5e9) == "2.5 GB"

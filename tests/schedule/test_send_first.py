@@ -1,4 +1,4 @@
-"""What others wait for and costs nothing is sent first; what was written before it is read is not."""
+"""Feeds and unmodified variables are sent first; variables that are written before the read are not."""
 
 import re
 
@@ -15,7 +15,7 @@ def first_part(sess, fetches, feeds=()):
     return next(part for part in re.split(r"^(?=# /job)", text, flags=re.MULTILINE) if "CPU:0" in part.split("\n")[0])
 
 
-def test_shared_variables_and_feeds_are_sent_before_the_first_tower_works():
+def test_shared_variables_and_feeds_are_sent_before_the_first_tower_runs():
     x = tf.placeholder(tf.float32, [2, 4], name="x")
     tops = []
     for tower in range(2):

@@ -1,4 +1,4 @@
-"""Fetched arrays: handed over where nobody else holds the value, copied wherever somebody does."""
+"""Fetched arrays: returned without a copy if the value is unshared, copied otherwise."""
 
 import sys
 
@@ -34,7 +34,7 @@ def _owner(array):
     return array
 
 
-# -- handed over ------------------------------------------------------------------------------------------------------
+# -- not copied -------------------------------------------------------------------------------------------------------
 
 
 def test_a_large_result_is_not_copied(clones):
@@ -65,7 +65,7 @@ def test_a_large_result_is_not_copied(clones):
         lambda x: [tf.random_uniform([FEW])],
     ],
 )
-def test_what_a_step_makes_is_not_copied(build, clones):
+def test_a_value_computed_in_the_step_is_not_copied(build, clones):
     x = tf.placeholder(tf.float32, [FEW])
     fetches = build(x)
     given = np.ones(FEW, np.float32)
@@ -75,7 +75,7 @@ def test_what_a_step_makes_is_not_copied(build, clones):
     assert clones == []
 
 
-def test_what_comes_from_a_queue_is_not_copied(clones):
+def test_a_dequeued_value_is_not_copied(clones):
     queue = tf.FIFOQueue(5, tf.float32)
     x = tf.placeholder(tf.float32, [FEW])
     enqueue, dequeue = queue.enqueue(x + 1.0), queue.dequeue()
@@ -85,14 +85,14 @@ def test_what_comes_from_a_queue_is_not_copied(clones):
     assert clones == []
 
 
-def test_another_order_is_copied_once(clones):
+def test_a_non_contiguous_value_is_copied_once(clones):
     x = tf.placeholder(tf.float32, [FEW, 2])
     with tf.Session() as session:
         found = session.run(tf.transpose(x + 1.0), {x: np.zeros((FEW, 2))})
     assert clones == [] and found.flags.c_contiguous
 
 
-def test_a_part_does_not_keep_the_whole(clones):
+def test_a_slice_does_not_keep_its_base_alive(clones):
     x = tf.placeholder(tf.float32, [100, FEW])
     with tf.Session() as session:
         found = session.run((x + 1.0)[2:3], {x: np.zeros((100, FEW))})
@@ -166,8 +166,8 @@ HELD = {
 
 
 @pytest.mark.parametrize("kind", HELD)
-def test_what_is_held_elsewhere_is_copied(kind):
-    """Whoever changes what was fetched changes nothing else."""
+def test_values_referenced_elsewhere_are_copied(kind):
+    """Changing a fetched array changes nothing else."""
     fetches = HELD[kind]()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -181,7 +181,7 @@ def test_what_is_held_elsewhere_is_copied(kind):
                 np.testing.assert_array_equal(array, value)
 
 
-def test_what_is_in_a_queue_stays_as_it_was():
+def test_queued_values_do_not_change():
     x, queue = _made(), tf.FIFOQueue(100, tf.float32)
     enqueue, dequeue = queue.enqueue(x), queue.dequeue()
     with tf.Session() as session:
@@ -190,7 +190,7 @@ def test_what_is_in_a_queue_stays_as_it_was():
         np.testing.assert_array_equal(session.run(dequeue), _numbers())
 
 
-def test_what_was_assigned_stays_as_it_was():
+def test_assigned_values_do_not_change():
     x, v = _made(), _variable()
     assign, add = v.assign(x), v.assign_add(tf.ones([FEW]))
     with tf.Session() as session:
@@ -205,7 +205,7 @@ def test_what_was_assigned_stays_as_it_was():
 
 
 @pytest.mark.parametrize("wrap", [lambda x: x, tf.identity, lambda x: tf.reshape(x, [2, -1]), lambda x: x[1:]])
-def test_what_was_fed_is_copied(wrap):
+def test_fed_values_are_copied(wrap):
     x = tf.placeholder(tf.float32, [FEW])
     y = wrap(x)
     given = _numbers()
@@ -219,7 +219,7 @@ def test_what_was_fed_is_copied(wrap):
             assert not np.shares_memory(found, given)
 
 
-def test_partial_runs_give_what_they_still_need_as_a_copy():
+def test_partial_runs_copy_values_that_are_still_needed():
     x, y = tf.placeholder(tf.float32, [FEW]), tf.placeholder(tf.float32, [])
     first = x + 1.0
     second = first * y
@@ -243,7 +243,7 @@ def compiler(request, monkeypatch):
         monkeypatch.setattr(clusters.FOREGROUND, "wait_for", library)
 
 
-def test_compiled_steps_give_copies_of_what_they_hold(compiler):
+def test_compiled_steps_copy_values_that_they_keep(compiler):
     config = tf.ConfigProto()
     config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
     v, x = _variable(), tf.placeholder(tf.float32, [FEW])
@@ -275,8 +275,8 @@ def test_compiled_steps_give_copies_of_what_they_hold(compiler):
 
 
 @pytest.mark.parametrize("uncounted", [-1, 0, 1, 2])
-def test_interpreters_may_count_differently(monkeypatch, uncounted):
-    """Newer ones do not count what a function holds for a moment only."""
+def test_reference_counts_depend_on_the_interpreter(monkeypatch, uncounted):
+    """Newer interpreters do not count temporary references of a function."""
     count = sys.getrefcount
 
     class Other:
@@ -298,7 +298,7 @@ def _viewed(tensor):
 
 
 @pytest.mark.parametrize("hold", [_viewed, torch.utils.dlpack.to_dlpack, lambda tensor: tensor.numpy()])
-def test_holders_of_the_memory_are_seen(hold):
+def test_references_to_memory_are_detected(hold):
     values = [torch.ones(FEW)]
     holder = hold(values[0])
     address = values[0].data_ptr()

@@ -1,4 +1,4 @@
-"""tf.graph_util: GraphDefs cut, frozen and thinned."""
+"""tf.graph_util: extracting, freezing and simplifying GraphDefs."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def test_training_nodes_are_removed_unless_others_wait_for_them(graph):
     assert list(c.input) == ["a", "^waited"]
 
 
-def test_places_and_shapes(graph):
+def test_must_run_on_cpu_and_shapes(graph):
     text, number, floats = tf.constant("a"), tf.constant(1), tf.constant(1.0, name="floats")
     v = tf.get_variable("v", [4])
     assert util.must_run_on_cpu(text.op) and util.must_run_on_cpu(number.op.node_def)

@@ -48,7 +48,7 @@ def test_operations_of_tf_inside_and_python_control_flow():
     assert run(result, {x: [1.0, -2.0, 3.0]}) == 4.0
 
 
-def test_a_python_result_takes_the_type_that_is_asked_for():
+def test_a_python_result_gets_the_requested_type():
     assert run(py_function(lambda x: 3.0, [1], tf.float32)).dtype == np.float32
     assert run(py_function(lambda x: [[1, 2], 3], [1], tf.int32)).tolist() == [1, 2]
     assert run(py_function(lambda x: np.array([3.5]), [1], tf.int32)).tolist() == [3]
@@ -57,7 +57,7 @@ def test_a_python_result_takes_the_type_that_is_asked_for():
     run(operation)
 
 
-def test_the_gradient_of_what_tf_computes():
+def test_the_gradient_of_tf_operations():
     x, y = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [3])
     result = py_function(lambda a, n, b: tf.sin(a) * b * float(n), [x, 2, y], tf.float32)
     by_x, by_y = tf.gradients(result, [x, y])
@@ -78,7 +78,7 @@ def test_several_results_and_sparse_gradients():
     assert run(count, {x: np.ones((4, 2))}) == 7
 
 
-def test_mistakes_are_told():
+def test_invalid_results_are_reported():
     with pytest.raises(ValueError, match="callable"):
         py_function(3, [1.0], tf.float32)
     for function, text in (

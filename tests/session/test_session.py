@@ -1,4 +1,4 @@
-"""Sessions: fetches of any nesting, feeds of any tensor, errors, life, concurrency."""
+"""Sessions: nested fetches, feeds of any tensor, errors, lifecycle, concurrency."""
 
 import collections
 import threading
@@ -96,7 +96,7 @@ def test_control_dependencies_run_first():
         ([[1.0, 2.0], [3.0]], ValueError, "for Tensor 'x:0'"),
     ],
 )
-def test_bad_feeds_are_refused(value, error, text):
+def test_invalid_feeds_are_rejected(value, error, text):
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     with tf.Session() as sess, pytest.raises(error, match=text):
         sess.run(x, {x: value})
@@ -113,7 +113,7 @@ def test_a_variable_is_fed_wherever_it_is_read():
         assert session.run(w) == 1.0 and session.make_callable(twice, [rate])(3.0) == 6.0
 
 
-def test_feeding_a_tensor_or_an_inexact_integer_is_refused():
+def test_feeding_a_tensor_or_an_inexact_integer_is_rejected():
     x, n = tf.placeholder(tf.float32), tf.placeholder(tf.int32, name="n")
     with tf.Session() as sess:
         with pytest.raises(TypeError, match="part of a graph"):
@@ -129,7 +129,7 @@ def test_unfed_placeholder_is_named():
     with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         sess.run(x + 1.0)
     assert "nothing was fed to placeholder 'x', which takes float32[?, 3]" in str(caught.value)
-    assert "made at: test_session.py" in str(caught.value)
+    assert "defined at: test_session.py" in str(caught.value)
 
 
 def test_fetching_from_another_graph_and_bad_fetches():
@@ -164,11 +164,11 @@ def test_shape_errors_in_a_step_name_node_inputs_and_line():
     text = str(caught.value)
     assert "'product' on /device:" in text
     assert "'a:0' float32[2, 3]" in text and "'b:0' float32[4, 5]" in text
-    assert "made at: test_session.py" in text
+    assert "defined at: test_session.py" in text
     assert caught.value.op.name == "product"
 
 
-def test_the_session_lives_on_after_an_error():
+def test_the_session_is_usable_after_an_error():
     x = tf.placeholder(tf.float32, name="x")
     y = tf.reshape(x, [2, 2])
     with tf.Session() as sess:
@@ -231,7 +231,7 @@ def test_partial_run():
             sess.partial_run(handle, second)
 
 
-def test_fed_arrays_are_not_copied_and_fetched_ones_are_the_users():
+def test_fed_arrays_are_not_copied_and_fetched_ones_belong_to_the_caller():
     x = tf.placeholder(tf.float32, [3])
     fed = np.arange(3, dtype=np.float32)
     fed.flags.writeable = False
@@ -318,7 +318,7 @@ def test_full_trace_lists_the_kernels():
     assert "product" in [stats.node_name for stats in device.node_stats]
 
 
-def test_show_program_reads_like_what_runs():
+def test_show_program_shows_the_generated_code():
     x = tf.placeholder(tf.float32, [2, 2], name="x")
     y = tf.matmul(x, x, name="product")
     with tf.Session() as sess:
@@ -332,7 +332,7 @@ def test_list_devices():
     assert names == [f"/job:localhost/replica:0/task:0/device:CPU:{i}" for i in range(3)]
 
 
-def test_wrong_arguments_of_the_session_itself():
+def test_invalid_arguments_of_session():
     with pytest.raises(TypeError, match=r"expected a tf\.Graph"):
         tf.Session(graph="graph")
     with pytest.raises(TypeError, match=r"expected a tf\.ConfigProto"):

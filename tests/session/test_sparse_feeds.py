@@ -59,7 +59,7 @@ def test_tuples_of_keys() -> None:
             session.run(a, {(a, b): (1.0,)})
 
 
-def test_wrong_values_are_refused() -> None:
+def test_invalid_values_are_rejected() -> None:
     tensor = sparse_placeholder("float32", [2, 2])
     with Session() as session:
         with pytest.raises(TypeError, match="Cannot feed 3 for SparseTensor"):
@@ -87,7 +87,7 @@ class Pair:
         self.left, self.right = left, right
 
 
-def test_types_of_the_users_own() -> None:
+def test_custom_composite_types() -> None:
     register_session_run_conversion_functions(
         Pair,
         lambda pair: ([pair.left, pair.right], tuple),

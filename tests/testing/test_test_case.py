@@ -14,7 +14,7 @@ from tests import children
 
 
 def case(method=None):
-    """Returns a TestCase that is set up; it is torn down by the garbage collector's leave."""
+    """Returns a TestCase that is set up."""
 
     class Case(tf.test.TestCase):
         def runTest(self):
@@ -221,7 +221,7 @@ def test_graph_defs_are_compared_node_by_node():
         tf.test.assert_equal_graph_def(graph, before)
 
 
-def test_stubs_are_taken_back():
+def test_stubs_are_restored():
     class Base:
         value = 1
 

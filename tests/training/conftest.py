@@ -1,4 +1,4 @@
-"""Each test leaves no thread behind."""
+"""Checks that no test leaves a thread behind."""
 
 import threading
 import time

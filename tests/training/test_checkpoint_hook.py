@@ -19,7 +19,7 @@ DAY = 24 * 3600
 # -- the interval -----------------------------------------------------------------------------------------------------
 
 
-def test_best_interval_is_youngs_within_bounds():
+def test_best_interval_follows_youngs_formula():
     assert best_interval(1.0, 20_000) == pytest.approx(math.sqrt(40_000))
     assert best_interval(1e-6, DAY) == SHORTEST
     assert best_interval(60.0, DAY) == LONGEST
@@ -48,7 +48,7 @@ def test_failures_make_saves_more_frequent(tmp_path):
     assert seconds[4] == pytest.approx(math.sqrt(2 * DAY / 5), rel=0.01)
 
 
-def test_runs_that_end_are_no_failures(tmp_path):
+def test_runs_that_end_normally_are_not_failures(tmp_path):
     for _ in range(3):
         interval = CheckpointInterval(str(tmp_path))
         interval.begin()
@@ -118,7 +118,7 @@ def test_no_checkpoints(counting, tmp_path, arguments):
 
 
 class Listener(tf.train.CheckpointSaverListener):
-    """Writes down what it is told, and whether the checkpoint is there."""
+    """Records its calls, and whether the checkpoint exists."""
 
     def __init__(self, folder):
         self.calls = []
@@ -135,7 +135,7 @@ class Listener(tf.train.CheckpointSaverListener):
         self.calls.append(("end", global_step_value))
 
 
-def test_training_goes_on_while_a_checkpoint_is_written(counting, tmp_path, monkeypatch):
+def test_training_continues_while_a_checkpoint_is_written(counting, tmp_path, monkeypatch):
     _step, count = counting
     go, original = threading.Event(), durable.write_all
 
@@ -163,7 +163,7 @@ def test_training_goes_on_while_a_checkpoint_is_written(counting, tmp_path, monk
 
 
 class SlowSaver:
-    """Takes two seconds for a snapshot and writes for twenty more; whoever waits for it waits for three."""
+    """Takes two seconds for a snapshot and writes for twenty more; waiting for it takes three."""
 
     is_writing = False
 
@@ -182,7 +182,7 @@ class SlowSaver:
         self.is_writing = False
 
 
-def test_a_save_in_the_background_costs_what_training_loses(counting, tmp_path, monkeypatch):
+def test_the_cost_of_a_background_save_is_lost_training_time(counting, tmp_path, monkeypatch):
     costs, saver = [], SlowSaver()
     monkeypatch.setattr(CheckpointInterval, "saved", lambda self, cost: costs.append(cost))
     monkeypatch.setattr(checkpoint_hook, "time", SimpleNamespace(monotonic=lambda: saver.now))
@@ -248,7 +248,7 @@ def _two_checkpoints(folder, count):
             session.run(count)
 
 
-def test_a_damaged_checkpoint_is_passed_over(counting, tmp_path, caplog):
+def test_a_damaged_checkpoint_is_skipped(counting, tmp_path, caplog):
     _step, count = counting
     _two_checkpoints(tmp_path, count)
     newest = next(tmp_path.glob("model.ckpt-10.data*"))
@@ -260,7 +260,7 @@ def test_a_damaged_checkpoint_is_passed_over(counting, tmp_path, caplog):
     assert any("cannot be" in record.getMessage() for record in caplog.records)
 
 
-def test_a_missing_checkpoint_is_passed_over(counting, tmp_path):
+def test_a_missing_checkpoint_is_skipped(counting, tmp_path):
     _step, count = counting
     _two_checkpoints(tmp_path, count)
     (tmp_path / "model.ckpt-10.index").unlink()
@@ -268,7 +268,7 @@ def test_a_missing_checkpoint_is_passed_over(counting, tmp_path):
         assert 1 < session.run(count) < 10
 
 
-def test_nothing_good_left_is_an_error_not_a_new_start(counting, tmp_path):
+def test_without_an_intact_checkpoint_training_does_not_restart(counting, tmp_path):
     _step, count = counting
     _two_checkpoints(tmp_path, count)
     for path in tmp_path.glob("model.ckpt-*.data*"):

@@ -1,4 +1,4 @@
-"""Device functions for replicas: who goes where, and the strategies that choose."""
+"""Device functions for replicas, and their strategies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def graph() -> Any:
         yield graph
 
 
-def test_variables_go_round_the_servers_and_the_rest_to_the_worker(graph: Any) -> None:
+def test_variables_are_assigned_round_robin_to_parameter_servers(graph: Any) -> None:
     with tf.device(replica_device_setter(cluster=CLUSTER, worker_device="/job:worker/task:1")):
         variables = [tf.get_variable(f"v{i}", [2]) for i in range(3)]
         value = variables[0] + 1.0
@@ -39,7 +39,7 @@ def test_variables_go_round_the_servers_and_the_rest_to_the_worker(graph: Any) -
     assert all(not op.device for op in graph.get_operations() if "/Initializer/" in op.name)
 
 
-def test_without_servers_there_is_nothing_to_do() -> None:
+def test_without_parameter_servers_there_is_no_device_function() -> None:
     assert replica_device_setter() is None
     assert replica_device_setter(cluster={"worker": ["a:1"]}) is None
 

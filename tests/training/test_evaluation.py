@@ -27,7 +27,7 @@ def model():
     return tf.metrics.mean(value)
 
 
-def test_once(checkpoints):
+def test_evaluate_once(checkpoints):
     mean, update = model()
     for path, expected in zip(checkpoints, (10, 20)):
         final = tf.contrib.training.evaluate_once(
@@ -96,7 +96,7 @@ def test_slim(checkpoints, tmp_path):
     assert values == [(0, 10.0), (2, 20.0)]
 
 
-def test_bad_arguments():
+def test_invalid_arguments():
     with pytest.raises(ValueError, match="log_dir"):
         tf.contrib.training.SummaryAtEndHook()
     with pytest.raises(ValueError, match="max_number_of_evaluations"):

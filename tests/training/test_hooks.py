@@ -48,7 +48,7 @@ def test_step_counter_measures(counting, tmp_path, caplog, info):
     assert any(text.startswith("global_step/sec: ") for text in logged(caplog))
 
 
-def test_step_counter_warns_of_a_step_that_stands_still(counting, caplog):
+def test_step_counter_warns_if_the_step_does_not_increase(counting, caplog):
     still = tf.constant(1)
     with tf.train.MonitoredSession(hooks=[tf.train.StepCounterHook(every_n_steps=100)]) as session:
         for _ in range(3):
@@ -82,7 +82,7 @@ def test_several_summary_operations_and_a_writer(counting, tmp_path):
     assert tags == ["a", "b"]
 
 
-def test_summaries_without_a_place_are_not_written(counting, tmp_path, monkeypatch):
+def test_summaries_without_a_folder_are_not_written(counting, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     hook = tf.train.SummarySaverHook(save_steps=1, summary_op=tf.summary.scalar("a", 1.0))
     with tf.train.MonitoredSession(hooks=[hook]) as session:
@@ -102,7 +102,7 @@ def test_logging_tensors(counting, caplog, info):
     assert lines[1].startswith(lines[0]) and lines[1].endswith(" sec)")
 
 
-def test_logging_is_silent_unless_asked(counting, caplog):
+def test_logging_is_off_by_default(counting, caplog):
     with tf.train.MonitoredSession(hooks=[tf.train.LoggingTensorHook(["global_step:0"], every_n_iter=1)]) as session:
         session.run(counting[1])
     assert not logged(caplog)
@@ -129,7 +129,7 @@ def test_final_operations_see_the_last_values(counting):
     assert final.final_ops_values == {"step": 5}
 
 
-def test_feed_function_is_asked_in_each_step(counting):
+def test_feed_function_is_called_in_each_step(counting):
     x = tf.placeholder(tf.int32, [])
     numbers = iter(range(10))
     with tf.train.MonitoredSession(hooks=[tf.train.FeedFnHook(lambda: {x: next(numbers)})]) as session:

@@ -44,7 +44,7 @@ WHERE = ("begin", "after_create_session", "before_run", "after_run", "end")
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_errors_of_hooks_come_out_and_leave_no_thread(where, counting):
+def test_errors_of_hooks_are_raised_and_leave_no_threads(where, counting):
     _step, count = counting
     numbers = tf.train.range_input_producer(10, shuffle=False).dequeue()
     hooks = [Failing(where, KeyError("mine")), tf.train.StopAtStepHook(3)]
@@ -54,7 +54,7 @@ def test_errors_of_hooks_come_out_and_leave_no_thread(where, counting):
 
 
 @pytest.mark.parametrize("where", ("after_create_session", "before_run", "after_run"))
-def test_lost_sessions_are_made_anew(where, counting):
+def test_lost_sessions_are_recreated(where, counting):
     _step, count = counting
     numbers = tf.train.range_input_producer(100, shuffle=False).dequeue()
     hooks = [Failing(where, aborted(), times=3), tf.train.StopAtStepHook(last_step=4)]
@@ -184,7 +184,7 @@ def test_config_and_structures_reach_the_session(counting):
         assert session.graph is tf.get_default_graph()
 
 
-def test_closed_session_says_so(counting):
+def test_run_after_close_is_an_error(counting):
     session = tf.train.MonitoredSession()
     session.close()
     for call in (session.close, lambda: session.run(counting[1]), lambda: session.run_step_fn(lambda step_context: 1)):
@@ -192,7 +192,7 @@ def test_closed_session_says_so(counting):
             call()
 
 
-def test_creator_that_creates_nothing():
+def test_creator_without_create_session():
     with pytest.raises(TypeError, match="does not implement create_session"):
         tf.train.MonitoredSession(tf.train.SessionCreator())
 

@@ -1,4 +1,4 @@
-"""Training that is killed goes on as if nothing had happened: step, optimizer slots, place in the data."""
+"""Killed training resumes exactly: global step, optimizer slots, position in the data."""
 
 import signal
 import sys
@@ -53,7 +53,7 @@ def undisturbed(tmp_path_factory):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["plain", "asynchronous"])
-def test_a_killed_training_gives_the_same_losses(undisturbed, start_child, kind, tmp_path):
+def test_killed_training_resumes_with_the_same_losses(undisturbed, start_child, kind, tmp_path):
     losses = tmp_path / "losses"
     for lines in (3, 16, 11):
         kill_after(start_child, tmp_path / "model", losses, kind, lines)
@@ -80,7 +80,7 @@ def test_stopping_and_resuming_changes_nothing(tmp_path):
     np.testing.assert_array_equal(whole, parts)
 
 
-def test_a_session_lost_in_the_process_goes_on_from_the_checkpoint(tmp_path):
+def test_a_lost_session_continues_from_the_checkpoint(tmp_path):
     class Losing(tf.train.SessionRunHook):
         lost = False
 
@@ -96,7 +96,7 @@ def test_a_session_lost_in_the_process_goes_on_from_the_checkpoint(tmp_path):
     assert len(values) in (20, 21)
 
 
-def test_an_iterator_that_is_initialized_twice_begins_anew(tmp_path):
+def test_an_iterator_that_is_initialized_twice_restarts(tmp_path):
     """A position that was restored holds for one initialization: the next one starts over."""
     iterator = tf.data.make_initializable_iterator(tf.data.Dataset.range(10))
     saver = tf.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
@@ -115,7 +115,7 @@ def test_an_iterator_that_is_initialized_twice_begins_anew(tmp_path):
         assert session.run(element) == 0
 
 
-def test_a_one_shot_iterator_goes_on(tmp_path):
+def test_a_one_shot_iterator_resumes(tmp_path):
     def run(last):
         with tf.Graph().as_default():
             step = tf.train.get_or_create_global_step()

@@ -34,7 +34,7 @@ def test_queue_runners_and_loops_are_stopped(counting):
     assert supervisor.should_stop()
 
 
-def test_an_error_of_a_loop_comes_out(counting):
+def test_an_error_of_a_loop_is_raised(counting):
     def fail():
         raise KeyError("mine")
 
@@ -75,7 +75,7 @@ def test_only_the_chief_has_services(counting):
         supervisor.start_standard_services(None)
 
 
-def test_a_model_that_cannot_be_made_leaves_nothing(counting):
+def test_a_model_that_fails_to_initialize_leaves_nothing(counting):
     supervisor = tf.train.Supervisor(init_op=None, local_init_op=None)
     with pytest.raises(RuntimeError, match="not initialized"), supervisor.managed_session():
         pass
@@ -158,6 +158,6 @@ def test_slim_train_stops_with_the_input(tmp_path):
         ({"train_op": 1, "logdir": "x", "sync_optimizer": 1}, "sync_optimizer"),
     ],
 )
-def test_slim_train_refuses(arguments, message):
+def test_slim_train_rejects_invalid_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         tf.contrib.slim.learning.train(**arguments)

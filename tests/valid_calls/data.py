@@ -1,4 +1,4 @@
-"""Valid calls of the operations of input pipelines; the iterator has one element, so that nobody waits for another."""
+"""Valid calls of the operations of input pipelines; the iterator has one element, so that no operation blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients that compute a function again, and gradients that pass through."""
+"""Recomputed and straight-through gradients."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_random_values_have_their_moments() -> None:
         (init.lecun_uniform(seed=1), 1 / 100),
     ],
 )
-def test_variance_follows_the_fans(initializer: Any, variance: float) -> None:
+def test_variance_scaling(initializer: Any, variance: float) -> None:
     assert value_of(initializer, (100, 300)).var() == pytest.approx(variance, rel=0.05)
 
 
@@ -116,7 +116,7 @@ def test_arguments_are_checked() -> None:
         init.Identity(3.0),
     ],
 )
-def test_a_configuration_makes_an_equal_initializer(initializer: Any) -> None:
+def test_an_initializer_can_be_recreated_from_its_config(initializer: Any) -> None:
     config = initializer.get_config()
     again = type(initializer).from_config(config)
     assert again.get_config() == config

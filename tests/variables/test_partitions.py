@@ -1,4 +1,4 @@
-"""Variables in parts: names, slices, initial values, sharing, writing, training."""
+"""Partitioned variables: names, slices, initial values, sharing, writing, training."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def slices(variables: Any) -> list[Any]:
     return [(name, s.full_name, s.full_shape, s.var_offset, s.var_shape) for name, s in found]
 
 
-def test_parts_their_names_and_slices() -> None:
+def test_names_and_slices_of_partitions() -> None:
     with tf.variable_scope("a", partitioner=fixed_size_partitioner(3)):
         w = tf.get_variable("w", [7, 2])
         assert isinstance(tf.get_variable("scalar", []), tf.Variable)
@@ -45,7 +45,7 @@ def test_parts_their_names_and_slices() -> None:
     assert (whole.name, whole.shape.as_list(), tf.convert_to_tensor(w).name) == ("a/w:0", [7, 2], "a/w_1:0")
 
 
-def test_initial_values_know_the_whole() -> None:
+def test_initializers_receive_partition_info() -> None:
     told = []
 
     def initializer(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
@@ -143,7 +143,7 @@ def test_partitioners(partitioner: Any, expected: list[int]) -> None:
     assert partitioner(shape=tf.TensorShape([20, 6]), dtype=tf.float32) == expected
 
 
-def test_partitioners_refuse() -> None:
+def test_partitioners_reject_invalid_arguments() -> None:
     with pytest.raises(ValueError, match="expected positive"):
         variable_axis_size_partitioner(0)
     with pytest.raises(ValueError, match="max_shards"):
@@ -174,7 +174,7 @@ def test_reading_writing_and_looking_up() -> None:
         w.assign([1.0])
 
 
-def test_optimizers_train_the_parts() -> None:
+def test_optimizers_train_partitions() -> None:
     w = tf.get_variable("w", [5, 2], initializer=tf.ones_initializer(), partitioner=fixed_size_partitioner(2))
     loss = tf.reduce_sum(tf.nn.embedding_lookup(w, [0, 4], partition_strategy="div") ** 2)
     optimizer = tf.train.MomentumOptimizer(0.25, 0.9)

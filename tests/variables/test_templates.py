@@ -20,7 +20,7 @@ def body(x: Any, size: int = 2) -> Any:
     return x * tf.get_variable("v", [size], initializer=tf.ones_initializer())
 
 
-def test_calls_share_variables_and_have_names_of_their_own() -> None:
+def test_calls_share_variables_but_not_operation_names() -> None:
     template = make_template("t", body, size=3)
     assert template.variables == [] and template.variable_scope is None
     assert [template(1.0).name, template(2.0).name] == ["t/mul:0", "t_1/mul:0"]
@@ -32,7 +32,7 @@ def test_calls_share_variables_and_have_names_of_their_own() -> None:
     assert len(tf.global_variables()) == 2
 
 
-def test_the_scope_is_that_of_the_first_call_or_of_now() -> None:
+def test_the_scope_is_created_at_the_first_call_or_immediately() -> None:
     late, now = make_template("late", body), None
     with tf.variable_scope("a"):
         now = make_template("now", body, create_scope_now_=True)
@@ -62,7 +62,7 @@ def test_a_custom_getter() -> None:
         assert session.run(y).tolist() == [2.0, 2.0]
 
 
-def test_a_later_call_may_not_make_trainable_variables() -> None:
+def test_a_later_call_may_not_create_trainable_variables() -> None:
     bad = make_template("bad", lambda: tf.Variable(1.0))
     bad()
     with pytest.raises(ValueError, match="new trainable variables"):

@@ -43,7 +43,7 @@ def op_name() -> str:
     return constant(1).op.name
 
 
-def test_a_scope_opened_again_has_a_new_name_scope_and_the_same_variables() -> None:
+def test_a_reopened_scope_has_a_new_name_scope_and_the_same_variables() -> None:
     with variable_scope("a") as first:
         v = get_variable("v", [1])
         assert (v.name, op_name(), first.original_name_scope) == ("a/v:0", "a/Const", "a/")
@@ -64,7 +64,7 @@ def test_names_depend_on_variable_scopes_alone() -> None:
         assert scope.name == "b/c/d"
 
 
-def test_jumping_to_a_scope() -> None:
+def test_reentering_a_scope_from_another_one() -> None:
     with variable_scope("a") as a:
         v = get_variable("v", [1])
     with variable_scope("b"):
@@ -127,7 +127,7 @@ def test_errors_of_sharing() -> None:
         assert get_variable("v", [2, None]).shape.as_list() == [2, 3]
 
 
-def test_errors_of_making() -> None:
+def test_errors_of_creation() -> None:
     with pytest.raises(ValueError, match="fully defined shape"):
         get_variable("v", [None, 2])
     with pytest.raises(ValueError, match="neither initializer nor shape"):
@@ -169,7 +169,7 @@ def test_initial_values() -> None:
     assert made[2].dtype is dtypes.int32
 
 
-def test_what_a_scope_passes_on() -> None:
+def test_inherited_scope_properties() -> None:
     initializer = constant_initializer(2.0)
     with variable_scope("a", initializer=initializer, dtype=dtypes.float64, constraint=abs, use_resource=True) as scope:
         v = get_variable("v", [1])
@@ -239,7 +239,7 @@ def test_initializers_are_lifted_out_of_control_dependencies() -> None:
         assert session.run(v).shape == (3,)
 
 
-def test_scopes_of_threads_and_graphs_are_their_own(graph: Graph) -> None:
+def test_scopes_are_per_thread_and_graph(graph: Graph) -> None:
     names: list[str] = []
 
     def other() -> None:

@@ -48,7 +48,7 @@ def initialized() -> Session:
     return session
 
 
-def test_operations_have_tensorflows_names(graph: Graph) -> None:
+def test_operation_names_match_tensorflow(graph: Graph) -> None:
     Variable([1.0], name="v")
     assert names(graph) == [
         "v/Initializer/initial_value",
@@ -63,7 +63,7 @@ def test_operations_have_tensorflows_names(graph: Graph) -> None:
     assert Variable(0, name="v").op.name == "v_1"
 
 
-def test_facts(graph: Graph) -> None:
+def test_properties(graph: Graph) -> None:
     v = Variable(np.zeros((2, 3)), name="v", constraint=abs, trainable=False)
     assert v.dtype is dtypes.float64 and v.shape.as_list() == [2, 3] and v.get_shape().rank == 2
     assert v.graph is graph and v.op.type == "VarHandleOp" and v.handle.op is v.op and v.device == ""
@@ -78,7 +78,7 @@ def test_facts(graph: Graph) -> None:
         iter(v)
 
 
-def test_in_place_operators_make_tensors() -> None:
+def test_in_place_operators_return_tensors() -> None:
     v = w = Variable([1.0, 2.0])
     v += 1
     w -= 1
@@ -88,7 +88,7 @@ def test_in_place_operators_make_tensors() -> None:
         assert session.run([v, w])[0].tolist() == [2.0, 3.0]
 
 
-def test_bad_arguments() -> None:
+def test_invalid_arguments() -> None:
     with pytest.raises(ValueError, match="initial_value must be specified"):
         Variable()
     with pytest.raises(ValueError, match="collections: expected"):
@@ -203,7 +203,7 @@ def test_initial_values_that_read_other_variables() -> None:
     assert session.run(w).tolist() == [2] * 4
 
 
-def test_initializers_made_by_functions_ignore_control_dependencies() -> None:
+def test_initializer_functions_ignore_control_dependencies() -> None:
     x = placeholder(dtypes.float32, ())
     with control_dependencies([x]):
         v = Variable(lambda: constant(3.0))
@@ -212,7 +212,7 @@ def test_initializers_made_by_functions_ignore_control_dependencies() -> None:
         assert session.run(v) == 3
 
 
-def test_questions_about_initialization() -> None:
+def test_initialization_queries() -> None:
     v, w = Variable(1.0, name="v"), Variable(2.0, name="w")
     report, check = assignments.report_uninitialized_variables(), assignments.assert_variables_initialized()
     question = assignments.is_variable_initialized(v)
@@ -290,7 +290,7 @@ def test_variables_stay_on_their_device() -> None:
     assert v.device == "/device:CPU:1" and convert_to_tensor(cached).device == "/device:CPU:1"
 
 
-def test_creators_make_variables_innermost_first() -> None:
+def test_creators_are_applied_innermost_first() -> None:
     calls: list[str] = []
 
     def outer(next_creator: Any, **kwargs: Any) -> Any:
@@ -316,7 +316,7 @@ def test_set_shape() -> None:
         v.set_shape((3,))
 
 
-def test_as_a_message_and_back() -> None:
+def test_proto_round_trip() -> None:
     v = Variable([1.0, 2.0], name="v", trainable=False)
     message = v.to_proto()
     assert message.variable_name == "v:0" and not message.trainable

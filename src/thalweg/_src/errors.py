@@ -231,7 +231,7 @@ def describe(
     made_at: str | None = None,
 ) -> str:
     """Formats an error: what is wrong, then one line per known fact."""
-    facts = {"expected": expected, "received": received, "hint": hint, "made at": made_at}
+    facts = {"expected": expected, "received": received, "hint": hint, "defined at": made_at}
     return "\n".join([what, *(f"  {key}: {fact}" for key, fact in facts.items() if fact is not None)])
 
 

@@ -60,7 +60,7 @@ def train(make: Any, steps: int, parts: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_small_batches_do_what_a_large_one_does(name: str) -> None:
+def test_accumulated_small_batches_equal_one_large_batch(name: str) -> None:
     once, in_parts = train(OPTIMIZERS[name], 1, 1), train(OPTIMIZERS[name], 3, 3)
     assert len(once) == len(in_parts)
     for a, b in zip(once, in_parts):
@@ -68,7 +68,7 @@ def test_small_batches_do_what_a_large_one_does(name: str) -> None:
     assert in_parts[2] == UPDATES
 
 
-def test_nothing_changes_before_the_last_part() -> None:
+def test_variables_change_only_after_the_last_micro_batch() -> None:
     w, e = tf.Variable([1.0, 2.0], name="w"), tf.Variable(np.ones((4, 2), "float32"), name="e")
     rows = tf.placeholder("int64", [None])
     loss = tf.reduce_sum(tf.square(w)) + tf.reduce_sum(tf.gather(e, rows))
@@ -107,7 +107,7 @@ def test_names_are_those_of_the_wrapped_optimizer() -> None:
     assert step.name == "train/AccumulatingAdam"
 
 
-def test_two_losses_count_apart() -> None:
+def test_two_losses_are_accumulated_separately() -> None:
     w, v = tf.Variable([1.0], name="w"), tf.Variable([1.0], name="v")
     optimizer = AccumulatingOptimizer(optimizers.GradientDescentOptimizer(0.5), 2)
     first, second = optimizer.minimize(tf.square(w), var_list=[w]), optimizer.minimize(tf.square(v), var_list=[v])
@@ -118,7 +118,7 @@ def test_two_losses_count_apart() -> None:
         assert [x.tolist() for x in session.run([w, v])] == [[0.0], [1.0]]
 
 
-def test_a_part_with_infinite_gradients_is_left_out_or_spoils_the_whole() -> None:
+def test_infinite_gradients_are_skipped_or_propagate() -> None:
     w, x = tf.Variable([1.0]), tf.placeholder("float32", [])
     inner = optimizers.GradientDescentOptimizer(0.5)
     part = MixedPrecisionLossScaleOptimizer(AccumulatingOptimizer(inner, 2), DynamicLossScale(8.0))

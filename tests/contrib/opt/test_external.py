@@ -50,7 +50,7 @@ def test_constraints_and_bounds() -> None:
         np.testing.assert_allclose(session.run(x), [1, 1], atol=1e-6)
 
 
-def test_a_solver_of_the_users_own() -> None:
+def test_a_custom_solver() -> None:
     class Newton(ExternalOptimizerInterface):
         """A solver for one quadratic."""
 

@@ -108,7 +108,7 @@ def test_a_loss_with_a_conditional_as_a_function() -> None:
         np.testing.assert_allclose(session.run(x), [1, 1], atol=1e-6)
 
 
-def test_placeholders_and_random_numbers_hold_for_a_step() -> None:
+def test_placeholders_and_random_numbers_are_fixed_during_a_step() -> None:
     x = tf.Variable(np.zeros(3))
     noise = tf.random_normal([3], dtype="float64", seed=1)
     loss = tf.reduce_sum(tf.square(x - noise))
@@ -121,7 +121,7 @@ def test_placeholders_and_random_numbers_hold_for_a_step() -> None:
         assert abs(np.cross(x1, seen)).max() < 1e-9 and x1 @ seen > 0
 
 
-def test_without_descent_the_variables_stay() -> None:
+def test_variables_stay_without_descent() -> None:
     x = tf.Variable(np.array([1.0]))
     loss = tf.reduce_sum(x) + tf.stop_gradient(tf.reduce_sum(-2.0 * x))  # the gradient points the wrong way
     step = LBFGSOptimizer(max_evaluations=6).minimize(loss)
@@ -131,7 +131,7 @@ def test_without_descent_the_variables_stay() -> None:
         assert session.run(x).tolist() == [1.0]
 
 
-def test_values_that_are_not_finite_shorten_the_step() -> None:
+def test_non_finite_values_shorten_the_step() -> None:
     x = tf.Variable(np.array([0.1]))
     loss = tf.reduce_sum(x - tf.log(x))  # NaN for what is negative
     step = LBFGSOptimizer().minimize(loss)
@@ -142,7 +142,7 @@ def test_values_that_are_not_finite_shorten_the_step() -> None:
         np.testing.assert_allclose(session.run(x), [1.0], rtol=1e-6)
 
 
-def test_at_the_minimum_nothing_changes() -> None:
+def test_nothing_changes_at_the_minimum() -> None:
     x = tf.Variable(np.zeros(2))
     optimizer = LBFGSOptimizer()
     step = optimizer.minimize(tf.reduce_sum(tf.square(x)))

@@ -46,7 +46,7 @@ def test_variables_are_clipped():
         np.testing.assert_allclose(session.run(rows), [[0.0, 1.0], [1.2, 1.6], [6.0, 8.0]], rtol=1e-6)
 
 
-def test_tasks_leave_each_other_alone():
+def test_tasks_are_independent():
     a, b = tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])
     optimizer = opt.MultitaskOptimizerWrapper(tf.train.MomentumOptimizer(0.1, 0.9))
     assert optimizer.get_name() == "Momentum"
@@ -63,7 +63,7 @@ def test_tasks_leave_each_other_alone():
         opt.MultitaskOptimizerWrapper(3)
 
 
-def test_gradients_clipped_by_their_common_norm():
+def test_gradients_are_clipped_by_global_norm():
     clipped = opt.clip_gradients_by_global_norm([(tf.constant([3.0]), "a"), (tf.constant([4.0]), "b")], 1.0)
     with tf.Session() as session:
         np.testing.assert_allclose(session.run([g for g, _ in clipped]), [[0.6], [0.8]], rtol=1e-6)
@@ -92,7 +92,7 @@ def test_stale_gradients_are_dropped():
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_adam_by_the_global_step_is_adam(lazy):
+def test_adam_with_global_step_equals_adam(lazy):
     kinds = (opt.LazyAdamOptimizer, opt.LazyAdamGSOptimizer) if lazy else (tf.train.AdamOptimizer, opt.AdamGSOptimizer)
     count = tf.train.get_or_create_global_step()
     start = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
@@ -110,7 +110,7 @@ def test_adam_by_the_global_step_is_adam(lazy):
             assert session.run(count) == 3
 
 
-def test_sums_of_squares_left_alone():
+def test_accumulators_are_not_updated_on_request():
     v = tf.Variable([1.0, 2.0])
     optimizer = opt.RegAdagradOptimizer(1.0, initial_accumulator_value=1.0)
     with optimizer.avoid_updating_slots():

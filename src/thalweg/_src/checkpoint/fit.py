@@ -36,8 +36,8 @@ def require_fit(graph: Graph, restore_op_name: str, prefix: str) -> None:
     lines.append(
         "  hint: tf.train.Saver(var_list={name in the checkpoint: variable}) renames tensors, or restores some of them"
     )
-    kind = errors.NotFoundError if missing else errors.InvalidArgumentError
-    raise kind(None, None, "\n".join(lines))
+    error_class = errors.NotFoundError if missing else errors.InvalidArgumentError
+    raise error_class(None, None, "\n".join(lines))
 
 
 def _listed(names: list[str]) -> str:

@@ -416,7 +416,7 @@ def import_meta_graph_with_return_elements(
         return Saver(saver_def=message.saver_def, name=import_scope, **kwargs), elements
     if global_variables(import_scope):
         return Saver(**kwargs), elements
-    logging.info("no Saver is made, since the graph has no variables to restore")
+    logging.info("no Saver is created, since the graph has no variables to restore")
     return None, elements
 
 

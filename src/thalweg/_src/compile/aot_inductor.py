@@ -1,6 +1,6 @@
-"""AOTInductor libraries: a compiled cluster as a function of tensors, called through ctypes without the GIL.
+"""AOTInductor libraries: compiled clusters as functions of tensors, called through ctypes without the GIL.
 
-torch's own runner of such libraries keeps Python's lock while they compute; called like this, other threads can run.
+torch's own runner of such libraries holds the GIL while they compute, so that no other thread could run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _capsule_of.restype, _capsule_of.argtypes = ctypes.py_object, [_Pointer, ctypes.
 
 
 def load(file: str) -> Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]:
-    """Returns the function of a library for the CPU: it takes values, then buffers, some of which it changes."""
+    """Returns the function of a CPU library; it takes values, then buffers, some of which it changes in place."""
     library = ctypes.CDLL(file)
     container, count = _Pointer(), ctypes.c_size_t()
     _require(
@@ -47,4 +47,4 @@ def load(file: str) -> Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]:
 
 def _require(status: int) -> None:
     if status:
-        raise RuntimeError("a compiled part of the step failed; its library has said why on the standard error output")
+        raise RuntimeError("a compiled cluster failed; its library printed the reason to stderr")

@@ -23,12 +23,12 @@ from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 from thalweg._src.resources.variables import VariableResource
 
-STRUCTURED = ("_While", "_Choose", "_Alive")  # nodes without a kernel: executors implement them
-_AS_TORCH = (unchanged, broadcast_inputs, unknown_shapes)  # what these refuse, torch refuses too
+STRUCTURED = ("_While", "_Choose", "_Alive")  # nodes without kernels, which the executors implement
+_AS_TORCH = (unchanged, broadcast_inputs, unknown_shapes)  # torch rejects what their shape functions reject
 
 
 class Bound:
-    """The calls of a partition, and the values that are known before any step."""
+    """The kernel calls of a partition, and the values that are known at compile time."""
 
     __slots__ = ("calls", "constants", "waiting")
 
@@ -39,9 +39,9 @@ class Bound:
 
 
 def bind(step: StepGraph, device: Device, counters: Collection[Node] = ()) -> Bound:
-    """Binds the nodes of a partition on its device; feeds come with the step.
+    """Binds the nodes of a partition to kernels of its device.
 
-    counters: nodes that compute on Python numbers
+    counters: nodes that compute with Python numbers
     """
     bound = Bound()
     _bind_into(bound, step, device, counters)
@@ -53,7 +53,7 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collecti
         if node.type == "_Arg":
             continue
         if node.type == "_While" and waits(node):
-            continue  # its parts are programs of their own
+            continue  # its condition and body are programs of their own
         if node.type in STRUCTURED:
             bound.calls[node] = Call(node.type, ())  # type: ignore[arg-type]  # executors know what it does
             for part in node.attrs["region"].parts() if node.type == "_While" else ():
@@ -72,13 +72,13 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collecti
 
 
 def bind_node(node: Node, device: Device) -> Call | Known:
-    """Returns the call of one node: what the binder gave, or the plain call of it with all inputs."""
+    """Returns the call of one node: the result of the binder, or a call of that function with all inputs."""
     if "_host" in node.attrs:
         device = device.host_side()
     try:
         kernel = select(node, device.type).bind(node, device)
     except (ShapeError, InvalidArgumentError) as error:
-        kernel = _failing(explain(error, node, None, device.name))  # the branch that it is in may never be taken
+        kernel = _failing(explain(error, node, None, device.name))  # its branch may never be taken
     except Exception as error:
         raise explain(error, node, None, device.name) from error
     if isinstance(kernel, Known):
@@ -121,7 +121,7 @@ def _moved(value: Any, device: torch.device) -> Any:
 
 
 def _failing(error: BaseException) -> Call:
-    """Returns the call of a node whose constant arguments are wrong: it fails when it runs."""
+    """Returns the call of a node with invalid constant arguments, which fails when it runs."""
 
     def fail() -> Any:
         raise error.with_traceback(None)
@@ -130,7 +130,7 @@ def _failing(error: BaseException) -> Call:
 
 
 def _needs_check(node: Node) -> bool:
-    """Returns whether shapes must be checked in each step: an input's rank was unknown while the graph was built."""
+    """Returns whether shapes must be checked in each step, because the rank of an input is not known statically."""
     if node.definition.waits or node.definition.infer in _AS_TORCH:
         return False
     outputs = (producer for producer in node.inputs if producer[0].dtypes[producer[1]] is not dtypes.resource)
@@ -138,10 +138,10 @@ def _needs_check(node: Node) -> bool:
 
 
 def _checked(node: Node, call: Call) -> Call:
-    """Shows the shapes that come to the op's shape function first, since torch takes some that the op refuses."""
+    """Wraps a call so that the op's shape function runs first, since torch accepts some shapes that the op rejects."""
 
     accepted: Any = None
-    by_shape = not node.definition.host  # else values decide too
+    by_shape = not node.definition.host  # otherwise the result depends on values, too
 
     def checked(step: Step, *values: Any) -> Any:
         nonlocal accepted

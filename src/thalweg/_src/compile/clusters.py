@@ -1,9 +1,9 @@
 """Fusion clusters: nodes of a program that Inductor compiles into one call.
 
-A cluster takes what torch computes without asking the host, with the reads and updates of variables among it, as far as
-no other node comes between; the program then has one line for all of them, and the values in between are never written
-to memory. A cluster is compiled for the layouts that it is called with, a few at most. Until its library is there, and
-where there is no compiler, it makes the single calls as before.
+A cluster contains nodes that torch can trace, including reads and updates of variables, with no other node between
+them; the program has one line for all of them, and intermediate values are never written to memory. A cluster is
+compiled for the layouts that it is called with, a few at most. Until its library is available, and if there is no
+compiler, it makes the individual calls.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from thalweg._src.resources.step import Step
 from thalweg._src.resources.variables import VariableResource, all_writable, locked
 from thalweg._src.shapes import is_fully_defined
 
-_FEWEST = 3  # other nodes that are worth a cluster
-_LAYOUTS = 4  # that a cluster is compiled for; a program with more of them changes too often
-_SMALL = 64  # elements of a constant that a library may hold
-_ALIGNED = 16  # bytes: what kernels of a device expect of an address
+_FEWEST = 3  # nodes, not counting trivial ones, that are worth a cluster
+_LAYOUTS = 4  # that a cluster is compiled for; with more, its layouts change too often
+_SMALL = 64  # elements of a constant that may be embedded in a library
+_ALIGNED = 16  # bytes: the alignment that compiled kernels expect
 
 
 class Clusters:
-    """Puts clusters in the place of their nodes as functions are written: `clusters(nodes, wanted)`.
+    """Replaces nodes by clusters during code generation: `clusters(nodes, wanted)`.
 
-    background: compiles in the background, and keeps the compiled function only where it is faster
-    marked_only: takes only nodes that a scope marks for compilation
+    background: compile in the background, and keep a compiled function only if it is faster
+    marked_only: compile only nodes that a scope marks for compilation
     """
 
     def __init__(self, bound: Bound, device: Device, background: bool = False, marked_only: bool = False) -> None:
@@ -49,14 +49,14 @@ class Clusters:
         self.device = device
         self.background = background
         self.made: list[Cluster] = []
-        self.version = 0  # counts the clusters that have changed the way they run
+        self.version = 0  # increases whenever a cluster changes its function
         self._arranged: dict[tuple[Node, ...], list[Node]] = {}
 
     def trying(self) -> bool:
         return any(cluster.trying for cluster in self.made)
 
     def __call__(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
-        """Returns the nodes of a function with clusters among them; wanted: outputs that are used after it."""
+        """Returns the nodes of a function with clusters in place of their members; wanted: outputs used later."""
         key = tuple(nodes)
         if key not in self._arranged:
             self._arranged[key] = self._arrange(nodes, wanted)
@@ -68,7 +68,7 @@ class Clusters:
         together: dict[int, list[Node]] = {}
         for node in nodes:
             (together if node in fused else alone).setdefault(levels[node], []).append(node)
-        home = {node: levels[node] for node in fused}  # those of one level are one cluster
+        home = {node: levels[node] for node in fused}  # nodes of one level form a cluster
         outside = {o for node in nodes for o in node.inputs if home.get(o[0]) != home.get(node, -1)}
         outside |= {*wanted, *(predicate for node in nodes for predicate, _ in node.guard)}
         result: list[Node] = []
@@ -83,7 +83,7 @@ class Clusters:
         return result
 
     def _levels(self, nodes: Sequence[Node]) -> tuple[dict[Node, int], set[Node]]:
-        """Returns how often a path to each node leaves what can be fused: nodes of one level have nothing between."""
+        """Returns how often paths to each node leave the fusible nodes; no other node is between nodes of one level."""
         level: dict[Node, int] = {}
         fused: set[Node] = set()
         for node in nodes:
@@ -103,7 +103,7 @@ class Clusters:
             "builtins",
             "thalweg._src.compile.loop_counters",
         ):
-            return False  # counts in Python's numbers
+            return False  # computes with Python numbers
         resources = [o for i, o in enumerate(node.inputs) if node.input_dtype(i) is dtypes.resource]
         if not node.facts.traceable or (node.facts.reads and node.controls):
             return False
@@ -116,19 +116,19 @@ class Clusters:
         return known and all(node.constant(i) is not None for i in _host_arguments(node))
 
     def _is_known_to_compiler(self, node: Node) -> bool:
-        """Returns whether the process that compiles has the op of a node: a user's op only if it can import it."""
+        """Returns whether the compiler process has the op of a node: a user's op must be in an importable module."""
         in_process = self.device.accelerator is not None and not self.background
         return in_process or all(map(is_importable, user_modules(node, self.device.type)))
 
     def _has_fixed_layout(self, handle: Output) -> bool:
-        """Returns whether a variable is known and its buffers are all alike, as a library expects them."""
+        """Returns whether a variable is known and all its buffers have the same layout, as a library requires."""
         variable = self.bound.constants.get(handle)
         if not isinstance(variable, VariableResource):
             return False
         return is_fully_defined(variable.shape) and variable.device == self.device.torch
 
     def _make(self, members: list[Node], outside: set[Output]) -> Node:
-        """Returns the node of a cluster, bound to its call."""
+        """Returns the node of a cluster, bound to its function."""
         inside = set(members)
         taken = dict.fromkeys(o for node in members for o in _values(node, self.bound) if o[0] not in inside)
         inputs = list(taken)
@@ -163,7 +163,7 @@ def _host_arguments(node: Node) -> list[int]:
 
 
 def _values(node: Node, bound: Bound) -> Iterable[Output]:
-    """Yields the inputs that a cluster must be given: not its variables, nor what a library can hold itself."""
+    """Yields the inputs of a cluster, without its variables and embedded constants."""
     host = _host_arguments(node)
     for index, output in enumerate(node.inputs):
         if index in host or isinstance(bound.constants.get(output), VariableResource):
@@ -173,7 +173,7 @@ def _values(node: Node, bound: Bound) -> Iterable[Output]:
 
 
 class Cluster:
-    """The function of a cluster: compiled for the layouts that it meets, plain until then."""
+    """The function of a cluster: compiled for the layouts of its inputs, uncompiled until then."""
 
     __name__ = "cluster"
 
@@ -204,7 +204,7 @@ class Cluster:
         return run(step, values)
 
     def plain(self, step: Step, values: tuple[Any, ...]) -> Any:
-        """Makes the single calls."""
+        """Makes the individual calls."""
         results = self.code.function(step, *values)
         return results[0] if len(self._outputs) == 1 else results
 
@@ -217,7 +217,7 @@ class Cluster:
             if len(self._runs) == _LAYOUTS or not initialized:
                 return self.plain
             buffers = [variable.pin_layout() for variable in self._variables]
-            if any(buffer is None for buffer in buffers):  # destroyed just now
+            if any(buffer is None for buffer in buffers):  # destroyed meanwhile
                 return self.plain
             self._runs[layout] = self.plain
         layouts: list[Layout] = [(tuple(v.shape), v.stride(), v.dtype) for v in [*values, *buffers]]
@@ -248,7 +248,7 @@ class Cluster:
             self._device.accelerator.synchronize(self._device.torch)
 
     def _compiled(self, library: Library) -> Callable[[Any, tuple[Any, ...]], Any]:
-        """Returns what calls a library with values and the buffers of variables, locked while it changes them."""
+        """Returns a function that calls a library with values and variables' buffers, locked if it changes them."""
         single, variables, written = len(self._outputs) == 1, self._variables, self._written
         aligned = self._device.accelerator is None
 

@@ -22,7 +22,7 @@ from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region
 from thalweg._src.kernels.registry import STEP, Call, Input, inputs_of
 from thalweg._src.shapes import show
 
-_CHECK_EVERY = 32  # nodes between two looks at the step's cancellation
+_CHECK_EVERY = 32  # nodes between two checks for cancellation
 _IDENTIFIER = re.compile(r"\b[vg][0-9]+\b")
 _serial = itertools.count()
 Arrange = Callable[[Sequence[Node], Iterable[Output]], list[Node]]
@@ -101,14 +101,14 @@ def _comment(node: Node) -> str:
 def generate(
     segment: Segment, calls: dict[Node, Call], constants: dict[Output, Any], arrange: Arrange | None = None
 ) -> Code:
-    """Writes, compiles and returns the function of a segment.
+    """Generates and compiles the function of a segment.
 
     calls: the bound kernel of each node. constants: values known before the step, which become global names.
     arrange: what puts clusters in the place of nodes, given which of their outputs are wanted
     """
     writer = _Writer(segment, calls, constants, arrange)
     text = writer.write()
-    filename = f"thalweg step {next(_serial)}"  # linecache asks no loader for a name in angle brackets
+    filename = f"thalweg step {next(_serial)}"  # linecache ignores loaders for names in angle brackets
     listing = Listing(writer.lines, writer.wanted, writer.commented)
     namespace = writer.globals
     namespace.update(__name__=filename, __loader__=listing)
@@ -144,7 +144,7 @@ class _Writer:
         self.lines.append(f"def {self.function_name}({', '.join(parameters)}):")
         for output in segment.outputs:
             if output[0].guard and output not in segment.inputs:
-                self.lines.append(f"    {self.name_of(output)} = None")  # what a branch not taken leaves to others
+                self.lines.append(f"    {self.name_of(output)} = None")  # values of a branch that are used outside it
         nodes = self.arranged(segment.nodes, segment.outputs)
         _Block(self, nodes, segment.outputs, set(segment.inputs), "    ").write()
         results = "".join(f"{self.value(output)}, " for output in segment.outputs)
@@ -155,7 +155,7 @@ class _Writer:
         return nodes if self._arrange is None else self._arrange(nodes, wanted)
 
     def write_call(self, node: Node, call: Call, used: set[Output], indent: str) -> list[str]:
-        """Writes one node's call and returns the names that its outputs get: "_" for an unused one."""
+        """Writes the call of a node and returns the names of its outputs: "_" for an unused one."""
         if len(self.node_of_line) % _CHECK_EVERY == _CHECK_EVERY - 1:
             self.lines.append(f"{indent}if step.cancelled: step.stop()")
         expression = self._expression(node, call)  # names the function first, so that it keeps its own
@@ -174,15 +174,15 @@ class _Writer:
             self.iteration_of_line[len(self.lines)] = self._iteration
 
     def write_loop(self, node: Node, used: set[Output], done: Sequence[str], indent: str) -> None:
-        """Writes a loop: its variables are Python's own, and its last values those that they are left with.
+        """Writes a loop with Python variables as its loop variables.
 
-        done: names of initial values that are dead once the loop variables hold them.
+        done: names of initial values that are not used after the loop variables are assigned
         """
         region: Region = node.attrs["region"]
         count = len(node.dtypes)
         arguments = [(argument, 0) for argument in region.body.feeds]
         for argument, outer in zip(arguments[count:], node.inputs[count:]):
-            self.names[argument] = self.value(outer)  # what never changes needs no name of its own
+            self.names[argument] = self.value(outer)  # an invariant needs no variable
         variables = [self.names.get((node, i)) or self.name_of(arguments[i]) for i in range(count)]
         for index, name in enumerate(variables):
             self.names[node, index] = self.names[arguments[index]] = name
@@ -253,7 +253,7 @@ class _Writer:
 
 
 class _Block:
-    """The lines of some nodes in one place of a function: the function itself, or a part of a loop in it."""
+    """The lines of one block of a function: the function itself, or the condition or body of a loop."""
 
     def __init__(
         self, writer: _Writer, nodes: list[Node], outputs: Sequence[Output], own: set[Output], indent: str
@@ -266,11 +266,11 @@ class _Block:
         self._indent = indent
         self._guard: Guard = ()
         self._last_use = self._find_last_uses()
-        self._held: set[str] = set()  # names that live on from iteration to iteration
-        self._later: list[tuple[Guard, str]] = []  # names to let go when the writer is back at a guard
+        self._held: set[str] = set()  # names that keep their values between iterations
+        self._later: list[tuple[Guard, str]] = []  # names to delete when the writer is back at a guard
 
     def _uses(self, node: Node) -> Iterable[Output]:
-        """Yields what a node needs; an input that the bound call leaves out is not needed."""
+        """Yields the values that a node needs, without inputs that the bound call omits."""
         call = self._writer.calls[node]
         if node.type in STRUCTURED:
             yield from node.inputs
@@ -294,9 +294,9 @@ class _Block:
         self._go_to(())
 
     def write_body(self, arguments: Sequence[Output], variables: Sequence[str]) -> None:
-        """Writes the nodes of a loop's body and gives its variables their next values.
+        """Writes the nodes of a loop's body and assigns the next values of its variables.
 
-        A value that is made after the last use of its variable takes the variable's name at once.
+        A value that is computed after the last use of its variable is assigned to the variable directly.
         """
         place = {node: index for index, node in enumerate(self._nodes)}
         place.update(
@@ -331,7 +331,7 @@ class _Block:
         return self._indent + "    " * len(self._guard)
 
     def _go_to(self, guard: Guard, node: Node | None = None) -> None:
-        """Closes and opens `if` blocks until the next line is under a guard."""
+        """Closes and opens `if` blocks so that the next line is under a guard."""
         shared = len(_shared(guard, self._guard))
         while len(self._guard) > shared:
             self._guard = self._guard[:-1]
@@ -375,7 +375,7 @@ class _Block:
         return output in self._last_use or output in self._outputs
 
     def _spent(self, node: Node) -> Iterable[tuple[Output, str]]:
-        """Yields the values that a node is the last to use, with their names."""
+        """Yields the values that a node uses last, with their names."""
         for output in dict.fromkeys((*node.inputs, *(predicate for predicate, _ in node.guard))):
             name = self._writer.names.get(output)
             if name is None or name in self._held or self._last_use.get(output) is not node:
@@ -384,7 +384,7 @@ class _Block:
                 yield output, name
 
     def _let_go(self, node: Node, done: Sequence[str]) -> None:
-        """Drops the values that a node was the last to use, apart from those that are done with already."""
+        """Deletes the values that a node uses last, unless they are deleted already."""
         lines = self._writer.lines
         dead: dict[str, None] = {}
         for output, name in self._spent(node):
@@ -394,7 +394,7 @@ class _Block:
             if output[0].guard == node.guard:
                 dead[name] = None
             elif level == self._guard:
-                lines.append(f"{self._here()}{name} = None")  # may have no value yet
+                lines.append(f"{self._here()}{name} = None")  # may be unbound
             else:
                 self._later.append((level, name))
         if "_" in done and any(name != "_" for name in done):
@@ -404,7 +404,7 @@ class _Block:
 
 
 def _shared(first: Guard, second: Guard) -> Guard:
-    """Returns what two guards begin with in common."""
+    """Returns the common prefix of two guards."""
     length = 0
     while length < min(len(first), len(second)) and first[length] == second[length]:
         length += 1
@@ -416,7 +416,7 @@ def _raise_dead() -> NoReturn:
 
 
 def grouped(nodes: Sequence[Node]) -> list[Node]:
-    """Returns the nodes in an order that respects all dependencies and keeps those under one guard together."""
+    """Returns the nodes in a topological order that keeps those under one guard together."""
     position = {node: i for i, node in enumerate(nodes)}
     home = {node: node for node in nodes}
     home.update((member, node) for node in nodes if node.type == "_Cluster" for member in node.attrs["members"])
@@ -447,7 +447,7 @@ def grouped(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _name_of(value: Any) -> str:
-    """Returns a name for a function: its own, and for a method of a resource the resource's too, as in `read_w1`."""
+    """Returns a name for a function; a method of a resource also has the resource's name, as in `read_w1`."""
     name = getattr(value, "__name__", "")
     owner = getattr(getattr(value, "__self__", None), "name", "")
     return f"{name}_{owner}" if isinstance(owner, str) and owner else name

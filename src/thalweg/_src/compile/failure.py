@@ -1,4 +1,4 @@
-"""Error reporting: from an exception in a kernel to a typed error that names node, inputs and the user's line."""
+"""Error reporting: converts exceptions of kernels to typed errors that name node, inputs and the user's source line."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from thalweg._src.kernels.types import TORCH
 from thalweg._src.shapes import show
 
 UNTAKEN_BRANCH = "the value fetched belongs to a branch that was not taken"
-LOCAL_TASK = "/job:localhost/replica:0/task:0"  # says nothing in a process of its own
-_TOLD = 5  # tensors that an error names
+LOCAL_TASK = "/job:localhost/replica:0/task:0"  # omitted in single-process programs
+_LISTED = 5  # tensors that an error names
 _NAMES: dict[torch.dtype, str] = {torch_type: dtype.name for dtype, torch_type in reversed(TORCH.items())}
 
 
 class _Seen:
-    """An input as the failed kernel saw it, in the form that shape functions ask for."""
+    """An input of the failed kernel, with the interface that shape functions use."""
 
     __slots__ = ("dims", "dtype", "static_value")
 
@@ -37,17 +37,17 @@ class _Seen:
 
 
 def in_iteration(place: str, iteration: int | None) -> str:
-    """Returns a place of failure that says in which iteration of a loop it was."""
+    """Returns a device name with the iteration of a loop, for error messages."""
     return place if iteration is None else f"{place} in iteration {iteration}"
 
 
 def explain(
     error: BaseException, node: Node, values: Sequence[Any] | None, device: str, live: dict[Output, Any] | None = None
 ) -> BaseException:
-    """Returns the typed error for what a kernel raised; errors that are typed already get the place added.
+    """Returns the typed error for an exception of a kernel; the place is added to errors that are typed already.
 
-    device: its name, followed by the iteration of a loop where it happened.
-    live: the values that the step held then
+    device: its name, followed by the iteration of a loop, if any
+    live: the live values of the step
     """
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return error
@@ -64,11 +64,11 @@ def explain(
     if isinstance(error, errors.OpError):
         if error.op is None:
             text = f"{node.type} '{node.name}'{place}: {error.message}"
-            kind: Any = type(error)
-            placed: BaseException = kind(node, node, _with_line(text, node))
+            error_class: Any = type(error)
+            placed: BaseException = error_class(node, node, _with_line(text, node))
             return placed
         return error
-    kind = _class_of(error)
+    error_class = _class_of(error)
     text = errors.describe(
         f"{node.type} '{node.name}'{place}: {_first_sentence(error)}",
         received=", ".join(
@@ -76,27 +76,27 @@ def explain(
             for arg, (name, dtype, shape) in zip(argument_names(node.definition, len(received)), received)
         )
         or None,
-        hint=_largest(live) if live and kind is errors.ResourceExhaustedError else None,
+        hint=_largest(live) if live and error_class is errors.ResourceExhaustedError else None,
         made_at=made_at(node.stack),
     )
-    typed: BaseException = kind(node, node, text)
+    typed: BaseException = error_class(node, node, text)
     return typed
 
 
 def _largest(live: dict[Output, Any]) -> str | None:
-    """Names the largest tensors that a step held when there was no memory left."""
+    """Returns a list of the largest live tensors, for an out-of-memory error."""
     tensors = [(output, value) for output, value in live.items() if isinstance(value, torch.Tensor)]
     tensors.sort(key=lambda pair: -pair[1].nbytes)
-    told = [
+    listed = [
         f"'{node.name}:{index}' {_NAMES.get(value.dtype, str(value.dtype))}{show(tuple(value.shape))}"
         f" ({errors.format_bytes(value.nbytes)})"
-        for (node, index), value in tensors[:_TOLD]
+        for (node, index), value in tensors[:_LISTED]
     ]
-    return f"the largest tensors that the step holds are {', '.join(told)}" if told else None
+    return f"the largest live tensors of the step are {', '.join(listed)}" if listed else None
 
 
 def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
-    """Asks the op's shape function what it says to the shapes that really came."""
+    """Returns the error of the op's shape function for the actual shapes, if it rejects them."""
     try:
         seen = [_Seen(value, node.input_dtype(i)) for i, value in enumerate(values)]
         node.definition.infer(Inference(node.definition, node.attrs, seen, len(node.dtypes)))
@@ -108,11 +108,11 @@ def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
 
 
 def _no_kernel(node: Node) -> errors.OpError | None:
-    """Names the type if a kernel for tensors was given something else: strings, or a handle."""
+    """Returns an error if a kernel for tensors was called with something else: strings, or a handle."""
     for index in range(len(node.inputs)):
         dtype = node.input_dtype(index)
         if dtype is dtypes.string or dtype is dtypes.resource:
-            return errors.UnimplementedError(None, None, f"no kernel takes {dtype.name} values here")
+            return errors.UnimplementedError(None, None, f"no kernel accepts {dtype.name} inputs here")
     return None
 
 
@@ -132,7 +132,7 @@ def _received(node: Node, values: Sequence[Any] | None) -> list[tuple[str, str, 
 
 def _with_line(text: str, node: Node) -> str:
     line = made_at(node.stack)
-    return text if line is None or "made at:" in text else f"{text}\n  made at: {line}"
+    return text if line is None or "defined at:" in text else f"{text}\n  defined at: {line}"
 
 
 def _first_sentence(error: BaseException) -> str:
@@ -155,7 +155,7 @@ def _class_of(error: BaseException) -> Any:
 
 
 def locate(error: BaseException, codes: dict[str, Any]) -> tuple[Any, int, dict[str, Any]] | None:
-    """Returns the generated code, line and local values at which an exception passed, if it did."""
+    """Returns the generated code, line and local values in an exception's traceback, if there are any."""
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
         code = codes.get(trace.tb_frame.f_code.co_filename)

@@ -1,7 +1,7 @@
-"""Inductor in another process: compiles fusion clusters into shared libraries, and keeps them in a cache folder.
+"""Inductor in another process: compiles fusion clusters into shared libraries, cached in a folder.
 
-The running process only sends requests and loads files: tracing and compiling hold Python's lock for seconds, which no
-step should wait for. `python -m thalweg._src.compile.inductor` is that process; it gives way to others.
+The running process only sends requests and loads files: tracing and compiling hold the GIL for seconds, which would
+block steps. `python -m thalweg._src.compile.inductor` is the compiler process, which runs at low priority.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _log = logging.getLogger("thalweg")
 
 
 def folder() -> Path:
-    """Returns where libraries are kept: $THALWEG_CACHE, or a folder of the user's cache."""
+    """Returns the folder of the compilation cache: $THALWEG_CACHE, or a folder in the user's cache."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(os.environ.get("THALWEG_CACHE") or os.path.join(home, "thalweg"))
 
 
 def find(request: Request) -> Library | None:
-    """Returns the library of a cluster if it was compiled before, by any process."""
+    """Returns the library of a cluster if any process has compiled it before."""
     try:
         file = _note(request).read_text()
         return _load(file, request) if os.path.exists(file) else None
@@ -47,19 +47,19 @@ def find(request: Request) -> Library | None:
 
 
 def _note(request: Request) -> Path:
-    """Returns the file that says where a library is."""
+    """Returns the file that holds the path of a library."""
     return folder() / f"{request.digest()}.library"
 
 
 def _load(file: str, request: Request) -> Library:
-    """Returns the function of a library; what runs on an accelerator is put together here from its compiled kernels."""
+    """Returns the function of a library; for an accelerator it is built here from compiled kernels."""
     if request.device[1] != "cpu":
         return build_here(request, file)
     return load(file)
 
 
 def compile_now(request: Request) -> Library | None:
-    """Compiles a cluster and notes where the result is; for an accelerator, the function is there at once."""
+    """Compiles a cluster and stores the path of the result; for an accelerator, returns the function."""
     kept = folder()
     kept.mkdir(parents=True, exist_ok=True)
     file = str(kept / "inductor")
@@ -75,7 +75,7 @@ def compile_now(request: Request) -> Library | None:
 
 
 def _compile_here(request: Request) -> Library | None:
-    """Compiles a cluster for an accelerator in this process, where its kernels are needed anyway."""
+    """Compiles a cluster for an accelerator in this process, where its kernels are loaded anyway."""
     try:
         return compile_now(request)
     except Exception as error:
@@ -88,7 +88,7 @@ def _told(error: Exception) -> str:
 
 
 class Compiler:
-    """A process that compiles one cluster after the other, started when there is one."""
+    """A process that compiles one cluster after another, started on demand."""
 
     def __init__(self, low_priority: bool) -> None:
         self._low_priority = low_priority
@@ -99,7 +99,7 @@ class Compiler:
         self.is_busy = False
 
     def ask(self, request: Request, done: Callable[[Library | None], None]) -> None:
-        """Has a cluster compiled; `done` gets its library, or None, in another thread."""
+        """Requests the compilation of a cluster; calls `done` with its library, or None, on another thread."""
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="thalweg compiler", daemon=True)
@@ -107,7 +107,7 @@ class Compiler:
         self._requests.put((request, done))
 
     def wait_for(self, request: Request) -> Library | None:
-        """Has a cluster compiled and waits for its library."""
+        """Compiles a cluster and waits for its library."""
         if request.device[1] != "cpu":
             return _compile_here(request)
         answers: SimpleQueue[Library | None] = SimpleQueue()
@@ -128,7 +128,7 @@ class Compiler:
         self.is_busy = True
         try:
             failure = self._answer(request)
-        except (BrokenPipeError, EOFError):  # it may have waited long enough and ended just now
+        except (BrokenPipeError, EOFError):  # the process may have ended just now because it was idle
             failure = self._answer(request)
         if failure:
             warn(failure)
@@ -148,14 +148,14 @@ class Compiler:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             paths = [str(Path(__file__).parents[3]), *sys.path]  # for the modules of users' ops
-            folder().mkdir(parents=True, exist_ok=True)  # also for temporary files: the process may be killed
+            folder().mkdir(parents=True, exist_ok=True)  # also for temporary files, since the process may be killed
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "TMPDIR": str(folder())}
             command = [sys.executable, "-m", "thalweg._src.compile.inductor"]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
             )
             if self._low_priority:
-                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # from here, so that it starts up so too
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # here, to include startup
             atexit.register(self._process.kill)
         return self._process
 
@@ -165,7 +165,7 @@ BACKGROUND, FOREGROUND = Compiler(low_priority=True), Compiler(low_priority=Fals
 
 @functools.cache
 def warn(text: str) -> None:
-    """Says once that something runs uncompiled."""
+    """Warns once that something runs uncompiled."""
     _log.warning("a part of a step runs uncompiled: %s", text)
 
 
@@ -183,9 +183,9 @@ def _receive(stream: BinaryIO | Any) -> Any:
 
 
 def main() -> None:
-    """Compiles what comes on standard input, and answers each request with an error's text or nothing."""
+    """Compiles the requests on standard input, and answers each with the text of an error, or nothing."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # compilers print
+    os.dup2(2, 1)  # compilers print to it
     while select.select([sys.stdin], [], [], _IDLE)[0]:
         try:
             request: Request = _receive(sys.stdin.buffer)

@@ -1,9 +1,9 @@
 """Layout propagation: sinks permutes of an FX graph through pointwise ops and reductions, where most cancel out.
 
-Images are NHWC here and NCHW to torch, so each convolution stands between two permutations. They cost nothing by
-themselves, but a compiler that meets one between a convolution and a relu writes the values in between to memory, often
-twice. Here element-wise operations, sums, joins and cuts are done on the values as they lie, and a permutation is only
-materialized where an op needs it; most never are.
+Images are NHWC here and NCHW in torch, so each convolution is between two permutes. These are views, but a compiler
+that finds one between a convolution and a ReLU writes the intermediate values to memory, often twice. Here pointwise
+ops, reductions, concatenations and slices are applied in the layout of their inputs, and a permute is materialized only
+where an op needs it; most never are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REDUCING = {_aten.sum.dim_IntList, _aten.mean.dim, _aten.amax.default, _aten.am
 
 @dataclass(frozen=True, slots=True)
 class Permuted:
-    """A tensor whose dimensions are to be taken in another order: `value.permute(order)`."""
+    """A deferred permute of a tensor: `value.permute(order)`."""
 
     value: torch.Tensor
     order: tuple[int, ...]
@@ -38,17 +38,17 @@ class Permuted:
 
 
 def propagate_layouts(graph: fx.GraphModule) -> Callable[..., Any]:
-    """Returns what a graph computes, with fewer permutations between."""
+    """Returns an equivalent function of a graph, with fewer permutes."""
     return lambda *given: _Propagation(graph).run(*given)
 
 
 class _Propagation(fx.Interpreter):
-    """Runs a graph on tensors and on permuted ones."""
+    """Interprets a graph on tensors with deferred permutes."""
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if target is _aten.permute.default:
             return _permute(args[0], args[1])
-        if target is _aten.view.default:  # may lie in another layout now
+        if target is _aten.view.default:  # may have another layout now
             return _made(args, {})[0][0].reshape(args[1])
         tensors = [a for a in args if isinstance(a, Permuted)]
         if tensors and _is_elementwise(target):
@@ -98,7 +98,7 @@ def _is_elementwise(target: Any) -> bool:
 
 
 def _elementwise(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Permuted]) -> Any:
-    """Computes on values as they lie, in the order of the largest permuted one; None if another has more dimensions."""
+    """Computes in the layout of the largest permuted operand; returns None if another operand has more dimensions."""
     order = max((t.order for t in tensors), key=len)
     inverse = sorted(range(len(order)), key=order.__getitem__)
 
@@ -113,12 +113,12 @@ def _elementwise(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ten
 
     if any(isinstance(a, torch.Tensor) and a.dim() > len(order) for a in args):
         return None
-    options = {key: value for key, value in kwargs.items() if key != "memory_format"}  # layouts are a compiler's choice
+    options = {key: value for key, value in kwargs.items() if key != "memory_format"}  # the compiler chooses layouts
     return Permuted(target(*map(in_layout, args), **options), order)
 
 
 def _reduce(target: Any, source: Any, dims: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
-    """Reduces a value as it lies; what is left may have to be permuted."""
+    """Reduces a value in its own layout; the result may have a deferred permute."""
     if not isinstance(source, Permuted):
         return None
     count = len(source.order)

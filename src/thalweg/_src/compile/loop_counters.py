@@ -1,7 +1,7 @@
-"""Loop counters as Python numbers: scalar counters and conditions of loops leave torch.
+"""Loop counters as Python numbers: scalar counters and conditions of loops are computed without torch.
 
-A loop's `i < n` and `i + 1` cost a tenth as much on numbers as on tensors of one element, and on an accelerator they
-need no answer from it. Values become numbers before the loop and tensors again where an operation needs them as such.
+A loop's `i < n` and `i + 1` cost a tenth as much on numbers as on scalar tensors, and on an accelerator they avoid a
+synchronization. Values are converted to numbers before the loop, and back to tensors where an operation needs them.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _is_number(dtype: DType, shape: Any) -> bool:
 
 
 def _can_compute(node: Node) -> bool:
-    """Returns whether a node can be computed on numbers, given that its inputs are numbers."""
+    """Returns whether a node can be computed with Python numbers, if its inputs are numbers."""
     known = node.type in _COMPUTED or node.type in _DECIDED or node.type in ("Identity", "_Choose")
     return known and node.shapes[0] == () and all(_is_number(p.dtypes[i], p.shapes[i]) for p, i in node.inputs)
 
 
 def number_call(node: Node) -> Call:
-    """Returns the call that computes a node on numbers; sums and products wrap around as those of tensors do."""
+    """Returns the call that computes a node with numbers; integer overflow wraps around as for tensors."""
     inputs = tuple(Input(i) for i in range(len(node.inputs)))
     if node.type == "Identity":
         return Call(_same, inputs)
@@ -75,9 +75,9 @@ def _same(value: Any) -> Any:
 
 
 def count_in_numbers(step: StepGraph, on_host: bool) -> set[Node]:
-    """Makes numbers of what loops count with; returns the nodes that compute on numbers.
+    """Converts loop counters to Python numbers; returns the nodes that compute with numbers.
 
-    on_host: all values are in host memory; if not, those are that are marked.
+    on_host: whether all values are in host memory; otherwise only marked ones are
     """
     nodes: set[Node] = set()
     for loop in [node for node in step.nodes if node.type == "_While"]:
@@ -91,7 +91,7 @@ def count_in_numbers(step: StepGraph, on_host: bool) -> set[Node]:
 
 
 class _Counted:
-    """The variables and nodes of one loop that can be numbers; found by striking out what cannot."""
+    """The variables and nodes of one loop that can be numbers, found by eliminating those that cannot."""
 
     def __init__(self, loop: Node, on_host: bool) -> None:
         self._loop = loop
@@ -102,7 +102,7 @@ class _Counted:
         counts = [_is_number(dtype, shape) for dtype, shape in zip(loop.dtypes, loop.shapes)]
         self.variables = {i for i in range(count) if counts[i] and self._arguments[i] in here}
         self.nodes = {node for node in inner if _can_compute(node) and node in here}
-        # What never changes can be made a number when it is needed as one.
+        # A loop invariant can be converted to a number where it is needed as one.
         fixed: set[Output] = {
             (a, 0) for a in self._arguments[count:] if _is_number(a.dtypes[0], a.shapes[0]) and a in here
         }
@@ -117,7 +117,7 @@ class _Counted:
             self.nodes, self.variables = nodes, variables
 
     def pays(self) -> bool:
-        """Returns whether more is computed on numbers than has to be made a tensor again in each iteration."""
+        """Returns whether each iteration computes more nodes with numbers than it converts back to tensors."""
         again = {o for part in self._region.parts() for n in part.nodes for o in self._needed_as_tensors(n)}
         return bool(self.variables) and len(self.nodes) > len(again)
 
@@ -130,7 +130,7 @@ class _Counted:
                 yield output
 
     def apply(self, step: StepGraph) -> None:
-        """Changes the loop, and puts the conversions before, into and after it."""
+        """Rewrites the loop, with conversions before, in and after it."""
         loop, region = self._loop, self._region
         twins: dict[Output, Output] = {}
         for index, argument in enumerate(list(self._arguments[len(loop.dtypes) :]), len(loop.dtypes)):
@@ -180,7 +180,7 @@ class _Counted:
 
 
 def _as_number(output: Output) -> Output:
-    """Returns a value as a number: of a number that was made a tensor that number, of a constant another constant."""
+    """Returns a value as a number: the original number if it was converted from one, a constant as a constant."""
     if output[0].type == "_AsTensor":
         return output[0].inputs[0]
     return (_converting("_AsNumber", output), 0)

@@ -1,8 +1,8 @@
 """Lowering: a fusion cluster as one FX graph, compiled by Inductor into a shared library.
 
-A request holds all that a compiler needs to know of a cluster, and no object of the running program: it goes to another
-process as it is, and its digest names the result on disk. There the nodes are bound again, on a
-placeholder device, and called once on fake tensors to see what they do.
+A request is a self-contained description of a cluster without objects of the running program: it is sent to another
+process, and its digest is the key of the result in the cache. The compiler binds the nodes again, on a placeholder
+device, and traces them on fake tensors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Layout = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]  # sizes, strides,
 
 @dataclass(slots=True)
 class Request:
-    """A cluster: its nodes in order, those of outside among them, by number; and the layouts of what it is given."""
+    """A cluster: its nodes in execution order, with outer values by number, and the layouts of its inputs."""
 
     nodes: list[tuple[str, dict[str, Any], tuple[str, ...], tuple[Any, ...], list[tuple[int, int]]]]
     members: list[int]
@@ -49,7 +49,7 @@ class Request:
     layouts: list[Layout]
     device: tuple[str, str]
     threads: int
-    modules: tuple[str, ...] = ()  # of users' ops and kernels, which the compiling process imports first
+    modules: tuple[str, ...] = ()  # of users' ops and kernels, which the compiler process imports first
 
     def digest(self) -> str:
         """Returns a digest of the request, the same in every process."""
@@ -64,7 +64,7 @@ class Request:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value in words that are the same wherever it was made."""
+    """Returns a value in a form that is the same in every process."""
     if isinstance(value, dict):
         return sorted((key, _plain(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
@@ -76,20 +76,20 @@ def _plain(value: Any) -> Any:
 
 @functools.cache
 def _fingerprint() -> str:
-    """Returns what changes when a kernel's source does: code compiled from another one is not used."""
+    """Returns a fingerprint of this package's sources, so that code compiled from other versions is not used."""
     folders = [Path(__file__).parent, Path(__file__).parent.parent / "kernels"]
     files = sorted(path for folder in folders for path in folder.glob("*.py"))
     return hashlib.sha256(repr([(p.name, os.stat(p).st_mtime_ns) for p in files]).encode()).hexdigest()
 
 
 def _changed(module: str) -> Any:
-    """Returns what changes when a user's module does."""
+    """Returns a fingerprint of a user's module."""
     file = getattr(sys.modules.get(module), "__file__", None)
     return module, file and os.stat(file).st_mtime_ns
 
 
 def user_modules(node: Node, device_type: str) -> set[str]:
-    """Returns the modules outside of this package that declare the op of a node and its kernel."""
+    """Returns the modules outside this package that declare the op of a node and its kernel."""
     modules = {node.definition.module, select(node, device_type).bind.__module__}
     return {module for module in modules if not module.startswith("thalweg._src.")}
 
@@ -111,7 +111,7 @@ def describe(
     layouts: Sequence[Layout],
     device: Device,
 ) -> Request:
-    """Returns the request for a cluster on values and buffers of some layouts."""
+    """Returns the request for a cluster with the layouts of given values and buffers."""
     numbers: dict[Node, int] = {}
     nodes: list[Any] = []
 
@@ -148,13 +148,13 @@ def describe(
 
 
 def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
-    """Returns what a cluster computes as a function of its inputs, then of the buffers of its variables."""
+    """Returns a cluster as a function of its inputs, followed by the buffers of its variables."""
     device = Device("", request.device[0], torch.device(request.device[1]), Containers(), compiling=True)
     nodes: list[Node] = []
     for number, (op_type, attrs, types, shapes, sources) in enumerate(request.nodes):
         inputs = [(nodes[source], index) for source, index in sources]
-        kinds = [dtypes.as_dtype(name) for name in types]
-        nodes.append(Node(f"node_{number}", OPS.lookup(op_type), inputs, attrs, kinds, shapes))
+        output_dtypes = [dtypes.as_dtype(name) for name in types]
+        nodes.append(Node(f"node_{number}", OPS.lookup(op_type), inputs, attrs, output_dtypes, shapes))
     calls: dict[Node, Call] = {}
     constants: dict[Output, Any] = {}
     for node in nodes:
@@ -202,20 +202,20 @@ def build(request: Request, folder: str) -> str:
 
 
 def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[Any]]:
-    """Compiles a cluster for this very process, from what a folder has of it already."""
+    """Compiles a cluster in this process, reusing cached kernels of a folder."""
     with _compiling(folder):
         from torch._guards import TracingContext, detect_fake_mode, tracing
         from torch._inductor.compile_fx import compile_fx_inner
 
         graph, examples = traced(request)
-        with tracing(TracingContext(detect_fake_mode(examples))):  # without one, torch looks for nothing on disk
+        with tracing(TracingContext(detect_fake_mode(examples))):  # without one, torch does not read its cache
             compiled: Any = compile_fx_inner(graph, examples)
     return lambda values: compiled(values)
 
 
 @contextmanager
 def _compiling(folder: str) -> Iterator[None]:
-    """Sets up torch as the compiler needs it: results in a folder, and no inference mode."""
+    """Configures torch for compilation: results in a folder, and no inference mode."""
     before = os.environ.get(_FOLDER)
     os.environ[_FOLDER] = folder
     try:
@@ -229,7 +229,7 @@ def _compiling(folder: str) -> Iterator[None]:
 
 
 def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:
-    """Returns what a cluster does as a graph of torch's basic operations, and values of the layouts it is for."""
+    """Returns a cluster as a graph of core ATen operations, and example inputs with the requested layouts."""
     import torch._inductor.lowering
     from torch._inductor.decomposition import select_decomp_table
     from torch._subclasses.fake_tensor import FakeTensorMode

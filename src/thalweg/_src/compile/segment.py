@@ -9,7 +9,7 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
 
 @dataclass(slots=True)
 class Segment:
-    """Nodes whose waiting ancestors are the same; `waits` are those that end right before it can start."""
+    """Nodes with the same blocking ancestors (`waits`), which run as one function."""
 
     index: int
     nodes: list[Node]
@@ -19,11 +19,11 @@ class Segment:
     after: set[int] = field(default_factory=set)  # segments that must have run
 
 
-def divide(step: StepGraph) -> list[Segment]:
-    """Returns the segments of a partition in an order in which they can run.
+def split_into_segments(step: StepGraph) -> list[Segment]:
+    """Returns the segments of a partition in topological order.
 
-    A node's set is the union of its predecessors' sets, plus those predecessors that wait themselves. Two segments
-    are ordered only by inclusion of their sets, so they form no cycle.
+    A node's set of blocking ancestors is the union of its predecessors' sets, plus the blocking predecessors. Segments
+    depend on each other only by inclusion of their sets, so they form no cycle.
     """
     waiting = set(filter(waits, step.nodes))
     sets: dict[Node, frozenset[Node]] = {}
@@ -52,13 +52,13 @@ def divide(step: StepGraph) -> list[Segment]:
 
 
 def _connect(step: StepGraph, segments: list[Segment]) -> None:
-    """Finds which values cross from one segment to another, to a waiting node, or to the user."""
-    home = {node: segment for segment in segments for node in segment.nodes}
+    """Finds the values that pass from one segment to another, to a blocking node, or to the caller."""
+    segment_of = {node: segment for segment in segments for node in segment.nodes}
     wanted: dict[Output, None] = dict.fromkeys(step.fetches)
     for node in step.nodes:
-        segment = home.get(node)
+        segment = segment_of.get(node)
         for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
-            source = home.get(output[0])
+            source = segment_of.get(output[0])
             if source is segment and segment is not None:
                 continue
             wanted[output] = None
@@ -69,10 +69,10 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
                     segment.after.add(source.index)
         if segment is not None:
             for control in node.controls:
-                source = home.get(control)
+                source = segment_of.get(control)
                 if source is not None and source is not segment:
                     segment.after.add(source.index)
     for output in wanted:
-        segment = home.get(output[0])
+        segment = segment_of.get(output[0])
         if segment is not None:
             segment.outputs.append(output)

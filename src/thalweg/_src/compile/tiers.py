@@ -1,7 +1,7 @@
-"""Tiers of execution: interpreted, generated, compiled in the background, trial, CUDA graph; as pure state machines.
+"""Execution tiers as pure state machines: interpreted, generated, compiled in the background, trial, CUDA graph.
 
-Events go in (a call, seconds, a library, a capture), actions come out. The machines hold no lock, no thread and no
-clock: their owners feed them, under a lock where several threads run a step.
+Events go in (a call, seconds, a library, a capture), actions come out. The machines have no locks, threads or clocks:
+their owners call them, under a lock if several threads run a step.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ TIMED_CALLS = 5  # of each function before the faster one is kept
 
 
 class Tier(enum.Enum):
-    """How the one function of a step runs next."""
+    """How the function of a step runs next."""
 
     INTERPRET = enum.auto()  # a large program, which may never run again
-    GENERATE = enum.auto()  # write and compile its Python function, then run that
+    GENERATE = enum.auto()  # generate its Python function and run that
     RUN = enum.auto()
 
 
 class StepTiers:
-    """Of one step signature: a large program is interpreted once; a hot one is compiled in the background."""
+    """The tiers of a step signature: a large program is interpreted once; a hot one is compiled in the background."""
 
     def __init__(self, is_large: bool, compiles: bool) -> None:
         self._tier = Tier.INTERPRET if is_large else Tier.RUN
@@ -39,7 +39,7 @@ class StepTiers:
         return tier
 
     def ran(self, seconds: float, threshold: float) -> bool:
-        """Counts the time of a run; True once, when the step has proved hot and shall be compiled."""
+        """Counts the time of a run; returns True once, when the step is hot and is to be compiled."""
         self._spent += seconds
         if not self.compiles or self._spent <= threshold:
             return False
@@ -48,7 +48,7 @@ class StepTiers:
 
 
 class TrialTiers:
-    """Of one cluster and layout: alternates between the plain and the compiled function until one has won."""
+    """The trial of a cluster for one layout: alternates between the plain and the compiled function."""
 
     def __init__(self) -> None:
         self._calls = 0
@@ -62,7 +62,7 @@ class TrialTiers:
         return call, call % 2 == 1
 
     def timed(self, call: int, seconds: float) -> bool:
-        """Takes the time of a call; True once, when the trial is decided."""
+        """Records the time of a call; returns True once, when the trial is decided."""
         if call > 1:  # the first call of each function loads what it needs
             self._seconds[call % 2].append(seconds)
         plain, compiled = self._seconds
@@ -82,7 +82,7 @@ class Launch(enum.Enum):
 
 
 class CaptureTiers:
-    """Of one segment: each signature of inputs runs eagerly while it warms up, is captured, and then replayed."""
+    """The tiers of a segment: each input signature runs eagerly during warm-up, is captured, and then replayed."""
 
     def __init__(self) -> None:
         self._runs: dict[Hashable, int] = {}
@@ -91,7 +91,7 @@ class CaptureTiers:
         self.failed = False
 
     def clusters_changed(self, version: int) -> bool:
-        """Drops all captures when clusters run other functions since; True if they do."""
+        """Drops all captures if clusters run other functions now; returns whether they do."""
         if version == self._version:
             return False
         self._version = version
@@ -100,9 +100,9 @@ class CaptureTiers:
         return True
 
     def called(self, signature: Hashable) -> tuple[Launch, bool]:
-        """Returns how a call with inputs of a signature runs, and whether older signatures are forgotten.
+        """Returns how a call with an input signature runs, and whether older signatures are forgotten.
 
-        None stands for inputs that cannot be captured.
+        None means that the inputs cannot be captured.
         """
         if self.failed or signature is None:
             return Launch.EAGER, False

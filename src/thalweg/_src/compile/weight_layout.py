@@ -1,8 +1,8 @@
 """Weight layout assignment: stores conv filters in the memory format that an accelerator's convolutions prefer.
 
-TensorFlow keeps a filter as height, width, channels in, channels out. Accelerators want channels out first, and would
-copy every filter twice per step, and its gradient once. Here the variable itself has the preferred memory format, and
-so have the slots that an optimizer keeps beside it; values and shapes are the same.
+TensorFlow stores a filter as (height, width, input channels, output channels). Accelerators prefer output channels
+first, and would copy every filter twice per step, and its gradient once. Here the variable itself has the preferred
+memory format, and so do the optimizer's slots for it; values and shapes are unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from thalweg._src.resources.devices import Device
 from thalweg._src.resources.variables import VariableResource
 
 _CONVOLUTIONS = {"Conv2D", "_FusedConv2D"}
-_ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}  # of the dimensions in memory, by the images' layout
+_ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}  # dimensions in memory order, by the image layout
 
 
 def assign_weight_layouts(part: StepGraph, device: Device) -> None:

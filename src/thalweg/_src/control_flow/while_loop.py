@@ -233,8 +233,8 @@ def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
 def _condition(pred: Any) -> Tensor:
     tensor = convert_to_tensor(pred)
     if tensor.dtype is not dtypes.bool or tensor.dims not in (None, ()):
-        kind = TypeError if tensor.dtype is not dtypes.bool else ValueError
-        raise kind(
+        error_class = TypeError if tensor.dtype is not dtypes.bool else ValueError
+        raise error_class(
             f"The condition of a while loop must be a scalar bool, but {tensor.name!r} is "
             f"{tensor.dtype.name}{shapes.show(tensor.dims)}"
         )

@@ -1,7 +1,7 @@
 """CUDA graphs: captures a segment's device kernels after warm-up, and replays them with one launch.
 
-An accelerator runs kernels faster than Python can launch small ones. So a segment is cut in three: what runs on the
-host before, what runs on the device, and what comes after. The middle part runs eagerly a few times; then it is
+An accelerator runs small kernels faster than Python can launch them. So a segment is cut into three parts: nodes that
+run on the host first, nodes that run on the device, and the rest. The middle part runs eagerly a few times; then it is
 captured with the memory that it uses, and from then on replayed, as long as everything that the capture depends on is
 unchanged: shapes, values on the host, and the buffers of variables. What cannot be captured falls back to eager calls.
 """
@@ -28,16 +28,16 @@ from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 from thalweg._src.resources.variables import VariableResource, capturing, locked
 
-_FEWEST = 4  # kernels that are worth it
+_FEWEST = 4  # kernels that are worth a capture
 _log = logging.getLogger("thalweg")
 
 
 def captured(
     segment: Segment, bound: Bound, device: Device, clusters: Clusters | None = None
 ) -> CapturedSegment | None:
-    """Returns the function of a segment that captures its kernels; None if there is nothing to gain.
+    """Returns the function of a segment that captures its kernels; None if a capture is impossible or not worthwhile.
 
-    clusters: what puts clusters in the place of nodes
+    clusters: replaces nodes by fusion clusters
     """
     if device.accelerator is None or device.accelerator.capture is None:
         return None
@@ -48,7 +48,7 @@ def captured(
 
 
 def _cut(segment: Segment, bound: Bound) -> tuple[list[Node], list[Node], list[Node]]:
-    """Divides the nodes of a segment into those before, inside and after the capture."""
+    """Splits the nodes of a segment into those before, inside and after the capture."""
     before: list[Node] = []
     inside: list[Node] = []
     after: list[Node] = []
@@ -77,7 +77,7 @@ def _is_capturable(node: Node, bound: Bound) -> bool:
 
 
 def _depends_on_shapes(node: Node) -> bool:
-    """Returns whether a node computes, from shapes, numbers that are the same whenever the shapes are."""
+    """Returns whether a node computes values on the host that depend on shapes only."""
     return "_host" in node.attrs or node.type == "_CopyToDevice"
 
 
@@ -90,7 +90,7 @@ def _handles(node: Node) -> list[Output]:
 
 
 class _Part:
-    """Some nodes of a segment as a function, with what goes into it and what comes out."""
+    """Some nodes of a segment as a function, with its inputs and outputs."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class _Part:
         return [values[output] for output in self.segment.inputs]
 
     def run(self, step: Step, values: dict[Output, Any]) -> Sequence[Any]:
-        """Runs the nodes on the values that are there, and adds those that come out."""
+        """Runs the nodes on the given values, and adds their outputs."""
         results: Sequence[Any] = self.code.function(step, *self.take(values))
         values.update(zip(self.segment.outputs, results))
         return results
@@ -173,7 +173,7 @@ class CapturedSegment:
             self._lock.release()
 
     def _replay(self, step: Step, values: dict[Output, Any]) -> bool:
-        """Replays the capture for this signature, capturing first if it is time; False if there is none."""
+        """Replays the capture for this signature, after capturing it if it is due; returns False if there is none."""
         if self._clusters is not None and not self._is_stable(self._clusters):
             return False
         taken = self._middle.take(values)
@@ -195,7 +195,7 @@ class CapturedSegment:
         return True
 
     def _is_stable(self, clusters: Clusters) -> bool:
-        """Drops captures of clusters whose function changed since; False while a cluster is in its trial."""
+        """Drops captures if clusters run other functions now; returns False while a cluster is in its trial."""
         if self._tiers.clusters_changed(clusters.version):
             self._captures.clear()
             self._copies.clear()
@@ -207,7 +207,7 @@ class CapturedSegment:
             copies = self._copies.pop(signature)
             capture = _Capture(self._capturing(step, inputs, copies), [*inputs, *copies.values()], self._variables())
         except _Held:
-            self._tiers.postponed(signature)  # a fetched value holds a buffer, and will release it
+            self._tiers.postponed(signature)  # a fetched value references a buffer for now
             return None
         except Exception as error:
             _log.info("a segment of %d nodes is not captured: %s", len(self._middle.segment.nodes), error)
@@ -220,7 +220,7 @@ class CapturedSegment:
     def _capturing(
         self, step: Step, inputs: list[Any], copies: dict[Output, Any]
     ) -> Callable[[], tuple[Sequence[Any], Callable[[], None]]]:
-        """Returns a function that captures the middle part; what it copies to the device is there already."""
+        """Returns a function that captures the middle part, whose copies to the device have been made already."""
         calls = {node: call for node, call in self._bound.calls.items() if (node, 0) not in copies}
         drawing = [
             node for node in _everything(self._middle.segment.nodes) if node.facts.random and node.facts.is_capturable
@@ -271,7 +271,7 @@ def _needed(nodes: Sequence[Node], bound: Bound) -> set[Output]:
 
 
 def _signature_of(value: Any, on_host: bool) -> Any:
-    """Returns what a capture depends on of a value: its layout on a device, all of it on the host; None if unknown."""
+    """Returns what a capture depends on: the layout of a device value, all of a host value; None if that is unknown."""
     if not isinstance(value, torch.Tensor):
         return value if isinstance(value, int | float | bool) else None
     if on_host:
@@ -280,7 +280,7 @@ def _signature_of(value: Any, on_host: bool) -> Any:
 
 
 class _Held(Exception):
-    """The buffer of a variable is referenced elsewhere at this moment."""
+    """Raised if the buffer of a variable is referenced elsewhere at the moment."""
 
 
 class _Capture:
@@ -303,7 +303,7 @@ class _Capture:
                 raise _Held
         with capturing():
             outputs, self._launch = capture()
-        # An output that is a variable's buffer is looked up again: to hold it here would make the variable move.
+        # An output that is a variable's buffer is looked up each time: a reference to it would cause a copy on write.
         places = {id(variable.captured): variable for variable in variables}
         self._outputs = [places.get(id(value), value) for value in outputs]
 
@@ -311,11 +311,11 @@ class _Capture:
         return all(variable.find_captured(changes) for variable, changes in self._variables)
 
     def outputs(self) -> list[Any]:
-        """Returns what the last launch gave."""
+        """Returns the outputs of the last replay."""
         return [value.captured if isinstance(value, VariableResource) else value for value in self._outputs]
 
     def replay(self, taken: list[Any]) -> bool:
-        """Launches the kernels on new values; False if a variable's buffer cannot be used."""
+        """Replays the kernels on new values; returns False if a variable's buffer cannot be used."""
         with self._guard:
             if not self._find_variables():
                 return False

@@ -1,6 +1,6 @@
-"""Interpreter: runs a segment call by call, with the results of its generated function.
+"""Interpreter: runs a segment call by call, with the same results as its generated function.
 
-For steps that are observed, and for the first step of a large program, which may be the only one.
+It is used for traced steps, and for the first step of a large program, which may be the only one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from thalweg._src.resources.step import Step
 
 
 class Observer(Protocol):
-    """Is told of each node when it starts and, with what it said then, when it ends."""
+    """Called when a node starts and, with the result of that call, when it ends."""
 
     def start(self, node: Node) -> Any: ...
 
@@ -35,7 +35,7 @@ def interpret(
     observer: Observer | None,
     device: str,
 ) -> list[Any]:
-    """Runs the nodes of a segment one by one, under observation if there is an observer."""
+    """Runs the nodes of a segment one by one; an observer is called before and after each."""
     return _Interpreter(calls, constants, step, observer, device).run(
         segment.nodes, dict(zip(segment.inputs, inputs)), segment.outputs
     )

@@ -1,4 +1,4 @@
-"""Program: a compiled partition, one function, or one per segment where nodes block in between."""
+"""Program: a compiled partition, as one function, or as one per segment if it has blocking nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg._src.compile.bind import Bound, bind
 from thalweg._src.compile.clusters import Clusters
 from thalweg._src.compile.codegen import Code, generate
 from thalweg._src.compile.failure import explain, in_iteration, locate
-from thalweg._src.compile.segment import Segment, divide
+from thalweg._src.compile.segment import Segment, split_into_segments
 from thalweg._src.execute.cuda_graph import captured
 from thalweg._src.execute.interpret import interpret
 from thalweg._src.execute.readiness import Item, Schedule
@@ -18,7 +18,7 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 
-_LARGE = 20_000  # nodes; writing and compiling that many lines takes longer than a step or two
+_LARGE = 20_000  # nodes; generating code for as many takes longer than a step or two
 
 
 class Program:
@@ -40,19 +40,19 @@ class Program:
         self.repeated: dict[Node, tuple[Program, Program]] = {
             node: self._parts(node) for node in self.waiting if node.type == "_While"
         }
-        self.segments = self._divide(step)
+        self.segments = self._split(step)
         self.large = self.is_unstructured or len(self.bound.calls) > _LARGE
         if not self.large:
-            _ = self.functions  # now, so that the first step need not wait
+            _ = self.functions  # generated now, not in the first step
 
     @functools.cached_property
     def codes(self) -> list[Code]:
-        """The function of each segment; without waits there is one, feeds in, fetches out."""
+        """The generated code of each segment; without blocking nodes there is one segment, from feeds to fetches."""
         return [generate(segment, self.bound.calls, self.bound.constants) for segment in self.segments]
 
     @functools.cached_property
     def functions(self) -> list[Callable[..., Any]]:
-        """What runs each segment: its function, or on accelerators its captured CUDA graph."""
+        """The function that runs each segment; on accelerators it may capture and replay a CUDA graph."""
         if self._jit or self._is_marked():
             return self._made(Clusters(self.bound, self.device, marked_only=not self._jit))
         return self._made(None)
@@ -62,9 +62,9 @@ class Program:
         return any(node.attrs.get("_XlaCompile") for node in self.bound.calls)
 
     def compile_in_background(self) -> list[Callable[..., Any]]:
-        """Returns functions whose clusters are compiled in the background and then tried against the plain ones.
+        """Returns functions whose clusters are compiled in the background and then compared with the plain functions.
 
-        Where a scope has marked what to compile, nothing else is compiled.
+        If a scope marks nodes for compilation, only those are compiled.
         """
         if self._is_marked():
             return self.functions
@@ -95,12 +95,12 @@ class Program:
         )
         return condition, body
 
-    def _divide(self, step: StepGraph) -> list[Segment]:
+    def _split(self, step: StepGraph) -> list[Segment]:
         feeds = [(feed, 0) for feed in step.feeds]
         known = {*feeds, *self.bound.constants}
         if not self.waiting or self.is_unstructured:
             return [Segment(0, step.nodes, frozenset(), list(feeds), list(step.fetches))]
-        segments = divide(step)
+        segments = split_into_segments(step)
         for segment in segments:
             used = dict.fromkeys(output for node in segment.nodes for output in _needs(node) if output in feeds)
             used.update(dict.fromkeys(segment.inputs))
@@ -110,15 +110,15 @@ class Program:
 
     @functools.cached_property
     def schedule(self) -> Schedule:
-        """What comes after what; a program that is one function does not need it."""
+        """The dependencies between segments and blocking nodes; not needed by a program of one function."""
         known = {(feed, 0) for feed in self.feeds} | set(self.bound.constants)
-        home = {node: segment.index for segment in self.segments for node in segment.nodes}
+        segment_of = {node: segment.index for segment in self.segments for node in segment.nodes}
         before: dict[Item, set[Item]] = {s.index: {*s.waits, *s.after} for s in self.segments}
         taken = [*self.fetches]
         for segment in self.segments:
             taken += segment.inputs
         for node in self.waiting:
-            before[node] = {home.get(p, p) for p in node.predecessors() if (p, 0) not in known or p.controls}
+            before[node] = {segment_of.get(p, p) for p in node.predecessors() if (p, 0) not in known or p.controls}
             taken += _needs(node)
         works = [any(node in self.bound.calls for node in segment.nodes) for segment in self.segments]
         return Schedule(before, taken, works)
@@ -141,16 +141,16 @@ class Program:
     def interpret(
         self, segment: Segment, step: Step, inputs: Sequence[Any], iteration: int | None = None
     ) -> Sequence[Any]:
-        """Runs a segment without its function: under observation, or because it is large and may never run again."""
+        """Runs a segment without its generated function: if it is traced, or large and may never run again."""
         name = self.device.name
         observer = None if step.trace is None else step.trace.observer(self.device)
         place = in_iteration(name, iteration)
         return interpret(segment, self.bound.calls, self.bound.constants, step, inputs, observer, place)
 
     def explain(self, error: BaseException, iteration: int | None = None) -> BaseException:
-        """Returns the typed error for an exception that came out of this program's code.
+        """Returns the typed error for an exception raised by this program's code.
 
-        iteration: of the loop that the whole program is repeated by.
+        iteration: of the loop whose condition or body this program is
         """
         found = locate(error, {code.filename: code for code in [*self.__dict__.get("codes", ()), *self._more_codes]})
         if found is None:
@@ -171,5 +171,5 @@ class Program:
 
 
 def _needs(node: Node) -> list[Output]:
-    """Returns what must be there before a node runs: its inputs, and what says whether it runs at all."""
+    """Returns the values that a node needs: its inputs and the predicates of its guard."""
     return [*node.inputs, *(predicate for predicate, _ in node.guard)]

@@ -1,7 +1,7 @@
-"""Readiness: which segments and waiting nodes of a program can start, and which values are no longer needed.
+"""Readiness: which segments and blocking nodes of a program can start, and which values are no longer needed.
 
-A pure state machine: what has finished and what has been used go in, what is ready and what may be dropped come out. It
-holds no values, and knows no thread, lock or clock; its caller makes one call at a time.
+A pure state machine: finished items and used values go in, ready items and values to drop come out. It holds no values
+and uses no threads, locks or clocks; its caller makes one call at a time.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from thalweg._src.graph.ir.step_graph import Node, Output
 
-Item = Node | int  # a waiting node, or a segment by its index
+Item = Node | int  # a blocking node, or a segment by its index
 
 
 class Schedule:
-    """What each segment and waiting node of a program comes after, counted once for all runs."""
+    """The dependencies of each segment and blocking node of a program, computed once for all runs."""
 
     __slots__ = ("followers", "uses", "waits", "works")
 
     def __init__(
         self, before: Mapping[Item, Collection[Item]], taken: Iterable[Output], works: Sequence[bool] = ()
     ) -> None:
-        """Counts what each item waits for (`before`) and how often each value is used (`taken`, once for each use).
+        """Counts the predecessors of each item (`before`) and the uses of each value (`taken` lists it once per use).
 
-        works: of each segment, whether it has anything to run.
+        works: whether each segment has anything to run
         """
         self.waits: dict[Item, int] = {item: len(earlier) for item, earlier in before.items()}
         self.followers: dict[Item, list[Item]] = {}
@@ -37,7 +37,7 @@ class Schedule:
 
 
 class Readiness:
-    """The counters of one run: `start` once, then `finished` once for each item that either has returned."""
+    """The counters of one run: call `start` once, then `finished` once for each item that either has returned."""
 
     __slots__ = ("_followers", "left", "over", "uses", "waits")
 
@@ -53,7 +53,7 @@ class Readiness:
         return [item for item, count in self.waits.items() if count == 0]
 
     def finished(self, item: Item) -> list[Item]:
-        """Returns the items that the end of one has made ready; after the last end, `over` is set."""
+        """Returns the items that become ready when one finishes; after the last one, `over` is set."""
         self.left -= 1
         self.over = self.left == 0
         ready = []

@@ -1,8 +1,7 @@
 """Pooled runs: one run of a program with blocking nodes on the thread pool.
 
-Each segment starts when the waits in its set are over, on a thread that it gives back when it ends; what waits holds no
-thread at all. Work that becomes ready is done by the thread that made it ready, as long as there is no more of it than
-one thread can do.
+Each segment starts when its blocking ancestors have finished, on a pool thread that it releases at the end; a blocked
+node holds no thread. What becomes ready runs on the thread that made it ready, unless several segments are ready.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def new_run(program: Program, step: Step, feeds: Sequence[Any], done: Callable[[
 
 
 class Run:
-    """Runs each segment and each waiting node of a program as it becomes ready, and calls `done` after the last."""
+    """Runs each segment and each blocking node of a program when it is ready, and calls `done` after the last."""
 
     def __init__(
         self,
@@ -49,7 +48,7 @@ class Run:
         self._readiness = Readiness(program.schedule)  # used under the lock
 
     def start(self, here: bool = False) -> None:
-        """Starts what waits for nothing; `here`, in this thread, if it may be kept busy."""
+        """Starts all items without predecessors; `here`: on this thread, which may then be busy for long."""
         with self._lock:
             ready, over = self._readiness.start(), self._readiness.over
         if over:
@@ -70,14 +69,14 @@ class Run:
             self._step.fail(error)
 
     def _work(self, ready: Sequence[Item]) -> None:
-        """Does what is ready and what that makes ready; of several segments each gets a thread."""
+        """Runs ready items and those they make ready; if several segments are ready, each gets a thread."""
         queue = deque(ready)
         while queue and not self._step.cancelled:
             item = queue.popleft()
             if not isinstance(item, int):
                 self._start_wait(item, queue)
             elif not self._program.schedule.works[item]:
-                queue.extend(self._finished(item))  # nothing but an order to keep
+                queue.extend(self._finished(item))  # has only dependencies
             elif any(isinstance(other, int) for other in queue):
                 threads.submit(self._drive, [item])
             elif self._run_segment(item):
@@ -91,7 +90,7 @@ class Run:
         return value
 
     def _run_segment(self, index: int) -> bool:
-        """Runs one segment; False if it failed, and the step with it."""
+        """Runs one segment; returns False if it failed and the step with it."""
         program = self._program
         segment = program.segments[index]
         try:
@@ -108,7 +107,7 @@ class Run:
         return True
 
     def _start_wait(self, node: Node, queue: deque[Item]) -> None:
-        """Starts a node that waits; what it makes ready joins the queue, or gets a thread if the queue is gone."""
+        """Starts a blocking node; what it makes ready is queued, or gets a thread if it finishes later."""
         wanted = [(self._take(predicate), side) for predicate, side in node.guard]
         values = [self._take(output) for output in node.inputs]
         starting, starter = [True], threading.get_ident()
@@ -130,7 +129,7 @@ class Run:
         self._step.waiting.add(node.name)
         try:
             if not all(predicate is not None and bool(predicate) is side for predicate, side in wanted):
-                finish(*[None] * len(node.dtypes))  # of an untaken branch: nothing will be sent
+                finish(*[None] * len(node.dtypes))  # an untaken branch: nothing will be sent
             elif node.type == "_While":
                 Repetition(self._program.repeated[node], len(node.dtypes), self._step, values, finish).go_on()
             else:
@@ -141,7 +140,7 @@ class Run:
         starting.clear()
 
     def _finished(self, item: Item) -> list[Item]:
-        """Returns what can start now that an item has finished; after the last one, calls `done`."""
+        """Returns the items that become ready when one finishes; calls `done` after the last one."""
         with self._lock:
             ready, over = self._readiness.finished(item), self._readiness.over
         if over:
@@ -159,20 +158,20 @@ class Repetition:
         self._variables, self._captured = list(values[:count]), list(values[count:])
         self._finish = finish
         self._lock = threading.Lock()
-        self._turns = self._take_turns(*parts)
+        self._programs = self._alternate(*parts)
         self._iteration = 0
 
-    def _take_turns(self, condition: Program, body: Program) -> Generator[Program, list[Any], None]:
-        """Yields what to run next and is sent what that gave."""
+    def _alternate(self, condition: Program, body: Program) -> Generator[Program, list[Any], None]:
+        """Yields the program to run next, and receives its results."""
         while (yield condition)[0]:
             self._variables = yield body
             self._iteration += 1
 
     def go_on(self, results: Any = None) -> None:
-        """Takes turns until one has to wait; its end goes on from there, in a thread of its own."""
+        """Runs iterations until one blocks; when that finishes, the loop continues on a pool thread."""
         while True:
             try:
-                program = self._turns.send(results)
+                program = self._programs.send(results)
             except StopIteration:
                 self._finish(*self._variables)
                 return

@@ -1,7 +1,7 @@
 """Synchronous runs: a program with one blocking node runs on the calling thread, which blocks itself.
 
-Most steps at a queue are such. They need none of what a run of several waits is made of: no count of what comes after
-what, no other thread, and nothing at all to wait for if the node is served at once.
+Most steps that use a queue have one blocking node. They need no dependency counts and no other thread, and do not wait
+at all if the node finishes immediately.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from thalweg._src.resources.step import Step
 
 
 def as_synchronous_run(program: Program) -> SynchronousRun | None:
-    """Returns a program as one function if a single node of it waits; None if it is not so simple."""
+    """Returns a program with a single blocking node as one function; None for any other program."""
     if program.is_unstructured or program.large or len(program.waiting) != 1:
         return None
     node = program.waiting[0]
@@ -26,7 +26,7 @@ def as_synchronous_run(program: Program) -> SynchronousRun | None:
 
 
 class _Awaited:
-    """The results of a node that waits, and a lock that is free when they are there, or never will be."""
+    """The results of a blocking node, and a lock that is released when they arrive or the step is cancelled."""
 
     __slots__ = ("_lock", "results")
 
@@ -40,7 +40,7 @@ class _Awaited:
         self.set()
 
     def set(self) -> None:
-        """Wakes the calling thread; the step calls it when it is cancelled."""
+        """Wakes the calling thread; called when the step is cancelled."""
         if self._lock.locked():
             self._lock.release()
 
@@ -49,7 +49,7 @@ class _Awaited:
 
 
 class SynchronousRun:
-    """Runs what comes before a wait, waits, and runs what comes after, in the caller's thread."""
+    """Runs the segments before and after a blocking node, and waits in between, on the caller's thread."""
 
     __name__ = "synchronous_run"
 
@@ -97,11 +97,11 @@ class SynchronousRun:
         try:
             if awaited.results is None:
                 awaited.wait()
-        except BaseException:  # an interrupt: the node must not be served any more
+        except BaseException:  # an interrupt: the node must not complete any more
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))
             raise
         if awaited.results is None:
             step.stop()
         step.waiting.discard(node.name)
-        results, awaited.results = awaited.results, ()  # or the step would hold them as long as it lives
+        results, awaited.results = awaited.results, ()  # the step must not keep them alive
         return results or ()

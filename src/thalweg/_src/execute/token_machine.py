@@ -1,7 +1,7 @@
 """The dataflow token machine: frames, iterations and dead tokens, for graphs with unstructured control flow.
 
 A pure state machine: the outputs of a node go in, the nodes that have become ready come out. Every token belongs to an
-iteration of a frame; a dead token says that no value will come. The machine runs no node and knows no thread or clock.
+iteration of a frame; a dead token means that no value will arrive. The machine runs no nodes, threads or clocks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Frame:
     name: str
     outer: Iteration | None
     parallel: int
-    enters: int  # that have not arrived yet
+    enters: int  # Enter values that have not arrived yet
     iterations: dict[int, Iteration] = field(default_factory=dict)
     constants: list[tuple[Node, Any]] = field(default_factory=list)
     deferred: list[tuple[Node, Any]] = field(default_factory=list)  # values for an iteration that may not start yet
@@ -40,20 +40,20 @@ class Frame:
 
 @dataclass(slots=True, eq=False)
 class Iteration:
-    """One iteration of a frame: what has arrived in it, and how much of it is under way."""
+    """One iteration of a frame: the values that have arrived, and the number of nodes in flight."""
 
     frame: Frame
     index: int
     arrived: dict[Node, list[Any]] = field(default_factory=dict)
     left: dict[Node, int] = field(default_factory=dict)
-    controls_left: dict[Node, int] = field(default_factory=dict)  # of Merges, which need not wait for all of their data
+    controls_left: dict[Node, int] = field(default_factory=dict)  # of Merges, which do not wait for all of their inputs
     dead: set[Node] = field(default_factory=set)
     fired: set[Node] = field(default_factory=set)
-    under_way: int = 0
+    in_flight: int = 0
     children: dict[str, Frame] = field(default_factory=dict)
 
     def path(self) -> str:
-        """Names the iteration, as keys of a rendezvous do: loops from outside in, with their counts."""
+        """Returns the name of the iteration, as in rendezvous keys: enclosing loops with their iteration numbers."""
         outer = self.frame.outer
         before = "" if outer is None else outer.path()
         return f"{before}/{self.frame.name}:{self.index}" if self.frame.outer is not None else ""
@@ -61,7 +61,7 @@ class Iteration:
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """A node that is ready in some iteration, with its inputs; a dead one gives dead values without being run."""
+    """A node that is ready in an iteration, with its inputs; a dead one is not run and has dead outputs."""
 
     node: Node
     iteration: Iteration
@@ -70,7 +70,7 @@ class Item:
 
 
 class TokenMachine:
-    """The state of one run: `start` once, then `finish` once for each item that either has returned."""
+    """The state of one run: call `start` once, then `finish` once for each item that either has returned."""
 
     def __init__(self, nodes: Sequence[Node], fetches: Iterable[Output]) -> None:
         self._nodes = nodes
@@ -96,9 +96,9 @@ class TokenMachine:
         self._ready: list[Item] = []
 
     def start(self) -> list[Item]:
-        """Returns the nodes that wait for nothing."""
+        """Returns the nodes without predecessors."""
         first = self._root.iterations[0]
-        first.under_way += 1  # the start itself, so that an empty beginning is not taken for the end
+        first.in_flight += 1  # the start itself, so that an empty iteration is not closed too early
         for node in self._nodes:
             if not node.inputs and not node.controls:
                 self._fire(first, node)
@@ -106,7 +106,7 @@ class TokenMachine:
         return self._take_ready()
 
     def finish(self, item: Item, outputs: Sequence[Any]) -> list[Item]:
-        """Takes what a node gave and returns the nodes that are ready now."""
+        """Accepts the outputs of a node and returns the nodes that are ready now."""
         node, iteration = item.node, item.iteration
         if node.type == "Enter":
             self._enter(node, iteration, outputs[0])
@@ -164,7 +164,7 @@ class TokenMachine:
 
     def _fire(self, iteration: Iteration, node: Node, dead: bool = False) -> None:
         iteration.fired.add(node)
-        iteration.under_way += 1
+        iteration.in_flight += 1
         self._ready.append(Item(node, iteration, list(iteration.arrived.get(node, ())), dead))
 
     # -- frames ------------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class TokenMachine:
         if frame is None:
             frame = Frame(name, iteration, node.attrs["parallel_iterations"], self._enters[name])
             frame.iterations[0] = Iteration(frame, 0)
-            frame.iterations[0].under_way = 1  # the frame's beginning, until all of its values have arrived
+            frame.iterations[0].in_flight = 1  # held until all values of the frame have arrived
             iteration.children[name] = frame
         frame.enters -= 1
         if node.attrs["is_constant"]:
@@ -211,15 +211,15 @@ class TokenMachine:
     # -- endings ------------------------------------------------------------------------------------------------------
 
     def _ended(self, iteration: Iteration) -> None:
-        iteration.under_way -= 1
+        iteration.in_flight -= 1
         self._close(iteration)
 
     def _close(self, iteration: Iteration | None) -> None:
-        """Ends iterations and frames in which nothing more can happen."""
-        while iteration is not None and not iteration.under_way and not iteration.children:
+        """Closes iterations and frames in which nothing more can happen."""
+        while iteration is not None and not iteration.in_flight and not iteration.children:
             frame = iteration.frame
             if iteration.index - 1 in frame.iterations:
-                return  # an earlier one may still send something
+                return  # an earlier iteration may still send values
             frame.iterations.pop(iteration.index, None)
             deferred, frame.deferred = frame.deferred, []
             if deferred:
@@ -236,7 +236,7 @@ class TokenMachine:
             iteration = self._leave(frame)
 
     def _leave(self, frame: Frame) -> Iteration:
-        """Ends a frame: exits that no value came out of give dead ones."""
+        """Closes a frame: Exits that received no value produce dead ones."""
         outer = frame.outer
         assert outer is not None
         del outer.children[frame.name]
@@ -247,7 +247,7 @@ class TokenMachine:
 
 
 def _frame_of(leaving: Node) -> str:
-    """Returns the name of the frame that an Exit leaves: that of an Enter before it, loops inside passed over."""
+    """Returns the name of the frame that an Exit leaves: that of an Enter before it, skipping inner loops."""
     stack, seen = [(producer, 0) for producer in leaving.predecessors()], set()
     while stack:
         node, depth = stack.pop()
@@ -264,5 +264,5 @@ def _frame_of(leaving: Node) -> str:
     raise errors.InvalidArgumentError(
         leaving,
         leaving,
-        f"Exit '{leaving.name}' is in no loop that it could leave.\n  made at: {made_at(leaving.stack)}",
+        f"Exit '{leaving.name}' is not inside a loop.\n  defined at: {made_at(leaving.stack)}",
     )

@@ -19,7 +19,7 @@ from thalweg._src.resources.thread_pool import computing, threads
 
 
 class TokenRun:
-    """One run of a program on the token engine: one thread at most, and none while all nodes wait."""
+    """One run of a program on the token engine: uses one thread, and none while all nodes block."""
 
     def __init__(self, program: Any, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> None:
         self._program = program
@@ -31,11 +31,11 @@ class TokenRun:
         self._lock = threading.Lock()
         self._events: deque[tuple[Item, Sequence[Any]]] = deque()
         self._running = False
-        self._waiting = 0  # nodes that will give something later
+        self._waiting = 0  # blocking nodes that have not finished
         self.values: dict[Output, Any] = {}
 
     def start(self, here: bool = False) -> None:
-        """Starts what waits for nothing; `here`, in this thread."""
+        """Starts the nodes without predecessors; `here`: on this thread."""
         self._running = True
         if here:
             self._drive(self._machine.start())
@@ -57,9 +57,9 @@ class TokenRun:
             self._step.fail(error)
 
     def _take_events(self, queue: deque[Item]) -> bool:
-        """Takes what waiting nodes have given meanwhile; gives the thread back if there is nothing.
+        """Queues what blocking nodes that have finished make ready; returns False, to release the thread, if none has.
 
-        A run is over when nothing is ready and no node waits.
+        A run is over when nothing is ready and no node blocks.
         """
         with self._lock:
             events, self._events = self._events, deque()
@@ -72,7 +72,7 @@ class TokenRun:
         return bool(events)
 
     def _run(self, item: Item) -> Sequence[Any] | None:
-        """Returns what a node gives, or None if that comes later."""
+        """Returns the outputs of a node, or None if they arrive later."""
         node, values = item.node, item.inputs
         count = len(node.dtypes)
         if node.type == "Merge":

@@ -76,9 +76,9 @@ class BundleReader:
         entry, shape = self.entry(name), self.shape(name, spec)
         if entry.dtype is dtypes.string:
             return self.strings(name, spec)
-        kind = np.dtype(entry.dtype.as_numpy_dtype)
+        numpy_type = np.dtype(entry.dtype.as_numpy_dtype)
         self._require_room(name, entry)
-        result = np.empty(shape, kind)
+        result = np.empty(shape, numpy_type)
         self.read_into(name, spec, result.reshape(-1).view(np.uint8))
         return result
 

@@ -56,19 +56,19 @@ _MESSAGES: dict[str, dict[int, str]] = {
 def _file() -> Any:
     from google.protobuf import descriptor_pb2
 
-    kinds = descriptor_pb2.FieldDescriptorProto
+    field_proto = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="tensorflow", syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         for number, text in fields.items():
-            kind, field_name = text.split()
+            field_type, field_name = text.split()
             field = message.field.add(name=field_name, number=number)
-            field.label = kinds.LABEL_REPEATED if kind.endswith("*") else kinds.LABEL_OPTIONAL
-            kind = kind.rstrip("*")
-            if kind in _MESSAGES:
-                field.type, field.type_name = kinds.TYPE_MESSAGE, f".tensorflow.{kind}"
+            field.label = field_proto.LABEL_REPEATED if field_type.endswith("*") else field_proto.LABEL_OPTIONAL
+            field_type = field_type.rstrip("*")
+            if field_type in _MESSAGES:
+                field.type, field.type_name = field_proto.TYPE_MESSAGE, f".tensorflow.{field_type}"
             else:
-                field.type = kinds.Type.Value(f"TYPE_{kind.upper()}")
+                field.type = field_proto.Type.Value(f"TYPE_{field_type.upper()}")
     length = next(m for m in file.message_type if m.name == "Extent")
     length.oneof_decl.add(name="has_length")  # a slice without a length is a whole axis
     length.field[1].oneof_index = 0

@@ -35,9 +35,9 @@ def typed_error(error: Exception, path: str) -> errors.OpError:
     """Returns the typed error of an OSError about a file."""
     if not isinstance(error, OSError):  # a path with a zero byte
         return errors.InvalidArgumentError(None, None, f"{path!r}: {error}")
-    kind = _CLASSES.get(error.errno or 0, errors.UnknownError)
+    error_class = _CLASSES.get(error.errno or 0, errors.UnknownError)
     name = path if error.filename is None else os.fsdecode(error.filename)
-    return kind(None, None, f"{name}: {error.strerror or error}")
+    return error_class(None, None, f"{name}: {error.strerror or error}")
 
 
 @contextlib.contextmanager

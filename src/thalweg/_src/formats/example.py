@@ -16,16 +16,16 @@ _MAPS = {"Features": ("feature", "Feature"), "FeatureLists": ("feature_list", "F
 NAMES = (*_LISTS, "Feature", *_MAPS, "FeatureList", "Example", "SequenceExample")
 
 
-def _add_field(parent: Any, name: str, number: int, kind: str, repeated: bool = False) -> Any:
+def _add_field(parent: Any, name: str, number: int, field_type: str, repeated: bool = False) -> Any:
     """Adds a field of a scalar type or of one of our messages."""
     field = parent.field.add(name=name, number=number)
-    kinds = type(field)
-    field.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
-    if kind.startswith("TYPE_"):
-        field.type = kinds.Type.Value(kind)
+    field_proto = type(field)
+    field.label = field_proto.LABEL_REPEATED if repeated else field_proto.LABEL_OPTIONAL
+    if field_type.startswith("TYPE_"):
+        field.type = field_proto.Type.Value(field_type)
     else:
-        field.type = kinds.TYPE_MESSAGE
-        field.type_name = f".tensorflow.{kind}"
+        field.type = field_proto.TYPE_MESSAGE
+        field.type_name = f".tensorflow.{field_type}"
     return field
 
 
@@ -33,8 +33,8 @@ def _file() -> Any:
     from google.protobuf import descriptor_pb2
 
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="tensorflow", syntax="proto3")
-    for name, kind in _LISTS.items():
-        _add_field(file.message_type.add(name=name), "value", 1, kind, repeated=True)
+    for name, field_type in _LISTS.items():
+        _add_field(file.message_type.add(name=name), "value", 1, field_type, repeated=True)
     feature = file.message_type.add(name="Feature")
     feature.oneof_decl.add(name="kind")
     for number, name in enumerate(_LISTS, 1):

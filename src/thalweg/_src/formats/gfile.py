@@ -60,9 +60,11 @@ def _typed_errors(path: Any = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        kind = _CLASSES.get(error.errno or 0, errors.UnknownError)
+        error_class = _CLASSES.get(error.errno or 0, errors.UnknownError)
         name = error.filename if error.filename is not None else path
-        raise kind(None, None, f"{'' if name is None else os.fsdecode(name)}; {error.strerror or error}") from None
+        raise error_class(
+            None, None, f"{'' if name is None else os.fsdecode(name)}; {error.strerror or error}"
+        ) from None
     except ValueError as error:  # a path with a zero byte
         raise errors.InvalidArgumentError(None, None, f"{path!r}; {error}") from None
 

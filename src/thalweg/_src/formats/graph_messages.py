@@ -36,20 +36,20 @@ def _add_file() -> None:
     from google.protobuf import descriptor_pb2, descriptor_pool
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
-    kinds = descriptor_pb2.FieldDescriptorProto
+    field_proto = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="thalweg", syntax="proto3")
     file.dependency.append(MetaGraphDef.DESCRIPTOR.file.name)
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         for number, text in fields.items():
-            kind, field_name = text.split()
+            field_type, field_name = text.split()
             field = message.field.add(name=field_name, number=number)
-            field.label = kinds.LABEL_REPEATED if kind.endswith("*") else kinds.LABEL_OPTIONAL
-            kind = kind.rstrip("*")
-            if kind == _META_GRAPH:
-                field.type, field.type_name = kinds.TYPE_MESSAGE, f".{MetaGraphDef.DESCRIPTOR.full_name}"
+            field.label = field_proto.LABEL_REPEATED if field_type.endswith("*") else field_proto.LABEL_OPTIONAL
+            field_type = field_type.rstrip("*")
+            if field_type == _META_GRAPH:
+                field.type, field.type_name = field_proto.TYPE_MESSAGE, f".{MetaGraphDef.DESCRIPTOR.full_name}"
             else:
-                field.type = kinds.Type.Value(f"TYPE_{kind.upper()}")
+                field.type = field_proto.Type.Value(f"TYPE_{field_type.upper()}")
     descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
 
 

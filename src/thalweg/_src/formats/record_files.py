@@ -77,14 +77,14 @@ class TFRecordOptions:
 
     def compressor(self) -> Any:
         """Returns a zlib compressor with these options; None for an uncompressed file."""
-        kind = self.get_compression_type_string(self)
-        if not kind:
+        compression = self.get_compression_type_string(self)
+        if not compression:
             return None
         bits = 15 if self.window_bits is None else self.window_bits
         return zlib.compressobj(
             zlib.Z_DEFAULT_COMPRESSION if self.compression_level is None else self.compression_level,
             zlib.DEFLATED if self.compression_method is None else self.compression_method,
-            bits + _GZIP_BITS if kind == "GZIP" else bits,
+            bits + _GZIP_BITS if compression == "GZIP" else bits,
             zlib.DEF_MEM_LEVEL if self.mem_level is None else self.mem_level,
             zlib.Z_DEFAULT_STRATEGY if self.compression_strategy is None else self.compression_strategy,
         )
@@ -156,10 +156,10 @@ class Source(Protocol):
 class _Inflated:
     """The decompressed bytes of a file, produced piece by piece."""
 
-    def __init__(self, file: IO[bytes], path: Any, kind: str) -> None:
+    def __init__(self, file: IO[bytes], path: Any, compression: str) -> None:
         self._file = file
         self._path = path
-        self._bits = 15 + (_GZIP_BITS if kind == "GZIP" else 0)
+        self._bits = 15 + (_GZIP_BITS if compression == "GZIP" else 0)
         self._inflate = zlib.decompressobj(self._bits)
         self._begun = False
         self._ready = b""

@@ -76,9 +76,9 @@ def sounds(tag: bytes, waves: Sequence[tuple[int, int, bytes]], rate: float, num
     return _bytes(summary)
 
 
-def _names(tag: bytes, kind: str, numbered: bool, count: int) -> list[str]:
+def _names(tag: bytes, suffix: str, numbered: bool, count: int) -> list[str]:
     """Returns the tags of several values, numbered if there may be more than one."""
-    start = f"{_text(tag)}/{kind}"
+    start = f"{_text(tag)}/{suffix}"
     return [f"{start}/{i}" for i in range(count)] if numbered else [start]
 
 

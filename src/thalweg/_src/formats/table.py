@@ -216,16 +216,16 @@ def _snappy_decompress(data: bytes) -> bytes:
     result = bytearray()
     while position < len(data):
         tag, position = data[position], position + 1
-        kind, size = tag & 3, (tag >> 2) + 1
-        extra = max(size - 60, 0) if kind == 0 else (0, 1, 2, 4)[kind]
+        tag_type, size = tag & 3, (tag >> 2) + 1
+        extra = max(size - 60, 0) if tag_type == 0 else (0, 1, 2, 4)[tag_type]
         number = int.from_bytes(data[position : position + extra], "little")
         position += extra
-        if kind == 0:
+        if tag_type == 0:
             size = number + 1 if extra else size
             result += data[position : position + size]
             position += size
             continue
-        if kind == 1:
+        if tag_type == 1:
             size, number = (tag >> 2 & 7) + 4, number | (tag >> 5) << 8
         if not 0 < number <= len(result) or len(result) + size > length:
             raise Damaged("a compressed block copies from an invalid offset")

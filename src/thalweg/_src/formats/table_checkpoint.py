@@ -124,7 +124,7 @@ class TableReader(BundleReader):
         from google.protobuf.message import DecodeError
 
         path, value = self._stored.get(part.key(key), (self.prefix, b""))
-        field, kind = _FIELDS[entry.dtype.name]
+        field, numpy_type = _FIELDS[entry.dtype.name]
         sizes = [length for _, length in part.within(entry.shape)]
         try:
             numbers = getattr(message_class("SavedTensorSlices").FromString(value).data.data, field)
@@ -134,10 +134,10 @@ class TableReader(BundleReader):
         if len(numbers) != count:
             raise lost(path, key, f"{len(numbers)} values do not match {entry.dtype.name}{sizes}")
         try:
-            flat = np.fromiter(numbers, kind, count) if kind != "object" else _objects(numbers)
+            flat = np.fromiter(numbers, numpy_type, count) if numpy_type != "object" else _objects(numbers)
         except (OverflowError, ValueError) as error:
             raise lost(path, key, str(error)) from None
-        return (flat if kind == "object" else flat.view(entry.dtype.as_numpy_dtype)).reshape(sizes)
+        return (flat if numpy_type == "object" else flat.view(entry.dtype.as_numpy_dtype)).reshape(sizes)
 
     def strings(self, name: str, spec: str = "") -> Array:
         return self.read(name, spec)
@@ -232,7 +232,7 @@ def _value(name: str, dtype: DType, part: Slice, data: Any) -> bytes:
     message = message_class("SavedTensorSlices")()
     message.data.name = name
     _add_slice(message.data.slice, part)
-    field, kind = _FIELDS[dtype.name]
-    values = data if kind == "object" else np.frombuffer(memoryview(data).cast("B"), kind).tolist()
+    field, numpy_type = _FIELDS[dtype.name]
+    values = data if numpy_type == "object" else np.frombuffer(memoryview(data).cast("B"), numpy_type).tolist()
     getattr(message.data.data, field).extend(values)
     return bytes(message.SerializeToString())

@@ -43,9 +43,9 @@ def _check(before: Operation, operation: Operation) -> None:
     if before.context is not operation.context:
         raise ValueError(
             errors.describe(
-                f"after: {operation.name!r} cannot be told to wait for {before.name!r}",
+                f"after: {operation.name!r} cannot be ordered after {before.name!r}",
                 expected="operations of the same branch or loop",
-                hint="order the whole loop: what goes into it, or what comes out",
+                hint="order the whole loop, by its inputs or its results",
                 made_at=operation.made_at,
             )
         )

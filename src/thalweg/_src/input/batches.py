@@ -161,8 +161,8 @@ def _batch(
 ) -> Any:
     with name_scope(name, default, [*_flat(lists), keep_input]) as scope:
         examples = _Examples(lists, enqueue_many, keep_input)
-        kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-        queue = kind(capacity, examples.types, shapes=examples.shapes(given), shared_name=shared_name)
+        queue_type = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+        queue = queue_type(capacity, examples.types, shapes=examples.shapes(given), shared_name=shared_name)
         examples.fill(queue, num_threads)
         add_fraction_summary(f"fraction_of_{capacity}_full", queue.size(), capacity)
         return _taken(queue, batch_size, allow_smaller, examples, scope)

@@ -61,7 +61,7 @@ class QueueRunner:
             if queue is None or not enqueue_ops:
                 raise ValueError("a QueueRunner needs a queue and enqueue_ops")
             types = (errors.OutOfRangeError,) if queue_closed_exception_types is None else queue_closed_exception_types
-            if not isinstance(types, tuple) or not types or not all(issubclass(kind, errors.OpError) for kind in types):
+            if not isinstance(types, tuple) or not types or not all(issubclass(cls, errors.OpError) for cls in types):
                 raise TypeError(
                     f"queue_closed_exception_types: expected a tuple of classes of tf.errors, received {types!r}"
                 )
@@ -84,8 +84,8 @@ class QueueRunner:
         self._close_op = found(definition.close_op_name)
         self._cancel_op = found(definition.cancel_op_name)
         codes = list(definition.queue_closed_exception_types)
-        kinds = [errors.exception_type_from_error_code(code) for code in codes]
-        self._closed_types = tuple(kinds) or (errors.OutOfRangeError,)
+        error_types = [errors.exception_type_from_error_code(code) for code in codes]
+        self._closed_types = tuple(error_types) or (errors.OutOfRangeError,)
 
     @property
     def queue(self) -> Any:
@@ -210,7 +210,7 @@ class QueueRunner:
             enqueue_op_name=[op.name.removeprefix(prefix) for op in self._enqueue_ops],
             close_op_name=self._close_op.name.removeprefix(prefix),
             cancel_op_name=self._cancel_op.name.removeprefix(prefix),
-            queue_closed_exception_types=[kind.code for kind in self._closed_types],  # type: ignore[attr-defined]
+            queue_closed_exception_types=[cls.code for cls in self._closed_types],  # type: ignore[attr-defined]
         )
 
     @staticmethod
@@ -239,7 +239,7 @@ def start_queue_runners(
         if sess is None:
             raise ValueError("queue runners cannot start: there is no default session, and none was given")
     if not isinstance(sess, BaseSession):
-        if any(kind.__name__ in _ELSEWHERE for kind in type(sess).__mro__):
+        if any(cls.__name__ in _ELSEWHERE for cls in type(sess).__mro__):
             return []
         raise TypeError(f"sess: expected a tf.Session, received {sess!r}")
     with sess.graph.as_default():

@@ -25,7 +25,7 @@ def failure(node: Node, device: Device) -> Callable[[Any, errors.OpError], None]
         text = f"{node.type} '{node.name}' on {place}: {error.message}"
         line = made_at(node.stack)
         kind: Any = type(error)
-        step.fail(kind(node, node, text if line is None else f"{text}\n  made at: {line}"))
+        step.fail(kind(node, node, text if line is None else f"{text}\n  defined at: {line}"))
 
     return fail
 

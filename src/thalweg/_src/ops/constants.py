@@ -45,7 +45,12 @@ const_op = op(
     instant=True,
 )
 placeholder_op = op(
-    "Placeholder", "-> output: dtype", dtype=attr.types(), shape=attr.shape(None), infer=from_shape_attr
+    "Placeholder",
+    "-> output: dtype",
+    dtype=attr.types(),
+    shape=attr.shape(None),
+    infer=from_shape_attr,
+    doc="Returns the value that is fed in each step.",
 )
 
 
@@ -61,6 +66,7 @@ placeholder_with_default_op = op(
     shape=attr.shape(),
     infer=_default_shape,
     forwards="same",
+    doc="Returns the value that is fed, or its input if none is fed.",
 )
 arg_op = op(
     "_Arg",

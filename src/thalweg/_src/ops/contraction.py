@@ -117,7 +117,14 @@ batch_matmul_v3_op = op(
     infer=_batch_matmul,
     doc="Multiplies batches of matrices with broadcast batch dimensions; the result has its own type.",
 )
-einsum_op = op("Einsum", "inputs: N*T -> output: T", equation=attr.string(), T=attr.types(), infer=_einsum)
+einsum_op = op(
+    "Einsum",
+    "inputs: N*T -> output: T",
+    equation=attr.string(),
+    T=attr.types(),
+    infer=_einsum,
+    doc="Computes a sum of products of tensors in Einstein notation.",
+)
 
 
 # -- matrices and vectors ---------------------------------------------------------------------------------------------

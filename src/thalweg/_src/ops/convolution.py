@@ -163,9 +163,15 @@ conv3d_backprop_input_op = op(
     host="input_sizes",
     **_FULL_3D,
     Tshape=attr.types(dtypes.INDEX, dtypes.int32),
+    doc="Computes the gradient of a 3-D convolution with respect to its input.",
 )
 conv3d_backprop_filter_op = op(
-    "Conv3DBackpropFilterV2", _TO_FILTER, infer=_backprop_filter(False), host="filter_sizes", **_FULL_3D
+    "Conv3DBackpropFilterV2",
+    _TO_FILTER,
+    infer=_backprop_filter(False),
+    host="filter_sizes",
+    **_FULL_3D,
+    doc="Computes the gradient of a 3-D convolution with respect to its filter.",
 )
 fused_conv2d_op = op(
     "_FusedConv2D",

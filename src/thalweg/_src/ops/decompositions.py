@@ -95,9 +95,31 @@ cholesky_grad = op(
     differentiable=False,
     doc="Computes the gradient of Cholesky from its output and that output's gradient.",
 )
-qr_op = op("Qr", "input: T -> q: T, r: T", full_matrices=False, T=MATRIX_TYPES, infer=_qr)
-svd_op = op("Svd", "input: T -> s: T, u: T, v: T", compute_uv=True, full_matrices=False, T=MATRIX_TYPES, infer=_svd)
-self_adjoint_eig_op = op("SelfAdjointEigV2", "input: T -> e: T, v: T", compute_v=True, T=MATRIX_TYPES, infer=_eigen)
+qr_op = op(
+    "Qr",
+    "input: T -> q: T, r: T",
+    full_matrices=False,
+    T=MATRIX_TYPES,
+    infer=_qr,
+    doc="Computes the QR decomposition of matrices.",
+)
+svd_op = op(
+    "Svd",
+    "input: T -> s: T, u: T, v: T",
+    compute_uv=True,
+    full_matrices=False,
+    T=MATRIX_TYPES,
+    infer=_svd,
+    doc="Computes the singular value decomposition of matrices.",
+)
+self_adjoint_eig_op = op(
+    "SelfAdjointEigV2",
+    "input: T -> e: T, v: T",
+    compute_v=True,
+    T=MATRIX_TYPES,
+    infer=_eigen,
+    doc="Computes the eigenvalues and eigenvectors of self-adjoint matrices.",
+)
 eig_op = op(
     "Eig",
     "input: T -> e: Tout, v: Tout",
@@ -105,6 +127,7 @@ eig_op = op(
     T=MATRIX_TYPES - {dtypes.float16},
     Tout=dtypes.COMPLEX,
     infer=_eigen,
+    doc="Computes the eigenvalues and eigenvectors of square matrices.",
 )
 lu_op = op(
     "Lu",
@@ -112,6 +135,7 @@ lu_op = op(
     T=MATRIX_TYPES,
     output_idx_type=attr.types(dtypes.INDEX, dtypes.int32),
     infer=_lu,
+    doc="Computes the LU decomposition of square matrices, with the permutation of their rows.",
 )
 
 

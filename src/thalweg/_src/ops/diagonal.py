@@ -163,9 +163,27 @@ def _matrix_set_diag_v2(c: Inference) -> Sequence[Shape]:
     return [source]
 
 
-matrix_diag_op = op("MatrixDiag", "diagonal: T -> output: T", T=attr.types(), infer=_matrix_diag)
-matrix_diag_part_op = op("MatrixDiagPart", "input: T -> diagonal: T", T=attr.types(), infer=_matrix_diag_part)
-matrix_set_diag_op = op("MatrixSetDiag", "input: T, diagonal: T -> output: T", T=attr.types(), infer=_matrix_set_diag)
+matrix_diag_op = op(
+    "MatrixDiag",
+    "diagonal: T -> output: T",
+    T=attr.types(),
+    infer=_matrix_diag,
+    doc="Returns matrices with given main diagonals and zeros elsewhere.",
+)
+matrix_diag_part_op = op(
+    "MatrixDiagPart",
+    "input: T -> diagonal: T",
+    T=attr.types(),
+    infer=_matrix_diag_part,
+    doc="Returns the main diagonals of matrices.",
+)
+matrix_set_diag_op = op(
+    "MatrixSetDiag",
+    "input: T, diagonal: T -> output: T",
+    T=attr.types(),
+    infer=_matrix_set_diag,
+    doc="Replaces the main diagonals of matrices.",
+)
 diag = export("diag", "linalg.tensor_diag")(
     op(
         "Diag",
@@ -200,12 +218,45 @@ _SET_DIAG = "input: T, diagonal: T, k: int32 -> output: T"
 _DIAG_FACTS: dict[str, Any] = {"T": attr.types(), "host": "k, num_rows, num_cols", "infer": _matrix_diag_v2}
 _PART_FACTS: dict[str, Any] = {"T": attr.types(), "host": "k", "infer": _matrix_diag_part_v2}
 _SET_FACTS: dict[str, Any] = {"T": attr.types(), "host": "k", "infer": _matrix_set_diag_v2}
-matrix_diag_v2_op = op("MatrixDiagV2", _DIAG, **_DIAG_FACTS)
-matrix_diag_v3_op = op("MatrixDiagV3", _DIAG, align=_ALIGN, **_DIAG_FACTS)
-matrix_diag_part_v2_op = op("MatrixDiagPartV2", _DIAG_PART, **_PART_FACTS)
-matrix_diag_part_v3_op = op("MatrixDiagPartV3", _DIAG_PART, align=_ALIGN, **_PART_FACTS)
-matrix_set_diag_v2_op = op("MatrixSetDiagV2", _SET_DIAG, **_SET_FACTS)
-matrix_set_diag_v3_op = op("MatrixSetDiagV3", _SET_DIAG, align=_ALIGN, **_SET_FACTS)
+matrix_diag_v2_op = op(
+    "MatrixDiagV2",
+    _DIAG,
+    **_DIAG_FACTS,
+    doc="Returns matrices with given bands of diagonals and a padding value elsewhere.",
+)
+matrix_diag_v3_op = op(
+    "MatrixDiagV3",
+    _DIAG,
+    align=_ALIGN,
+    **_DIAG_FACTS,
+    doc="Returns matrices with given bands of diagonals, with a choice of alignment.",
+)
+matrix_diag_part_v2_op = op(
+    "MatrixDiagPartV2",
+    _DIAG_PART,
+    **_PART_FACTS,
+    doc="Returns bands of diagonals of matrices.",
+)
+matrix_diag_part_v3_op = op(
+    "MatrixDiagPartV3",
+    _DIAG_PART,
+    align=_ALIGN,
+    **_PART_FACTS,
+    doc="Returns bands of diagonals of matrices, with a choice of alignment.",
+)
+matrix_set_diag_v2_op = op(
+    "MatrixSetDiagV2",
+    _SET_DIAG,
+    **_SET_FACTS,
+    doc="Replaces bands of diagonals of matrices.",
+)
+matrix_set_diag_v3_op = op(
+    "MatrixSetDiagV3",
+    _SET_DIAG,
+    align=_ALIGN,
+    **_SET_FACTS,
+    doc="Replaces bands of diagonals of matrices, with a choice of alignment.",
+)
 
 
 def _is_plain(value: Any, plain: int) -> bool:

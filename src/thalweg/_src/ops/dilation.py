@@ -68,6 +68,7 @@ dilation2d_backprop_input = op(
     infer=_backprop(0),
     differentiable=False,
     **_ATTRS,
+    doc="Computes the gradient of morphological dilation with respect to its input.",
 )
 dilation2d_backprop_filter = op(
     "Dilation2DBackpropFilter",
@@ -75,6 +76,7 @@ dilation2d_backprop_filter = op(
     infer=_backprop(1),
     differentiable=False,
     **_ATTRS,
+    doc="Computes the gradient of morphological dilation with respect to its filter.",
 )
 
 

@@ -103,6 +103,7 @@ fractional_max_pool_grad = op(
     host="row_pooling_sequence, col_pooling_sequence",
     infer=_max_pool_grad,
     differentiable=False,
+    doc="Computes the gradient of fractional max pooling with respect to its input.",
 )
 fractional_avg_pool_grad = op(
     "FractionalAvgPoolGrad",
@@ -112,6 +113,7 @@ fractional_avg_pool_grad = op(
     host="orig_input_tensor_shape, row_pooling_sequence, col_pooling_sequence",
     infer=_avg_pool_grad,
     differentiable=False,
+    doc="Computes the gradient of fractional average pooling with respect to its input.",
 )
 
 

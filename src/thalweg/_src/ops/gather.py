@@ -68,6 +68,7 @@ gather_v1_op = op(
     Tindices=dtypes.INDEX,
     infer=_gather,
     evaluate=_gather_value,
+    doc="Gathers slices along the first dimension; the first version of GatherV2.",
 )
 gather_op = op(
     "GatherV2",
@@ -148,12 +149,40 @@ scatter_nd_op = op(
 _SCATTER: dict[str, Any] = {"T": attr.types(), "bad_indices_policy": "", "infer": _tensor_scatter}
 _SCATTER_SIGNATURE = "tensor: T, indices: Tindices, updates: T -> output: T"
 tensor_scatter_update_op = op(
-    "TensorScatterUpdate", _SCATTER_SIGNATURE, Tindices=_INDICES | {dtypes.uint16}, **_SCATTER
+    "TensorScatterUpdate",
+    _SCATTER_SIGNATURE,
+    Tindices=_INDICES | {dtypes.uint16},
+    **_SCATTER,
+    doc="Returns a copy of a tensor with the elements at indices replaced.",
 )
-tensor_scatter_add_op = op("TensorScatterAdd", _SCATTER_SIGNATURE, Tindices=dtypes.INDEX, **_SCATTER)
-tensor_scatter_sub_op = op("TensorScatterSub", _SCATTER_SIGNATURE, Tindices=dtypes.INDEX, **_SCATTER)
-tensor_scatter_max_op = op("TensorScatterMax", _SCATTER_SIGNATURE, Tindices=dtypes.INDEX, **_SCATTER)
-tensor_scatter_min_op = op("TensorScatterMin", _SCATTER_SIGNATURE, Tindices=dtypes.INDEX, **_SCATTER)
+tensor_scatter_add_op = op(
+    "TensorScatterAdd",
+    _SCATTER_SIGNATURE,
+    Tindices=dtypes.INDEX,
+    **_SCATTER,
+    doc="Returns a copy of a tensor with updates added at indices.",
+)
+tensor_scatter_sub_op = op(
+    "TensorScatterSub",
+    _SCATTER_SIGNATURE,
+    Tindices=dtypes.INDEX,
+    **_SCATTER,
+    doc="Returns a copy of a tensor with updates subtracted at indices.",
+)
+tensor_scatter_max_op = op(
+    "TensorScatterMax",
+    _SCATTER_SIGNATURE,
+    Tindices=dtypes.INDEX,
+    **_SCATTER,
+    doc="Returns a copy of a tensor with the maximum of old values and updates at indices.",
+)
+tensor_scatter_min_op = op(
+    "TensorScatterMin",
+    _SCATTER_SIGNATURE,
+    Tindices=dtypes.INDEX,
+    **_SCATTER,
+    doc="Returns a copy of a tensor with the minimum of old values and updates at indices.",
+)
 
 
 def _unravel(c: Inference) -> Sequence[Shape]:
@@ -373,7 +402,13 @@ dynamic_stitch = export("dynamic_stitch")(
         doc="Merges the rows of several tensors into one, at the given indices; later rows replace earlier ones.",
     )
 )
-parallel_dynamic_stitch = op("ParallelDynamicStitch", _STITCH, T=attr.types(), infer=_stitched)
+parallel_dynamic_stitch = op(
+    "ParallelDynamicStitch",
+    _STITCH,
+    T=attr.types(),
+    infer=_stitched,
+    doc="Interleaves tensors by index into one; the order of writes to equal indices is undefined.",
+)
 
 
 @export("dynamic_partition")

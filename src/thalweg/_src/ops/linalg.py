@@ -109,6 +109,7 @@ matrix_solve_ls_op = op(
     fast=True,
     host="l2_regularizer",
     infer=_solve_ls,
+    doc="Solves systems of linear equations by regularized least squares.",
 )
 sqrtm = export("matrix_square_root", "linalg.sqrtm")(
     op(

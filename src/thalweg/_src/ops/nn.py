@@ -433,7 +433,13 @@ bias_add_op = op(
     traceable=True,
     fails="never",
 )
-bias_add_v1 = op("BiasAddV1", "value: T, bias: T -> output: T", T=_ADDABLE, infer=_bias_add)
+bias_add_v1 = op(
+    "BiasAddV1",
+    "value: T, bias: T -> output: T",
+    T=_ADDABLE,
+    infer=_bias_add,
+    doc="Adds a bias along the last dimension; the first version of BiasAdd.",
+)
 bias_add_grad_op = op(
     "BiasAddGrad",
     "out_backprop: T -> output: T",
@@ -517,7 +523,15 @@ top_k_v2_op = op(
     infer=_top_k,
     doc="Returns the k largest entries of each row with their indices; of equal entries the earlier comes first.",
 )
-top_k_v1_op = op("TopK", "input: T -> values: T, indices: int32", k=attr.integer(0), sorted=True, T=_REAL, infer=_top_k)
+top_k_v1_op = op(
+    "TopK",
+    "input: T -> values: T, indices: int32",
+    k=attr.integer(0),
+    sorted=True,
+    T=_REAL,
+    infer=_top_k,
+    doc="Returns the k largest values of each row and their indices; the first version, with k as an attribute.",
+)
 
 
 @export("math.top_k", "nn.top_k")
@@ -542,6 +556,7 @@ in_top_k_v1_op = op(
     T=_TARGETS,
     infer=_in_top_k,
     differentiable=False,
+    doc="Returns whether each target is among the k largest predictions; the first version, with k as an attribute.",
 )
 in_top_k_op = op(
     "InTopKV2",

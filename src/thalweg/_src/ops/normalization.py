@@ -76,6 +76,7 @@ fused_batch_norm_v1_op = op(
     infer=_batch_norm,
     **_settings(),
     traceable=True,
+    doc="Normalizes each channel of a batch of images; the first version, for float32.",
 )
 fused_batch_norm_v2_op = op(
     "FusedBatchNormV2",
@@ -86,6 +87,7 @@ fused_batch_norm_v2_op = op(
     infer=_batch_norm,
     **_settings(),
     traceable=True,
+    doc="Normalizes each channel of a batch of images; statistics have a type of their own.",
 )
 fused_batch_norm_op = op(
     "FusedBatchNormV3",
@@ -105,6 +107,7 @@ fused_batch_norm_grad_v1_op = op(
     infer=_batch_norm_grad,
     **_settings(),
     traceable=True,
+    doc="Computes the gradients of FusedBatchNorm with respect to its input, scale and offset.",
 )
 fused_batch_norm_grad_v2_op = op(
     "FusedBatchNormGradV2",
@@ -114,6 +117,7 @@ fused_batch_norm_grad_v2_op = op(
     infer=_batch_norm_grad,
     **_settings(),
     traceable=True,
+    doc="Computes the gradients of FusedBatchNormV2 with respect to its input, scale and offset.",
 )
 fused_batch_norm_grad_op = op(
     "FusedBatchNormGradV3",
@@ -123,6 +127,7 @@ fused_batch_norm_grad_op = op(
     infer=_batch_norm_grad,
     **_settings(_ANY_RANK),
     traceable=True,
+    doc="Computes the gradients of FusedBatchNormV3 with respect to its input, scale and offset.",
 )
 
 
@@ -352,4 +357,5 @@ lrn_grad = op(
     infer=_neighbours,
     differentiable=False,
     **_LRN,
+    doc="Computes the gradient of local response normalization with respect to its input.",
 )

@@ -104,6 +104,7 @@ pad_op = op(
     infer=_padded,
     traceable=True,
     fails="by shape",
+    doc="Pads a tensor with zeros.",
 )
 pad_v2_op = op(
     "PadV2",
@@ -114,6 +115,7 @@ pad_v2_op = op(
     infer=_padded,
     traceable=True,
     fails="by shape",
+    doc="Pads a tensor with a constant value.",
 )
 mirror_pad_op = op(
     "MirrorPad",
@@ -123,6 +125,7 @@ mirror_pad_op = op(
     mode=attr.string("REFLECT", "SYMMETRIC"),
     host="paddings",
     infer=_padded,
+    doc="Pads a tensor with mirrored values.",
 )
 
 

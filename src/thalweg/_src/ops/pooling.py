@@ -138,8 +138,21 @@ max_pool_op = op(
     **{**_MAX, "T": attr.types((_REAL - {dtypes.uint32, dtypes.uint64}) | {dtypes.qint8}, dtypes.float32)},
     traceable=True,
 )
-max_pool_grad = op("MaxPoolGrad", _GRAD, infer=_max_pool_grad, **_MAX, traceable=True)
-max_pool_grad_grad = op("MaxPoolGradGrad", _GRAD, infer=_max_pool_grad_grad, **{**_AVERAGE, "T": _REAL})
+max_pool_grad = op(
+    "MaxPoolGrad",
+    _GRAD,
+    infer=_max_pool_grad,
+    **_MAX,
+    traceable=True,
+    doc="Computes the gradient of max pooling with respect to its input.",
+)
+max_pool_grad_grad = op(
+    "MaxPoolGradGrad",
+    _GRAD,
+    infer=_max_pool_grad_grad,
+    **{**_AVERAGE, "T": _REAL},
+    doc="Computes the second-order gradient of max pooling.",
+)
 max_pool_indexed = op(
     "_MaxPoolIndexed",
     "input: T -> output: T, indices: int64",
@@ -176,6 +189,7 @@ max_pool_grad_with_argmax = op(
     Targmax=attr.types(dtypes.INDEX),
     T=_REAL,
     **_PLAIN,
+    doc="Computes the gradient of max pooling from the indices of the maxima.",
 )
 max_pool_grad_grad_with_argmax = op(
     "MaxPoolGradGradWithArgmax",
@@ -185,6 +199,7 @@ max_pool_grad_grad_with_argmax = op(
     Targmax=attr.types(dtypes.INDEX),
     T=_REAL,
     **_PLAIN,
+    doc="Computes the second-order gradient of max pooling from the indices of the maxima.",
 )
 avg_pool_op = op(
     "AvgPool", "value: T -> output: T", infer=_pool, doc="Computes the mean of each window.", **_AVERAGE, traceable=True
@@ -196,23 +211,44 @@ avg_pool_grad = op(
     host="orig_input_shape",
     **_AVERAGE,
     traceable=True,
+    doc="Computes the gradient of average pooling with respect to its input.",
 )
 _SMALL = _FLOATS - {dtypes.float64}
-max_pool3d_op = op("MaxPool3D", "input: T -> output: T", infer=_pool, **{**_SPACE, "T": _SMALL})
+max_pool3d_op = op(
+    "MaxPool3D",
+    "input: T -> output: T",
+    infer=_pool,
+    **{**_SPACE, "T": _SMALL},
+    doc="Computes the maximum of each 3-D window of a volume.",
+)
 max_pool3d_grad = op(
     "MaxPool3DGrad",
     "orig_input: TInput, orig_output: TInput, grad: T -> output: T",
     infer=_max_pool_grad,
     **{**_SPACE, "T": attr.types(_SMALL, dtypes.float32), "TInput": attr.types(_SMALL, dtypes.float32)},
+    doc="Computes the gradient of 3-D max pooling with respect to its input.",
 )
-max_pool3d_grad_grad = op("MaxPool3DGradGrad", _GRAD, infer=_max_pool_grad_grad, **{**_SPACE, "T": _REAL})
-avg_pool3d_op = op("AvgPool3D", "input: T -> output: T", infer=_pool, **_SPACE)
+max_pool3d_grad_grad = op(
+    "MaxPool3DGradGrad",
+    _GRAD,
+    infer=_max_pool_grad_grad,
+    **{**_SPACE, "T": _REAL},
+    doc="Computes the second-order gradient of 3-D max pooling.",
+)
+avg_pool3d_op = op(
+    "AvgPool3D",
+    "input: T -> output: T",
+    infer=_pool,
+    **_SPACE,
+    doc="Computes the mean of each 3-D window of a volume.",
+)
 avg_pool3d_grad = op(
     "AvgPool3DGrad",
     "orig_input_shape: int32, grad: T -> output: T",
     infer=_avg_pool_grad,
     host="orig_input_shape",
     **_SPACE,
+    doc="Computes the gradient of 3-D average pooling with respect to its input.",
 )
 
 

@@ -154,8 +154,22 @@ quantized_relu_x_op = _quantized(
     doc="Computes min(max(x, 0), max_value) of quantized values, element-wise.",
 )
 _POOL = "input: T, min_input: float32, max_input: float32 -> output: T, min_output: float32, max_output: float32"
-quantized_max_pool_op = _quantized("QuantizedMaxPool", _POOL, _with_range(_pool, 1), T=QUANTIZED, **_WINDOW)
-quantized_avg_pool_op = _quantized("QuantizedAvgPool", _POOL, _with_range(_pool, 1), T=QUANTIZED, **_WINDOW)
+quantized_max_pool_op = _quantized(
+    "QuantizedMaxPool",
+    _POOL,
+    _with_range(_pool, 1),
+    T=QUANTIZED,
+    **_WINDOW,
+    doc="Computes the maximum of each window of a quantized image.",
+)
+quantized_avg_pool_op = _quantized(
+    "QuantizedAvgPool",
+    _POOL,
+    _with_range(_pool, 1),
+    T=QUANTIZED,
+    **_WINDOW,
+    doc="Computes the mean of each window of a quantized image.",
+)
 quantized_conv2d_op = _quantized(
     "QuantizedConv2D",
     "input: Tinput, filter: Tfilter, min_input: float32, max_input: float32, min_filter: float32, max_filter: float32"
@@ -167,6 +181,7 @@ quantized_conv2d_op = _quantized(
     strides=attr.integers(),
     padding=attr.string("SAME", "VALID"),
     dilations=(1, 1, 1, 1),
+    doc="Computes a 2-D convolution of quantized images.",
 )
 quantized_matmul_op = _quantized(
     "QuantizedMatMul",
@@ -179,6 +194,7 @@ quantized_matmul_op = _quantized(
     transpose_a=False,
     transpose_b=False,
     Tactivation=_TO_QUINT8,
+    doc="Multiplies quantized matrices.",
 )
 quantized_bias_add_op = _quantized(
     "QuantizedBiasAdd",
@@ -188,6 +204,7 @@ quantized_bias_add_op = _quantized(
     T1=QUANTIZED,
     T2=QUANTIZED,
     out_type=QUANTIZED,
+    doc="Adds a quantized bias along the last dimension.",
 )
 quantized_mul_op = _quantized(
     "QuantizedMul",
@@ -197,6 +214,7 @@ quantized_mul_op = _quantized(
     T1=QUANTIZED,
     T2=QUANTIZED,
     Toutput=_TO_QINT32,
+    doc="Multiplies quantized tensors element-wise.",
 )
 quantized_reshape_op = _quantized(
     "QuantizedReshape",
@@ -206,6 +224,7 @@ quantized_reshape_op = _quantized(
     T=attr.types(),
     Tshape=attr.types(dtypes.INDEX, dtypes.int32),
     host=("shape",),
+    doc="Reshapes a quantized tensor.",
 )
 requantize_op = _quantized(
     "Requantize",

@@ -93,7 +93,14 @@ rank_op = op(
     shape_only=True,
 )
 zeros_like_op = op(
-    "ZerosLike", "x: T -> y: T", T=attr.types(), infer=unchanged, differentiable=False, traceable=True, fails="never"
+    "ZerosLike",
+    "x: T -> y: T",
+    T=attr.types(),
+    infer=unchanged,
+    differentiable=False,
+    traceable=True,
+    fails="never",
+    doc="Returns zeros with the shape and type of a tensor.",
 )
 ones_like_op = op(
     "OnesLike",
@@ -103,6 +110,7 @@ ones_like_op = op(
     differentiable=False,
     traceable=True,
     fails="never",
+    doc="Returns ones with the shape and type of a tensor.",
 )
 
 
@@ -278,9 +286,16 @@ transpose_op = op(
     traceable=True,
     fails="never",
     view="x",
+    doc="Permutes the dimensions of a tensor.",
 )
 conjugate_transpose_op = op(
-    "ConjugateTranspose", "x: T, perm: Tperm -> y: T", T=attr.types(), Tperm=_INDEX, host="perm", infer=_transpose
+    "ConjugateTranspose",
+    "x: T, perm: Tperm -> y: T",
+    T=attr.types(),
+    Tperm=_INDEX,
+    host="perm",
+    infer=_transpose,
+    doc="Permutes the dimensions of a tensor and conjugates its elements.",
 )
 
 

@@ -57,6 +57,7 @@ space_to_depth_op = op(
     block_size=attr.integer(2),
     data_format=_FORMAT,
     infer=_space_to_depth,
+    doc="Rearranges blocks of pixels into channels.",
 )
 depth_to_space_op = op(
     "DepthToSpace",
@@ -65,6 +66,7 @@ depth_to_space_op = op(
     block_size=attr.integer(2),
     data_format=_FORMAT,
     infer=_depth_to_space,
+    doc="Rearranges blocks of channels into blocks of pixels.",
 )
 
 

@@ -34,17 +34,19 @@ def _gradient(c: Inference) -> Sequence[Shape]:
     return [None if grad is None else (rows, *grad[1:])]
 
 
-def _reduction(verb: str, types: frozenset[DType]) -> tuple[OpDef, OpDef]:
+def _reduction(verb: str, what: str, types: frozenset[DType]) -> tuple[OpDef, OpDef]:
     """Declares a reduction whose number of segments follows from the ids, and its variant with num_segments."""
     inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids"
     attrs: dict[str, Any] = {"T": types, "Tidx": _INDEX, "Tsegmentids": _INDEX, "sparse_gradient": False}
-    plain = op(f"SparseSegment{verb}", f"{inputs} -> output: T", infer=_segments, **attrs)
+    doc = f"Computes the {what} of the rows at the indices whose segment ids are equal."
+    plain = op(f"SparseSegment{verb}", f"{inputs} -> output: T", infer=_segments, doc=doc, **attrs)
     counted = op(
         f"SparseSegment{verb}WithNumSegments",
         f"{inputs}, num_segments: Tnumsegments -> output: T",
         Tnumsegments=_INDEX,
         host="num_segments",
         infer=_segments,
+        doc=f"{doc[:-1]}, for a given number of segments.",
         **attrs,
     )
     return plain, counted
@@ -63,9 +65,9 @@ def _gradient_of(verb: str) -> OpDef:
     )
 
 
-SUM = _reduction("Sum", dtypes.REAL)
-MEAN = _reduction("Mean", dtypes.FLOATING)
-SQRT_N = _reduction("SqrtN", dtypes.FLOATING)
+SUM = _reduction("Sum", "sum", dtypes.REAL)
+MEAN = _reduction("Mean", "mean", dtypes.FLOATING)
+SQRT_N = _reduction("SqrtN", "scaled sum (divided by the square root of the count)", dtypes.FLOATING)
 sparse_segment_sum_grad = _gradient_of("Sum")
 sparse_segment_mean_grad = _gradient_of("Mean")
 sparse_segment_sqrt_n_grad = _gradient_of("SqrtN")

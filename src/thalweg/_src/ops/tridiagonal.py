@@ -61,12 +61,14 @@ tridiagonal_solve_op = op(
     perturb_singular=False,
     T=_TYPES,
     infer=_solved,
+    doc="Solves systems of linear equations with tridiagonal matrices.",
 )
 tridiagonal_matmul_op = op(
     "TridiagonalMatMul",
     "superdiag: T, maindiag: T, subdiag: T, rhs: T -> output: T",
     T=_TYPES,
     infer=_multiplied,
+    doc="Multiplies tridiagonal matrices by matrices.",
 )
 
 

@@ -1,1 +1,1 @@
-"""Graph to step: pruning and the rewrites that keep every fetched value the same."""
+"""Graph optimization: pruning, and rewrites that preserve every fetched value."""

@@ -1,4 +1,4 @@
-"""Constant folding: computes when a step is compiled what is the same in every step."""
+"""Constant folding: evaluates at compile time what is the same in every step."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _is_small(node: Node) -> bool:
 
 
 def _from_shapes(node: Node) -> list[np.ndarray[Any, Any]] | None:
-    """Evaluates Shape, Size, Rank and the like from what is known of their inputs' shapes."""
+    """Evaluates Shape, Size, Rank and the like from the static shapes of their inputs."""
     evaluate = node.definition.from_shapes
     assert evaluate is not None
     shapes = [producer.shapes[index] for producer, index in node.inputs]
@@ -71,4 +71,4 @@ def _from_shapes(node: Node) -> list[np.ndarray[Any, Any]] | None:
     try:
         return [np.asarray(value, dtype=dtype.as_numpy_dtype) for value, dtype in zip(values, node.dtypes)]
     except OverflowError:
-        return None  # the kernel reports the size that does not fit
+        return None  # the kernel reports the overflow when it runs

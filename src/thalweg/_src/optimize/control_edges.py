@@ -1,7 +1,7 @@
 """Removal of redundant control edges: a node waits only for nodes with an effect.
 
-Gradients are built in groups whose members wait for each other, and a pure operation may be waited for like any other.
-Whether a pure value exists matters only to its consumers; what it waited for itself may have an effect, and is kept.
+Control edges from pure nodes are redundant: their values matter only to their consumers. What a pure node itself waits
+for may have an effect, so those edges are kept transitively.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from thalweg._src.optimize.order_hints import is_hinted
 
 
 def remove_control_edges(step: StepGraph) -> None:
-    """Drops the control edges that order no effect, or only effects that are ordered by other edges already."""
+    """Removes control edges that order no effect, or only effects that other edges order already."""
     if not any(node.controls for node in step.nodes):
         return
     roots = set(step.targets)
-    after: dict[Node, int] = {}  # one bit per node with an effect that has run when this node has
+    after: dict[Node, int] = {}  # one bit per node with an effect that runs before or at this node
     effects = 0
     for node in step.nodes:
         waited = 0

@@ -1,4 +1,4 @@
-"""Common-subexpression elimination: one node for all that compute the same; stateful nodes are never merged."""
+"""Common-subexpression elimination: merges nodes that compute the same value; stateful nodes are never merged."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _key(node: Node) -> Any:
         if isinstance(value, np.ndarray):
             if value.nbytes > _LIMIT or value.dtype == object:
                 return None
-            # Bytes tell 0.0 from -0.0 and one NaN from another, which equality would not.
+            # Comparing bytes distinguishes 0.0 from -0.0, and equal NaNs match, unlike with ==.
             value = (value.dtype.str, value.shape, value.tobytes())
         attrs.append((name, value))
     return (node.type, node.device, inputs, frozenset(node.controls), node.guard, tuple(attrs))

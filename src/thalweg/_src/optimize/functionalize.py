@@ -1,8 +1,8 @@
 """Functionalize: recovers structured conditionals and loops from Switch, Merge, Enter, Exit and NextIteration.
 
-A loop becomes one `_While` node with its body inside; what runs only on one side of a conditional gets a guard, and a
-Merge of two sides becomes a `_Choose` by their predicate. What is left is a graph without cycles and without dead
-values, which every other pass understands. Graphs that have no such structure are left to the token engine.
+A loop becomes one `_While` node that contains its body; a node that runs only on one side of a conditional gets a
+guard, and a Merge of the two sides becomes a `_Choose` by the predicate. The result has no cycles and no dead values,
+so that other passes need not handle control flow. Unstructured graphs are left to the token engine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from thalweg._src.graph.op_def import OPS
 
 
 class Unstructured(Exception):
-    """Says that a graph is no composition of conditionals and loops, and why."""
+    """Raised if a graph is not a composition of conditionals and loops."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +29,7 @@ class _Frame:
 
 
 def functionalize(step: StepGraph) -> StepGraph:
-    """Returns the step graph with guards and `_While` nodes for its control flow; unstructured if that cannot be."""
+    """Returns the step graph with guards and `_While` nodes for control flow; unstructured if that is impossible."""
     if any(node.facts.control_flow for node in step.nodes):
         try:
             step = _structure(step)
@@ -51,7 +51,7 @@ def _structure(step: StepGraph) -> StepGraph:
 
 
 def _copied(step: StepGraph) -> StepGraph:
-    """Returns a copy to work on: what was changed before it proved to be unstructured must not be seen."""
+    """Returns a copy to rewrite, since the original is still needed if the graph proves to be unstructured."""
     copies = {node: node.like(node.type, [], node.attrs, controls=[]) for node in step.nodes}
     for node, copy in copies.items():
         copy.inputs = [(copies[producer], index) for producer, index in node.inputs]
@@ -68,14 +68,14 @@ def _copied(step: StepGraph) -> StepGraph:
 
 
 def _forward(node: Node) -> Iterable[Node]:
-    """Yields what comes before a node in one iteration: a Merge does not wait for the iteration before."""
+    """Yields the predecessors of a node within one iteration, without the back edge of a Merge."""
     for producer in node.predecessors():
         if not (node.type == "Merge" and producer.type == "NextIteration"):
             yield producer
 
 
 def _ordered(nodes: Sequence[Node]) -> list[Node]:
-    """Returns the nodes so that each follows what comes before it in an iteration."""
+    """Returns the nodes in topological order, ignoring back edges."""
     result: list[Node] = []
     state: dict[Node, int] = {}
     members = set(nodes)
@@ -100,7 +100,7 @@ def _ordered(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _frames(nodes: Sequence[Node]) -> _Frame:
-    """Finds the frame of each node: its inputs', one further in for Enter, one further out for Exit."""
+    """Finds the frame of each node: that of its inputs, a child of it for Enter, its parent after Exit."""
     root = _Frame("", None)
     frame_of: dict[Node, _Frame] = {}
     children: dict[tuple[_Frame, str], _Frame] = {}
@@ -122,7 +122,7 @@ def _frames(nodes: Sequence[Node]) -> _Frame:
 
 
 def _common(root: _Frame, frames: Sequence[_Frame], node: Node) -> _Frame:
-    """Returns the innermost of the frames, which must lie in all others."""
+    """Returns the innermost frame, which must be nested in all others."""
     result = root
     for frame in frames:
         if _lies_in(frame, result):
@@ -144,7 +144,7 @@ def _lies_in(frame: _Frame | None, outer: _Frame) -> bool:
 
 
 def _collapse_inner(frame: _Frame, replaced: dict[Output, Output]) -> list[Node]:
-    """Returns the nodes of a frame with each loop inside made into one node."""
+    """Returns the nodes of a frame, with each inner loop collapsed into one node."""
     nodes = list(frame.nodes)
     moved: dict[Node, Node] = {}
     for inner in frame.inner:
@@ -154,7 +154,7 @@ def _collapse_inner(frame: _Frame, replaced: dict[Output, Output]) -> list[Node]
             for node in leaving:
                 replaced[node, 0] = (loop, index)
                 moved[node] = loop
-        # A control on something inside waits for the whole loop.
+        # A control edge from a node inside the loop waits for the whole loop.
         moved.update(dict.fromkeys(inner.nodes, loop))
     members = set(nodes)
     for node in members:
@@ -165,7 +165,7 @@ def _collapse_inner(frame: _Frame, replaced: dict[Output, Output]) -> list[Node]
 
 @dataclass(slots=True)
 class _Variable:
-    """One value that a loop carries."""
+    """One loop variable."""
 
     initial: Output
     merge: Node
@@ -175,7 +175,7 @@ class _Variable:
 
 
 def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list[list[Node]]]:
-    """Returns the `_While` node of a frame and, for each of its outputs, the Exit nodes that it stands for."""
+    """Returns the `_While` node of a frame and, for each of its outputs, the Exit nodes that it replaces."""
     nodes = _collapse_inner(frame, replaced)
     conditions = [node for node in nodes if node.type == "LoopCond"]
     if len(conditions) != 1:
@@ -193,7 +193,7 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
     inputs = [variable.initial for variable in variables] + [capture.inputs[0] for capture in captures]
     enters = [node for node in nodes if node.type == "Enter"]
     controls = dict.fromkeys(control for enter in enters for control in enter.controls)
-    # A node inside that depends on an outside value by control alone makes the whole loop wait for it.
+    # A control edge from outside to a node inside makes the whole loop wait.
     controls.update(dict.fromkeys(capture.inputs[0][0] for capture in captures if capture in waited))
     loop = Node(
         frame.name,
@@ -211,7 +211,7 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
 
 
 def _waiting(back: Node) -> Node:
-    """Returns a node that gives what a NextIteration passes on, after all that it waits for."""
+    """Returns a node with the value that a NextIteration forwards, after its control inputs."""
     return back.like("Identity", list(back.inputs), {"T": back.dtypes[0]})
 
 
@@ -241,7 +241,7 @@ def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Varia
         if node.type == "Exit":
             producer, index = node.inputs[0]
             if producer not in switches or index != 0:
-                raise Unstructured(f"Exit {node.name!r} takes no last value of the loop {frame.name!r}")
+                raise Unstructured(f"Exit {node.name!r} is not the final value of a loop variable of {frame.name!r}")
             switches[producer].exits.append(node)
     if not by_merge:
         raise Unstructured(f"the loop {frame.name!r} carries no value")
@@ -251,7 +251,7 @@ def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Varia
 def _arguments(
     variables: Sequence[_Variable], captures: Sequence[Node]
 ) -> tuple[list[Node], dict[Output, Output], dict[Output, Output]]:
-    """Returns the arguments of a loop's parts, and which outputs they stand for in the condition and in the body."""
+    """Returns the arguments of a loop's regions, and the outputs that they replace in the condition and in the body."""
     arguments: list[Node] = []
     at_condition: dict[Output, Output] = {}
     at_body: dict[Output, Output] = {}
@@ -271,7 +271,7 @@ def _arguments(
 def _part(
     frame: _Frame, nodes: Sequence[Node], arguments: Sequence[Node], known: dict[Output, Output], results: list[Output]
 ) -> StepGraph:
-    """Returns the graph of a loop's condition or body: what its results need, over the arguments."""
+    """Returns the graph of a loop's condition or body: the ancestors of its results, down to the arguments."""
     gates = {node for node, _ in known}
     members: set[Node] = set()
     stack = [producer for producer, _ in results]
@@ -305,9 +305,9 @@ def _part(
 def _guard(
     nodes: Sequence[Node], fetches: Sequence[Output], targets: Sequence[Node]
 ) -> tuple[list[Node], list[Output], list[Node]]:
-    """Gives each node of an acyclic graph its guard and takes Switch and Merge out of it."""
+    """Sets the guard of each node of an acyclic graph, and removes Switch and Merge."""
     asked = {*fetches, *(output for node in nodes for output in node.inputs)}
-    arrivals: dict[Output, Guard] = {}  # the guards of what Switch nodes give, which their data does not have
+    arrivals: dict[Output, Guard] = {}  # the guards that Switch nodes add to their outputs
     value_of: dict[Output, Output] = {}
     made: list[Node] = []
     gone: set[Node] = set()
@@ -320,7 +320,7 @@ def _guard(
             gone.add(node)
             node.guard = chosen.guard
             if (node, 1) in asked:
-                raise Unstructured(f"the index of the input that Merge {node.name!r} took is used")
+                raise Unstructured(f"output value_index of Merge {node.name!r} is used")
             made.append(chosen)
             continue
         if node.type != "ControlTrigger":
@@ -337,7 +337,7 @@ def _guard(
     for node in made:
         node.controls = _real_controls(node.controls, gone)
         if node.type == "Const":
-            node.guard = ()  # a constant costs nothing in any branch
+            node.guard = ()  # constants need no guard
     wanted = [
         _alive(output, value_of.get(output, output), arrivals.get(output, output[0].guard), made) for output in fetches
     ]
@@ -346,9 +346,9 @@ def _guard(
 
 
 def _source(predicate: Output) -> Output:
-    """Returns where a predicate comes from: the two sides of a conditional may have it by different names.
+    """Returns the origin of a predicate, which the two sides of a conditional may access through different Identities.
 
-    An Identity that waits is what the whole conditional waits for.
+    An Identity with control inputs is kept: the whole conditional waits for it.
     """
     while predicate[0].type == "Identity" and not predicate[0].controls:
         predicate = predicate[0].inputs[0]
@@ -356,11 +356,11 @@ def _source(predicate: Output) -> Output:
 
 
 def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:
-    """Returns controls without those that only said on which side of a conditional, or in which loop, a node is."""
+    """Returns control inputs without those that only bind a node to a branch or a loop."""
     result: list[Node] = []
     for control in controls:
         if control in gone or control.type in ("Identity", "Const"):
-            # What it waited for itself must still be waited for.
+            # Its own control inputs must still be waited for.
             result += [c for c in _real_controls(list(control.predecessors()), gone) if c not in result]
         elif control not in result and control.type != "_Arg":
             result.append(control)
@@ -368,7 +368,7 @@ def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:
 
 
 def _conjunction(guards: Sequence[Guard]) -> Guard:
-    """Returns the guard that holds when all of these hold."""
+    """Returns the conjunction of guards."""
     result: Guard = ()
     for guard in sorted(guards, key=len, reverse=True):
         for literal in guard:
@@ -378,12 +378,12 @@ def _conjunction(guards: Sequence[Guard]) -> Guard:
 
 
 def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
-    """Returns the `_Choose` that a Merge of two sides of one predicate amounts to."""
+    """Returns the `_Choose` that is equivalent to a Merge of the two sides of a predicate."""
     if len(guards) != 2:
         raise Unstructured(f"Merge {merge.name!r} has {len(guards)} inputs")
     first, second = guards
     for living in (0, 1):
-        if _never(guards[1 - living]):  # a conditional inside one side of another by the same predicate: it is decided
+        if _never(guards[1 - living]):  # nested conditionals with the same predicate: already decided
             inputs, attrs = [merge.inputs[living]], {"T": merge.attrs["T"]}
             return merge.like(
                 "Identity", inputs, attrs, dtypes=merge.dtypes[:1], shapes=merge.shapes[:1], guard=guards[living]
@@ -407,12 +407,12 @@ def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
 
 
 def _never(guard: Guard) -> bool:
-    """Returns whether a guard contradicts itself."""
+    """Returns whether a guard is contradictory."""
     return any((predicate, not side) in guard for predicate, side in guard)
 
 
 def _alive(fetched: Output, value: Output, guard: Guard, made: list[Node]) -> Output:
-    """Returns a fetched value behind a check that the branch it comes from was taken."""
+    """Returns a fetched value, with a check that its branch was taken."""
     if not guard:
         return value
     node, index = fetched

@@ -1,4 +1,4 @@
-"""Fusion: several nodes as one kernel call, and by-products of one kernel kept for another."""
+"""Fusion: merges several nodes into one kernel call, and reuses by-products of kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 
 
 def fuse(step: StepGraph) -> None:
-    """Applies every fusion; each leaves a graph that computes the same."""
+    """Applies all fusions, each of which preserves the values of the graph."""
     _leave_out_gradients(step)
     _fuse_bias(step)
     for op_type, (group_type, variables) in _GROUPS.items():
@@ -26,7 +26,7 @@ _LOSSES = {
 
 
 def _leave_out_gradients(step: StepGraph) -> None:
-    """Computes only the loss where the gradient that its op returns as well is unused."""
+    """Computes only the loss where the gradient, the second output of its op, is unused."""
     losses = [node for node in step.nodes if node.type in _LOSSES]
     used = {output for node in step.nodes for output in node.inputs}.union(step.fetches) if losses else set()
     made = {
@@ -42,7 +42,7 @@ def _leave_out_gradients(step: StepGraph) -> None:
 
 
 def _fuse_bias(step: StepGraph) -> None:
-    """Adds the bias, and clips at zero, while the product is written: `relu(x @ w + b)` is one pass over memory."""
+    """Fuses bias and ReLU into matrix products and convolutions, so that `relu(x @ w + b)` is one pass over memory."""
     consumers = step.consumers()
     fetched = set(step.fetches)
     replaced: dict[Output, Output] = {}
@@ -72,7 +72,7 @@ def _fuse_bias(step: StepGraph) -> None:
 
 
 def _bias_of(node: Node) -> tuple[Node | None, Output | None]:
-    """Returns the product and the bias that a node adds, if that is what it does."""
+    """Returns the product and the bias, if a node adds a bias to a product."""
     if node.type == "BiasAdd" and node.attrs["data_format"] == "NHWC":
         product, bias = node.inputs
     elif node.type in ("Add", "AddV2"):
@@ -94,8 +94,8 @@ def _bias_of(node: Node) -> tuple[Node | None, Output | None]:
 
 # -- optimizer updates ------------------------------------------------------------------------------------------------
 
-# Update op -> its grouped form and how many of its leading inputs are variables. The last input is the gradient unless
-# it is named here; what is between must be the same for all members.
+# Update op -> its grouped form and its number of leading variable inputs. The last input is the gradient unless
+# it is named here; the inputs in between must be the same for all members.
 _GROUPS: dict[str, tuple[str, int]] = {
     "ResourceApplyAdam": ("_ApplyAdamGroup", 3),
     "ResourceApplyMomentum": ("_ApplyMomentumGroup", 2),
@@ -104,7 +104,7 @@ _GROUPS: dict[str, tuple[str, int]] = {
 
 
 def _group_updates(step: StepGraph, op_type: str, group_type: str, variables: int) -> None:
-    """Makes one update of all variables that an optimizer treats alike."""
+    """Merges the updates of all variables that an optimizer treats alike into one grouped update."""
     alike: dict[Any, list[Node]] = {}
     for node in step.nodes:
         if node.type == op_type:
@@ -145,7 +145,7 @@ def _group(members: list[Node], group_type: str, variables: int) -> Node:
 
 
 def _are_independent(step: StepGraph, members: list[Node]) -> bool:
-    """Returns whether no member has to run after another one."""
+    """Returns whether no member depends on another."""
     after: dict[Node, list[Node]] = step.consumers()
     wanted = set(members)
     return not any(node in wanted for node in _descendants(members, lambda node: after[node]))

@@ -22,7 +22,7 @@ from thalweg._src.shapes import Shape
 
 
 def batch(step: StepGraph) -> None:
-    """Takes matrix products out of the loops of a step."""
+    """Moves matrix products out of the loops of a step."""
     for loop in [node for node in step.nodes if node.type == "_While"]:
         _Products(step, loop).batch()
 
@@ -37,7 +37,7 @@ class _Products:
         self._elements: dict[tuple[Any, ...], Output] = {}
 
     def _set_loop(self, loop: Node) -> None:
-        """Goes on with a loop: the first one, or what it was replaced by."""
+        """Sets the current loop: the first one, or its replacement."""
         self._loop = loop
         self._region: Region = loop.attrs["region"]
         self._body = self._region.body
@@ -54,7 +54,7 @@ class _Products:
         return [n for n in self._body.nodes if n.type == op_type and not n.guard and not n.controls]
 
     def _uses(self) -> dict[Output, list[Node]]:
-        """Returns the consumers of each value of the body; the loop itself, if it carries it."""
+        """Returns the consumers of each value of the body; for a result of the body, the loop itself."""
         uses: dict[Output, list[Node]] = {}
         for node in self._body.nodes:
             for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
@@ -64,14 +64,14 @@ class _Products:
         return uses
 
     def _weights(self, product: Node, side: int) -> Output | None:
-        """Returns the matrix of outside that a product multiplies by."""
+        """Returns the loop-invariant matrix that a product multiplies by."""
         weights = self._outside.get(product.inputs[side][0])
         return weights if weights is not None and product.dtypes[0] in dtypes.FLOATING else None
 
     # -- columns ------------------------------------------------------------------------------------------------------
 
     def _narrow_columns(self) -> None:
-        """Makes `split(a @ w)` of which one part is used a product with the columns of that part."""
+        """Replaces `split(a @ w)`, if only one part is used, by a product with the columns of that part."""
         uses = self._uses()
         replaced: dict[Output, Output] = {}
         for node in [*self._find("Split"), *self._find("SplitV")]:
@@ -95,7 +95,7 @@ class _Products:
             self._step.prune_and_sort()
 
     def _rows(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
-        """Returns a part of a matrix along an axis, cut before the loop and once."""
+        """Returns a slice of a matrix along an axis, computed once before the loop."""
         key = (matrix, begin, size, axis)
         if key not in self._parts:
             self._parts[key] = self._cut(*key)
@@ -115,7 +115,7 @@ class _Products:
     # -- before -------------------------------------------------------------------------------------------------------
 
     def _before(self) -> None:
-        """Multiplies what a loop reads from an array by its weights for all iterations at once."""
+        """Multiplies the elements that a loop reads from an array by its weights for all iterations at once."""
         uses = self._uses()
         replaced: dict[Output, Output] = {}
         for product in self._find("MatMul"):
@@ -133,7 +133,7 @@ class _Products:
             self._step.prune_and_sort()
 
     def _biased(self, product: Node, uses: dict[Output, list[Node]]) -> tuple[Node, Output | None]:
-        """Returns the node that adds a vector of outside to a product, and that vector; or the product alone."""
+        """Returns the node that adds a loop-invariant vector to a product, and that vector; or the product alone."""
         user = _only_user(uses, (product, 0))
         if user is None or user.type not in ("BiasAdd", "Add", "AddV2"):
             return product, None
@@ -144,7 +144,7 @@ class _Products:
         return (user, bias) if fits and bias is not None else (product, None)
 
     def _sequence(self, read: Node) -> Output | None:
-        """Returns the tensor whose elements a node reads by an index of the loop, if they were all there before it."""
+        """Returns the tensor whose elements a node reads by a loop index, if it was computed before the loop."""
         if read.type != "TensorArrayReadV3" or read.guard or read.controls:
             return None
         handle, flow = self._outside.get(read.inputs[0][0]), self._outside.get(read.inputs[2][0])
@@ -160,7 +160,7 @@ class _Products:
     def _split_product(
         self, product: Node, parts: list[Output], read: Output, weights: Output, bias: Output | None
     ) -> Output:
-        """Returns a product as the sum of a row that was computed before the loop and of what is left of it."""
+        """Returns a product as the sum of a row that is computed before the loop and of the remaining product."""
         axis = 1 if product.attrs["transpose_b"] else 0
         begin = 0
         rest: list[tuple[Output, int, int]] = []
@@ -181,9 +181,9 @@ class _Products:
         return total
 
     def _row(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
-        """Returns an element of all products of a sequence, read where the sequence itself is.
+        """Returns an element of the products of a sequence, read where the sequence itself is read.
 
-        It is read once an iteration, as the sequence is: arrays let go of what was read.
+        It is read once per iteration, like the sequence: arrays release elements that were read.
         """
         key = (read, weights, bias, product.attrs["transpose_b"])
         if key not in self._elements:
@@ -203,7 +203,7 @@ class _Products:
         return (element, 0)
 
     def _all_products(self, product: Node, read: Node, weights: Output, bias: Output | None) -> Output:
-        """Returns a new array of outside with the products of all elements of an old one."""
+        """Returns a new array outside the loop with the products of all elements of another one."""
         sequence = self._sequence(read)
         flow = self._outside[read.inputs[2][0]]
         assert sequence is not None
@@ -218,7 +218,7 @@ class _Products:
         return (scatter, 0)
 
     def _every(self, product: Node, sequence: Output, weights: Output, bias: Output | None, near: Output) -> Output:
-        """Returns the products of all elements of a sequence: of all its rows, as one matrix, where sizes allow."""
+        """Returns the products of all elements of a sequence, as one matrix product if the shapes allow it."""
         size, m = sequence[0].shapes[sequence[1]], _width((product, 0))
         assert size is not None
         dtype, name = product.dtypes[0], f"{product.name}/all"
@@ -241,10 +241,10 @@ class _Products:
         attrs = {"T": value[0].dtypes[value[1]], "Tshape": dtypes.int32}
         return (self._outer("Reshape", f"{value[0].name}/reshaped", [value, sizes], attrs, shape, value), 0)
 
-    # -- what a gradient keeps ----------------------------------------------------------------------------------------
+    # -- values saved for the gradient --------------------------------------------------------------------------------
 
     def _save_parts(self) -> None:
-        """Makes the loop before save the parts that a matrix was joined from, if it joins them only to save it."""
+        """Makes the forward loop save the parts of a concatenated matrix, if it concatenates them only to save it."""
         uses = self._uses()
         for index in range(len(self._loop.dtypes)):
             forward, saved = self._loop.inputs[index]
@@ -265,7 +265,7 @@ class _Products:
             parts, _ = _joined(push.inputs[1])
             if len(parts) > 1 and before._uses()[push.inputs[1]] == [push] and None not in map(_width, parts):
                 self._take_parts(before, parts, (pop, 1), push.inputs[1][0])
-                self._save_parts()  # of the loop that there is now
+                self._save_parts()  # of the current loop
                 return
 
     def _take_parts(self, before: _Products, parts: list[Output], popped: Output, join: Node) -> None:
@@ -294,10 +294,10 @@ class _Products:
     # -- after --------------------------------------------------------------------------------------------------------
 
     def _after(self) -> None:
-        """Adds up the products that a gradient accumulates over all iterations at once, after the loop."""
+        """Computes products that a gradient accumulates over all iterations at once, after the loop."""
         uses = self._uses()
         arguments, count = self._body.feeds, len(self._loop.dtypes)
-        lists: dict[Output, int] = {}  # what is kept of each iteration, by the new variable that keeps it
+        lists: dict[Output, int] = {}  # the value saved in each iteration, by its new loop variable
         totals: dict[int, tuple[Node, list[Output]]] = {}
         for index in range(count):
             term = self._accumulated(index, uses)
@@ -308,7 +308,7 @@ class _Products:
         kept = list(dict.fromkeys(part for parts in whole.values() for part in parts))
         popped = [output[0] for output in kept if output[0].type == "TensorListPopBack"]
         if not popped or any(pop.attrs.get("_swap_memory") for pop in popped):
-            return  # nothing is kept in memory for the gradient yet, or it shall not be
+            return  # the gradient saves nothing in memory, or swaps it out
         wider = self._widened(kept, lists)
         replaced: dict[Output, Output] = {(self._loop, i): (wider, i) for i in range(count)}
         rows_of = {o: self._joined_rows(o, (wider, lists[o])) for o in kept}
@@ -323,12 +323,12 @@ class _Products:
                 attrs = {"T": term.dtypes[0]}
                 total = self._outer("AddV2", f"{name}_and_first", [first, (total, 0)], attrs, term.shapes[0], rows[0])
             replaced[self._loop, index] = (total, 0)
-            self._body.fetches[index] = (arguments[index], 0)  # never changes and is unused
+            self._body.fetches[index] = (arguments[index], 0)  # now constant and unused
         wider.attrs["region"].body.fetches[:count] = self._body.fetches[:count]
         self._step.rewrite(replaced, {self._loop: wider})
 
     def _accumulated(self, index: int, uses: dict[Output, list[Node]]) -> Node | None:
-        """Returns what is added to a variable in each iteration, if it is a product of rows or a sum of them."""
+        """Returns what each iteration adds to a loop variable, if it is a matrix product or a sum of rows."""
         argument = (self._body.feeds[index], 0)
         total: Node = self._body.fetches[index][0]
         if total.type not in ("Add", "AddV2") or total.guard or total.controls or argument not in total.inputs:
@@ -352,7 +352,7 @@ class _Products:
         return {output for node in self._region.condition.nodes for output in node.inputs}
 
     def _widened(self, kept: list[Output], lists: dict[Output, int]) -> Node:
-        """Returns the loop with a list more for each value that is kept of every iteration."""
+        """Returns the loop with one more list for each value that is saved in every iteration."""
         arguments: list[Node] = []
         initial: list[Output] = []
         pushed: list[Output] = []
@@ -390,7 +390,7 @@ class _Products:
         )
 
     def _beside(self, columns: list[Output], near: Output) -> Output:
-        """Returns matrices side by side."""
+        """Returns matrices concatenated along their columns."""
         if len(columns) == 1:
             return columns[0]
         dtype = columns[0][0].dtypes[0]
@@ -402,7 +402,7 @@ class _Products:
             0,
         )
 
-    # -- nodes of outside ---------------------------------------------------------------------------------------------
+    # -- nodes outside the loop ---------------------------------------------------------------------------------------
 
     def _outer(
         self,
@@ -414,7 +414,7 @@ class _Products:
         near: Output,
         dtype: Any = None,
     ) -> Node:
-        """Adds a node to the step, beside another one."""
+        """Adds a node to the step, at the position of another one."""
         node = Node(
             name,
             OPS.lookup(op_type),
@@ -440,7 +440,7 @@ class _Products:
 
 
 def _list_argument(like: Node, name: str) -> Node:
-    """Returns the argument by which a loop's parts see a list that it carries."""
+    """Returns the argument of a loop's regions for a list that it carries."""
     attrs = {"T": dtypes.variant, "index": 0}
     argument = like.like("_Arg", [], attrs, dtypes=[dtypes.variant], shapes=[()], controls=[], guard=(), name=name)
     argument.order = -1e9
@@ -448,7 +448,7 @@ def _list_argument(like: Node, name: str) -> Node:
 
 
 def _with_variables(loop: Node, arguments: list[Node], initial: list[Output], following: list[Output]) -> Node:
-    """Returns a loop that carries lists more than another one."""
+    """Returns a copy of a loop with additional lists as loop variables."""
     region: Region = loop.attrs["region"]
     count = len(loop.dtypes)
     feeds = [*region.body.feeds[:count], *arguments, *region.body.feeds[count:]]
@@ -464,7 +464,7 @@ def _with_variables(loop: Node, arguments: list[Node], initial: list[Output], fo
 
 
 def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
-    """Returns the columns that a matrix was joined from, and those of them that were read from an array."""
+    """Returns the parts that a matrix was concatenated from, and those of them that were read from an array."""
     node = value[0]
     parts = [value]
     if (
@@ -496,7 +496,7 @@ def _only_user(uses: dict[Output, list[Node]], output: Output) -> Node | None:
 
 
 def _counts_up(scatter: Node) -> bool:
-    """Returns whether a scatter writes the elements of its value in their order, from index 0 on."""
+    """Returns whether a scatter writes the elements of its value to indices 0, 1, 2, ..."""
     indices = scatter.constant(1)
     if indices is not None:
         return bool(np.array_equal(indices, np.arange(len(indices))))

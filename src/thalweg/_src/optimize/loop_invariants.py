@@ -1,7 +1,7 @@
-"""Loop-invariant code motion: what is the same in every iteration is computed once, before the loop.
+"""Loop-invariant code motion: values that are the same in every iteration are computed once, before the loop.
 
-A variable that the loop does not change is read once; and a value that never changes, though a loop saves it for its
-gradient in every iteration, is not saved at all.
+A variable that the loop does not change is read once. A loop-invariant value that a loop would save for its gradient in
+every iteration is not saved at all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from thalweg._src.shapes import is_fully_defined
 
 
 def hoist(step: StepGraph) -> None:
-    """Moves out of each loop of a step what it computes in every iteration from values that never change."""
+    """Moves loop-invariant nodes out of each loop of a step."""
     loops = [node for node in step.nodes if node.type == "_While"]
     moved = [node for loop in loops for node in _hoisted(loop)]
     if moved:
@@ -25,7 +25,7 @@ def hoist(step: StepGraph) -> None:
 
 
 def captured(loop: Node, output: Output) -> Output:
-    """Returns the argument by which a loop's parts see a value of outside, made if there is none."""
+    """Returns the argument of a loop's regions for an outer value, added if there is none."""
     region: Region = loop.attrs["region"]
     count = len(loop.dtypes)
     for index in range(count, len(loop.inputs)):
@@ -43,7 +43,7 @@ def captured(loop: Node, output: Output) -> Output:
 
 
 def _hoisted(loop: Node) -> Iterable[Node]:
-    """Takes the nodes out of a loop that give the same in every iteration, and yields them as nodes of outside."""
+    """Removes the loop-invariant nodes of a loop and yields them as nodes of the enclosing graph."""
     region: Region = loop.attrs["region"]
     count = len(loop.dtypes)
     outside: dict[Output, Output] = {
@@ -75,12 +75,12 @@ def _hoisted(loop: Node) -> Iterable[Node]:
 
 
 def _lets_others_run(node: Node) -> bool:
-    """Returns whether a node waits, or calls what may: others may change variables meanwhile, and shall be seen."""
+    """Returns whether a node may block: meanwhile other steps may change variables, which must be read again."""
     return node.definition.waits or "PyFunc" in node.type
 
 
 def _is_safe(node: Node) -> bool:
-    """Returns whether a node certainly does not fail, though the loop may never have asked for it."""
+    """Returns whether a node cannot fail: it may be executed speculatively, although the loop may never have run it."""
     shapes = [node.input_shape(i) for i in range(len(node.inputs))]
     if node.facts.fails == "by shape":
         return all(is_fully_defined(shape) for shape in shapes)
@@ -88,12 +88,12 @@ def _is_safe(node: Node) -> bool:
 
 
 def constant_like(node: Node) -> Output:
-    """Returns a constant of one graph as one of another."""
+    """Returns a copy of a constant for another graph."""
     return (node.like("Const", [], node.attrs, controls=[], guard=()), 0)
 
 
 def _changed_handles(region: Region) -> set[Output]:
-    """Returns the handles that a loop does more with than reading."""
+    """Returns the resource handles that a loop does not only read."""
     return {
         output
         for part in region.parts()
@@ -103,11 +103,11 @@ def _changed_handles(region: Region) -> set[Output]:
     }
 
 
-# -- what a loop saves for its gradient -------------------------------------------------------------------------------
+# -- values saved for the gradient ------------------------------------------------------------------------------------
 
 
 def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
-    """Gives the loop of a gradient the values of outside that the loop before saved in each iteration."""
+    """Passes loop-invariant values to the gradient's loop directly, instead of saving them in each iteration."""
     found = False
     for backward in loops:
         region: Region = backward.attrs["region"]
@@ -126,7 +126,7 @@ def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
 
 
 def _always_saved(loop: Node, index: int) -> Output | None:
-    """Returns the value of outside that a loop saves in a list in every iteration, if that is what it does."""
+    """Returns the loop-invariant value that a loop saves in a list in every iteration, if there is one."""
     region: Region = loop.attrs["region"]
     push = region.body.fetches[index][0]
     first = loop.inputs[index][0]

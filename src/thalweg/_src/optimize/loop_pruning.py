@@ -1,4 +1,4 @@
-"""Dead loop variables and loop constants: loops carry only values that change and are used."""
+"""Removal of dead and constant loop variables: loops carry only values that change and are used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def narrow(step: StepGraph) -> None:
 
 
 def _know_constants(loop: Node) -> None:
-    """Puts constants in the place of arguments that have a constant's value."""
+    """Replaces arguments with constant values by constants."""
     region, count = loop.attrs["region"], len(loop.dtypes)
     replaced: dict[Output, Output] = {}
     for argument, (producer, _) in zip(region.body.feeds[count:], loop.inputs[count:]):
@@ -40,7 +40,7 @@ def _know_constants(loop: Node) -> None:
 
 
 def _narrowed(loop: Node, used: set[int], replaced: dict[Output, Output]) -> Node | None:
-    """Returns a loop with fewer variables and captures that does the same, if there is one."""
+    """Returns an equivalent loop with fewer variables and captures, if there is one."""
     region: Region = loop.attrs["region"]
     arguments, count = region.body.feeds, len(loop.dtypes)
     fixed = {i for i in range(count) if region.body.fetches[i] == (arguments[i], 0)}
@@ -78,7 +78,7 @@ def _needed(region: Region, results: set[int]) -> set[int]:
 
 
 def _with_effects(region: Region) -> set[int]:
-    """Returns the variables whose next value hangs on something with an effect, which must happen in any case."""
+    """Returns the variables whose next value depends on a node with an effect, which must run in any case."""
     results = enumerate(region.body.fetches)
     return {
         i

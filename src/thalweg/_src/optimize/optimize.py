@@ -20,7 +20,7 @@ from thalweg._src.optimize.simplify import simplify
 
 @dataclass(frozen=True, slots=True)
 class Optimization:
-    """A rewrite of a step graph that keeps every fetched value the same; options decide details, or turn it off."""
+    """A rewrite of a step graph that preserves every fetched value; options configure or disable it."""
 
     name: str
     apply: Callable[[StepGraph, GraphOptions, Evaluate], None]
@@ -35,9 +35,9 @@ def everywhere(function: Callable[[StepGraph], None], step: StepGraph) -> None:
 
 
 def _optimize_loops(step: StepGraph, options: GraphOptions, evaluate: Evaluate) -> None:
-    """Moves out of loops, innermost first, what need not be in them.
+    """Optimizes loops, innermost first.
 
-    One pass and not several: what is batched in front of an inner loop may be invariant in the loop around it.
+    This is one pass: a product that is batched before an inner loop may be invariant in the enclosing loop.
     """
     narrow(step)
     regions = list(step.regions())

@@ -1,4 +1,4 @@
-"""Order hints as control edges: what `after` asked for holds in every step that runs both operations."""
+"""Order hints as control edges: a hint from `after` holds in every step that runs both operations."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def apply_order_hints(step: StepGraph) -> None:
 
 
 def is_hinted(node: Node, control: Node) -> bool:
-    """Returns whether a hint asks for a node to run after another."""
+    """Returns whether a control edge comes from an order hint."""
     return control.name in node.attrs.get(ORDER_HINTS, ())

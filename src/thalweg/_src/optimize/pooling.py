@@ -1,4 +1,4 @@
-"""Pooling rewrites: moves pointwise ops behind pools, to pooled resolution, and reuses indices of maxima."""
+"""Pooling rewrites: moves pointwise ops after pooling, where there are fewer values, and reuses indices of maxima."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 
-# The input of a node that does not change which of two values is the larger, and what makes that node after a pool.
+# The input of a monotonic node, and a function that rebuilds the node after a pool.
 Peeled = tuple[Output, Callable[[Node], Node]] | None
 
 
 def simplify_pooling(step: StepGraph) -> None:
-    """Saves work around pools, on every device."""
+    """Applies the pooling rewrites that save work on every device."""
     _keep_pooling_indices(step)
     _clip_before_pooling(step)
     _sum_before_spreading(step)
@@ -22,7 +22,7 @@ def simplify_pooling(step: StepGraph) -> None:
 def pool_before_bias(step: StepGraph) -> None:
     """Turns `max_pool(x + bias)` into `max_pool(x) + bias`, for devices whose convolutions add no bias by themselves.
 
-    Adding rounds, but never changes the order of two values, so the result is the same to the last digit.
+    Adding a bias is monotonic despite rounding, so the result is bitwise the same.
     """
     for region in step.regions():
         for part in region.parts():
@@ -31,7 +31,7 @@ def pool_before_bias(step: StepGraph) -> None:
 
 
 def _keep_pooling_indices(step: StepGraph) -> None:
-    """Lets a MaxPool remember where its maxima were when the step computes its gradient as well."""
+    """Makes a MaxPool return the indices of its maxima if the step computes its gradient as well."""
     pools = {(node, 0): node for node in step.nodes if node.type == "MaxPool" and node.dtypes[0] in dtypes.FLOATING}
     grads = [n for n in step.nodes if n.type == "MaxPoolGrad" and n.inputs[1] in pools]
     indexed: dict[Node, Node] = {}
@@ -62,8 +62,8 @@ def _keep_pooling_indices(step: StepGraph) -> None:
 def _clip_before_pooling(step: StepGraph) -> None:
     """Clips the gradient of `max_pool(relu(x))` at the pooled size, where it is small.
 
-    The pool's gradient lands only where the pool's result came from, so that clipping by the result or by the relu's
-    output is the same; and the relu's output need not live until the backward pass.
+    The pool's gradient is nonzero only at the maxima, so that masking by the pooled result or by the ReLU's output is
+    the same; and the ReLU's output need not be kept until the backward pass.
     """
     consumers = step.consumers()
     replaced: dict[Output, Output] = {}
@@ -88,7 +88,7 @@ def _clip_before_pooling(step: StepGraph) -> None:
 
 
 def _sum_before_spreading(step: StepGraph) -> None:
-    """Computes BiasAddGrad at pooled resolution, before the max-pool backward: each value lands in one place."""
+    """Computes BiasAddGrad at pooled resolution, before the max-pool backward, which only scatters the same values."""
     made = {
         node: node.like(node.type, [node.inputs[0][0].inputs[2]], node.attrs)
         for node in step.nodes
@@ -101,13 +101,13 @@ def _sum_before_spreading(step: StepGraph) -> None:
 
 
 def _keeps_channels(pool: Node, bias: Node) -> bool:
-    """Returns whether a pool leaves the dimension alone that a bias belongs to."""
+    """Returns whether a pool does not pool over the channel dimension."""
     layout: str = pool.attrs["data_format"]
     return bool(layout == bias.attrs["data_format"] and pool.attrs["ksize"][layout.index("C")] == 1)
 
 
 def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
-    """Pools first where that leaves the maxima where they are: the rest is done on a quarter of the values."""
+    """Moves a pool before a monotonic node, which then processes, say, a quarter of the values."""
     consumers = step.consumers()
     replaced: dict[Output, Output] = {}
     moved: dict[Node, Node] = {}
@@ -115,7 +115,7 @@ def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
         before, index = pool.inputs[0] if pool.type in ("MaxPool", "_MaxPoolIndexed") else (None, 0)
         if before is None or (before, index) in step.fetches or before in step.targets or pool.controls:
             continue
-        # The gradient of the pool takes its input too, but only its shape.
+        # The pool's gradient op uses only the shape of the pool's input.
         if any(user is not pool and user.type != "_MaxPoolIndexedGrad" for user in consumers[before]):
             continue
         peeled = peel(before, pool) if pool.dtypes[0] in dtypes.FLOATING else None
@@ -133,7 +133,7 @@ def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
 
 
 def _relu(node: Node, pool: Node) -> Peeled:
-    """Takes off a relu, by itself or at the end of a convolution."""
+    """Strips a ReLU: a node of its own, or one fused into a convolution."""
 
     def again(made: Node) -> Node:
         return _after(pool, "Relu", [(made, 0)], {"T": pool.dtypes[0]})
@@ -147,7 +147,7 @@ def _relu(node: Node, pool: Node) -> Peeled:
 
 
 def _bias(node: Node, pool: Node) -> Peeled:
-    """Takes off a bias, by itself or at the end of a convolution."""
+    """Strips a bias: a node of its own, or one fused into a convolution."""
 
     def again(made: Node) -> Node:
         attrs = {"T": pool.dtypes[0], "data_format": node.attrs["data_format"]}

@@ -10,11 +10,11 @@ from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 
-_MANY = 8  # control inputs; waiting for one node that waits for them costs less
+_MANY = 8  # control inputs; more are replaced by one NoOp that has them
 
 
 def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> StepGraph:
-    """Copies what a step needs: partial execution is that nothing else is ever looked at again."""
+    """Copies the subgraph that a step needs; no later pass sees anything else."""
     fed = {tensor: _feed_node(index, tensor) for index, tensor in enumerate(feeds)}
     needed = _needed(fed, fetches, targets)
     nodes: dict[Operation, Node] = {}
@@ -51,7 +51,7 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
 
 
 def _gate(gates: dict[tuple[Node, ...], Node], controls: tuple[Node, ...], first: Node) -> Node:
-    """Returns one node to wait for in the place of many: all that is made under long control dependencies has them."""
+    """Returns one node that stands for many control inputs, shared by all nodes that have the same ones."""
     if controls not in gates:
         name = f"{first.name}/_after_{len(controls)}"
         gates[controls] = Node(
@@ -82,7 +82,7 @@ def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequenc
 
 
 def needed_feeds(element: Tensor | Operation, feeds: set[Tensor]) -> set[Tensor]:
-    """Returns those of the feeds that a fetch depends on."""
+    """Returns the feeds that a fetch depends on."""
     found: set[Tensor] = set()
     seen: set[Operation] = set()
     if isinstance(element, Tensor) and element in feeds:

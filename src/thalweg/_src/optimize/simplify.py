@@ -10,16 +10,16 @@ import numpy as np
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.shapes import Shape
 
-# A rule returns an output that has the node's value already, a node to put in its place, or None.
+# A rule returns an existing output with the node's value, a replacement node, or None.
 Rule = Callable[[Node], Output | Node | None]
 _rules: dict[str, list[Rule]] = {}
 
 
 def simplify(step: StepGraph) -> None:
-    """Applies the rules from the inputs on, so that each sees its inputs simplified."""
+    """Applies the rules in topological order, so that inputs are simplified first."""
     replaced: dict[Output, Output] = {}
     moved: dict[Node, Node] = {}
-    waits: dict[Output, list[Node]] = {}  # what the users of an output must wait for since its Identity is gone
+    waits: dict[Output, list[Node]] = {}  # control inputs that consumers inherit from a removed Identity
     kept = {*step.roots(), *(control for node in step.nodes for control in node.controls)}
     for node in step.nodes:
         if waits:
@@ -57,7 +57,7 @@ def _known(shape: Shape) -> bool:
 
 
 def _same_shape(node: Node, index: int) -> bool:
-    """Returns whether an input certainly has the output's shape."""
+    """Returns whether an input is known to have the output's shape."""
     return _known(node.shapes[0]) and node.input_shape(index) == node.shapes[0]
 
 
@@ -78,8 +78,8 @@ def add_nothing(node: Node) -> Output | None:
         constant = node.constant(other)
         if _is_constant(node, other, 0) and _same_shape(node, this):
             assert constant is not None
-            kind = node.dtypes[0]
-            if kind.is_integer or (kind.is_floating and bool(np.all(np.signbit(constant)))):
+            dtype = node.dtypes[0]
+            if dtype.is_integer or (dtype.is_floating and bool(np.all(np.signbit(constant)))):
                 return node.inputs[this]
     return None
 
@@ -104,7 +104,7 @@ def multiply_by_one(node: Node) -> Output | None:
 @rule("Div", "RealDiv", "TruncateDiv", "FloorDiv", "Pow")
 def by_one(node: Node) -> Output | None:
     if node.type in ("FloorDiv", "RealDiv") and node.dtypes[0].is_integer != (node.type == "FloorDiv"):
-        return None  # the one rounds fractions, the other refuses integers
+        return None  # FloorDiv rounds fractions, and RealDiv rejects integers
     return node.inputs[0] if _is_constant(node, 1, 1) and _same_shape(node, 0) else None
 
 
@@ -128,7 +128,7 @@ def cast_to_same(node: Node) -> Output | None:
 
 @rule("Reshape", "BroadcastTo", "Squeeze", "ExpandDims", "EnsureShape")
 def reshape_to_same(node: Node) -> Output | None:
-    # A shape that the step decides may not fit, and then the operation must say so.
+    # A shape that is computed in the step may be invalid, which the operation must report.
     decided = node.type not in ("Reshape", "BroadcastTo") or node.constant(1) is not None
     return node.inputs[0] if decided and _same_shape(node, 0) else None
 
@@ -183,7 +183,7 @@ def select_decided(node: Node) -> Output | None:
 
 @rule("MatMul", "BatchMatMulV2")
 def absorb_transpose(node: Node) -> Node | None:
-    """Reads a transposed matrix the other way round instead of transposing it."""
+    """Sets the transpose attribute of a product instead of transposing its operand."""
     flags = ("transpose_a", "transpose_b") if node.type == "MatMul" else ("adj_x", "adj_y")
     inputs, attrs = list(node.inputs), dict(node.attrs)
     for index, flag in enumerate(flags):

@@ -1,7 +1,7 @@
-"""Lossy compression of transfers: float32 travels between devices as bfloat16, with half the bytes.
+"""Lossy compression of transfers: float32 is sent between devices as bfloat16, with half the bytes.
 
-What is kept stays exact: a value that a stateful node takes as it is (assigned to a variable, saved, enqueued) is sent
-whole. A gradient that an optimizer applies is not kept.
+Stored values stay exact: a value that a stateful node stores unchanged (assigns to a variable, saves, enqueues) is sent
+in full precision. A gradient that an optimizer applies is not stored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from thalweg._src.graph.op_def import OPS
 
 
 def kept_values(nodes: Iterable[Node]) -> set[Output]:
-    """Returns what stateful nodes of a graph take, itself or under another name or shape."""
+    """Returns the values that stateful nodes of a graph store, directly or through identities and reshapes."""
     found: set[Output] = set()
     for node in nodes:
         if node.definition.stateful and node.type != "_While" and "Apply" not in node.type:
@@ -31,12 +31,12 @@ def can_narrow(output: Output) -> bool:
 
 
 def narrow(output: Output, guard: Guard) -> Node:
-    """Returns the node that makes bfloat16 of a float32, where it is made."""
+    """Returns the node that casts a float32 to bfloat16 on the sending device."""
     return _cast(output, output[0].name + f"/_narrow_{output[1]}", dtypes.bfloat16, guard)
 
 
 def widen(received: Node, guard: Guard) -> Node:
-    """Returns the node that makes float32 again of what was received."""
+    """Returns the node that casts a received bfloat16 back to float32."""
     return _cast((received, 0), received.name.replace("/_narrow_", "/_widen_", 1), dtypes.float32, guard)
 
 

@@ -1,4 +1,4 @@
-"""The client's edge of a partial run: feeds are received and fetches sent while the step is under way."""
+"""Client side of a partial run: feeds are received and fetches are sent while the step runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CLIENT = "client"
 
 
 def receive_feeds(step: StepGraph, names: Sequence[str]) -> None:
-    """Puts a waiting node in the place of each feed."""
+    """Replaces each feed by a Recv from the client."""
     received: dict[Output, Output] = {}
     for feed, name in zip(step.feeds, names):
         node = receive((feed, 0), f"feed {name}", CLIENT, "")
@@ -21,7 +21,7 @@ def receive_feeds(step: StepGraph, names: Sequence[str]) -> None:
 
 
 def send_fetches(step: StepGraph, tensors: Sequence[str], operations: Sequence[str]) -> None:
-    """Sends each fetched value, and a signal after each fetched operation, to the client as soon as it is there."""
+    """Sends each fetched value to the client as soon as it is available, and a signal after each fetched operation."""
     sends: list[Node] = [send(output, f"fetch {name}", "", CLIENT) for output, name in zip(step.fetches, tensors)]
     sends += [
         send((signal(node), 0), f"fetch ^{name}", "", CLIENT, controls=[node])

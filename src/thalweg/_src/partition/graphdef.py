@@ -1,8 +1,8 @@
-"""Partitions as GraphDefs: what a device really runs, in the vocabulary that TensorFlow and TensorBoard know.
+"""Partitions as GraphDefs: what each device runs, in the ops that TensorFlow and TensorBoard know.
 
-A step has loops as nodes with a region inside and branches as guards; here they are spelled out again as Enter, Merge,
-Switch, NextIteration and Exit, as TensorFlow's partitions have them. A guard becomes a control input from one side of a
-Switch of its predicate. Names are those of the nodes, which a trace has too.
+A step graph has loops as nodes with regions, and guards for branches; here they are expanded to Enter, Merge, Switch,
+NextIteration and Exit, as in TensorFlow's partitions. A guard becomes a control input from one side of a Switch of its
+predicate. Node names are those in traces.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def partition_graph_def(nodes: Sequence[Node], fetches: Iterable[tuple[int, Outp
 
 
 class _Writer:
-    """Adds nodes to a GraphDef; knows by which name each output is called in it."""
+    """Adds nodes to a GraphDef, and maps outputs to their names in it."""
 
     def __init__(self, device: str) -> None:
         self.message = message_type("GraphDef")()
@@ -43,15 +43,15 @@ class _Writer:
         self.message.versions.min_consumer = MIN_CONSUMER
         self.refs: dict[Output, str] = {}
         self._device = device
-        self._ends: dict[Node, list[str]] = {}  # what to wait for to wait for a node
+        self._ends: dict[Node, list[str]] = {}  # the control inputs that stand for a node
         self._names: dict[str, int] = {}
         self._sides: dict[tuple[str, bool], str] = {}
-        self._frames: list[str] = []  # a node in the frame that is written now: what has no inputs waits for it
+        self._frames: list[str] = []  # a node in the current frame: control input of nodes without inputs
 
     # -- names --------------------------------------------------------------------------------------------------------
 
     def unique(self, name: str) -> str:
-        """Returns a name that is allowed and not taken: a node may have copies, or be sent to several devices."""
+        """Returns a valid, unused name: a node may have copies, or be sent to several devices."""
         name = _REFUSED.sub("_", name)
         count = self._names.get(name, 0)
         self._names[name] = count + 1
@@ -62,7 +62,7 @@ class _Writer:
         self._ends[node] = [name]
 
     def _name(self, node: Node) -> None:
-        """Chooses names before anything is written, since loops that have no structure go in circles."""
+        """Chooses all names first, since unstructured loops are cyclic."""
         if node.type != "_While":
             self._call(node, self.unique(node.name))
             return
@@ -79,7 +79,7 @@ class _Writer:
             self._write(node)
 
     def add(self, name: str, op: str, inputs: Iterable[str], attrs: dict[str, Any], node: Node | None = None) -> str:
-        """Adds a node; where it stands for one of the step, with the shapes of that."""
+        """Adds a node, with the output shapes of the step's node that it represents."""
         message = self.message.node.add(name=name, op=op, device=self._device, input=inputs)
         for key, value in attrs.items():
             definition = node.definition.attrs.get(key) if node is not None else None
@@ -131,7 +131,7 @@ class _Writer:
         return self.add(self.unique(name), "Switch", [value, predicate, *controls], {"T": dtype})
 
     def _write_choice(self, node: Node, name: str) -> None:
-        """Lets each of two values pass on its own side, and takes the one that came."""
+        """Writes a `_Choose` as a Merge of two Switches, each of which passes its value on one side."""
         predicate, *values = (self.refs[output] for output in node.inputs)
         dtype, controls = node.dtypes[0], self._controls(node, node.guard)
         passed = [
@@ -147,11 +147,11 @@ class _Writer:
         controls = self._controls(loop, loop.guard)
         initial = [self.refs[output] for output in loop.inputs[:count]]
         types = list(loop.dtypes)
-        if not count:  # something has to go round
+        if not count:  # a loop needs at least one variable
             types = [dtypes.bool]
             constant = {"dtype": dtypes.bool, "value": np.array(False)}
-            initial = [self.add(self.unique(f"{name}/_turn"), "Const", controls, constant)]
-        frame = name.removesuffix("/" + self._device.rpartition("device:")[2])  # all parts of a loop count as one
+            initial = [self.add(self.unique(f"{name}/_iteration"), "Const", controls, constant)]
+        frame = name.removesuffix("/" + self._device.rpartition("device:")[2])  # parts of one loop share a frame name
         entered = [self._enter(name, frame, value, dtype, controls) for value, dtype in zip(initial, types)]
         backs = [self.unique(f"{name}/NextIteration_{i}") for i in range(len(types))]
         merges = [
@@ -181,7 +181,7 @@ class _Writer:
         return self.add(self.unique(f"{loop}/Enter"), "Enter", [value, *controls], attrs)
 
     def _write_part(self, part: StepGraph, arguments: Sequence[str], pivot: str) -> list[str]:
-        """Writes the condition or the body of a loop over its arguments, and returns what it gives."""
+        """Writes the condition or the body of a loop, and returns the names of its results."""
         for argument, ref in zip(part.feeds, arguments):
             self.refs[argument, 0] = ref
             self._ends[argument] = [ref.partition(":")[0]]
@@ -196,11 +196,11 @@ def _at(switch: str, side: bool) -> str:
     return f"{switch}:1" if side else switch
 
 
-def _write(message: Any, key: str, value: Any, kind: str | None) -> None:
-    """Writes an attribute, unless it is something of ours that no message can hold."""
+def _write(message: Any, key: str, value: Any, attr_type: str | None) -> None:
+    """Writes an attribute, unless it is internal and has no form in a message."""
     content = message_type("AttrValue")()
     try:
-        write_attr(content, value, kind)
+        write_attr(content, value, attr_type)
     except (AttributeError, KeyError, TypeError, ValueError):
         return
     message.attr[key].CopyFrom(content)

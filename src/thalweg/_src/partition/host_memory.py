@@ -1,7 +1,7 @@
 """Host memory: on an accelerator, which values live in host memory, and the copies between host and device.
 
-Shapes, axes and indices are declared host arguments. What is computed from them alone (arithmetic on shapes) is
-computed on the host too, so that reading them never makes the host wait for the device.
+Ops declare shapes, axes and indices as host arguments. What is computed from them alone (arithmetic on shapes) is
+computed on the host as well, so that reading them never synchronizes with the device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _COUNTING = (dtypes.int32, dtypes.int64, dtypes.bool)
 
 
 def assign_memory(step: StepGraph) -> None:
-    """Marks nodes that run on the host (`_host`) and puts copies where a value is wanted on the other side."""
+    """Marks nodes that run on the host (`_host`) and adds copies where a value is needed in the other memory."""
     memory = _Memory(step)
     for node in list(step.nodes):
         memory.visit(node)
@@ -40,9 +40,9 @@ def on_host(output: Output) -> bool:
     """Returns whether an output of an accelerator's partition is in host memory."""
     node, index = output
     if node.type == "_Arg":
-        return bool(node.attrs.get("_host", True))  # those of a loop's body say it, those of a step come from the user
+        return bool(node.attrs.get("_host", True))  # set in loop bodies; feeds of a step are on the host
     if node.type == "_While":
-        return _is_counted(node, index)
+        return _is_counter(node, index)
     if node.type == "_Recv":
         return False
     if node.type == "_CopyToHost" or "_host" in node.attrs:
@@ -51,8 +51,8 @@ def on_host(output: Output) -> bool:
     return bool(host) and arguments(node.definition.outputs, node.attrs, len(node.dtypes))[index].name in host
 
 
-def _is_counted(loop: Node, index: int) -> bool:
-    """Returns whether a loop counts with a variable, and keeps it on the host."""
+def _is_counter(loop: Node, index: int) -> bool:
+    """Returns whether a loop variable is a counter, which is kept on the host."""
     return loop.dtypes[index] in _COUNTING and loop.shapes[index] == ()
 
 
@@ -62,7 +62,7 @@ class _Memory:
         self._copies: dict[tuple[Output, bool], Output] = {}
 
     def visit(self, node: Node) -> None:
-        """Decides where a node runs, brings its inputs there, and notes where its outputs are."""
+        """Decides whether a node runs on the host, and copies its inputs to the memory where it needs them."""
         if node.guard:
             node.guard = tuple((self.at(predicate, host=True), side) for predicate, side in node.guard)
         if node.type in ("_Arg", "_Recv"):
@@ -82,9 +82,9 @@ class _Memory:
         ]
 
     def _visit_loop(self, node: Node) -> None:
-        """Keeps what a loop counts with on the host, and what it computes with on the device."""
+        """Keeps the counters of a loop on the host, and its other variables on the device."""
         region, count = node.attrs["region"], len(node.dtypes)
-        sides = [_is_counted(node, i) for i in range(count)] + [on_host(output) for output in node.inputs[count:]]
+        sides = [_is_counter(node, i) for i in range(count)] + [on_host(output) for output in node.inputs[count:]]
         node.inputs = [
             output if node.input_dtype(i) is dtypes.resource else self.at(output, host=sides[i])
             for i, output in enumerate(node.inputs)
@@ -113,7 +113,7 @@ class _Memory:
         return bool(known) and all(map(on_host, known))
 
     def at(self, output: Output, host: bool) -> Output:
-        """Returns the output on the side where it is wanted, copied there once."""
+        """Returns an output in host or device memory, copied at most once."""
         producer, index = output
         if on_host(output) == host:
             return output
@@ -122,7 +122,7 @@ class _Memory:
         return self._copies[output, host]
 
     def fetched(self, output: Output) -> Output:
-        """Returns an output as the user gets it: on the host, by copies that are waited for all together."""
+        """Returns a fetched output on the host; all such copies of a step are waited for together."""
         if not on_host(output) and (output, True) not in self._copies:
             self._copies[output, True] = copy = self._copy(*output, host=True)
             copy[0].attrs = {**copy[0].attrs, "_fetched": True}

@@ -1,7 +1,7 @@
-"""Partition: cut the step graph at device borders, one Send and Recv for each tensor and destination.
+"""Partition: cuts the step graph at device boundaries, with one Send and Recv per tensor and destination.
 
-A loop whose nodes are on several devices becomes one loop on each of them: all follow the condition, which is decided
-on one device and sent to the others in every iteration.
+A loop whose nodes are on several devices becomes one loop on each of them. The condition is computed on one device and
+sent to the others in every iteration.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ Devices = dict[Node, str]
 
 
 def partition(step: StepGraph, devices: Devices, lossy: bool = False) -> dict[str, StepGraph]:
-    """Returns the part of each device; a step on one device is its own only part.
+    """Returns the partition of each device; a step on one device is returned unchanged.
 
-    lossy: float32 may cross as bfloat16
+    lossy: float32 may be sent as bfloat16
     """
     names = list(dict.fromkeys(devices[node] for node in step.everything() if node in devices))
     if len(names) <= 1:
         return dict.fromkeys(names, step)
     if step.is_unstructured:
         raise errors.InvalidArgumentError(
-            None, None, f"Control flow that no tf.cond or tf.while_loop made cannot be cut across {', '.join(names)}."
+            None,
+            None,
+            "Control flow that was not built by tf.cond or tf.while_loop cannot run on several devices: "
+            f"{', '.join(names)}.",
         )
     _cut_loops(step, devices, "", lossy)
     positions = {name: [i for i, (node, _) in enumerate(step.fetches) if devices[node] == name] for name in names}
@@ -39,13 +42,13 @@ def partition(step: StepGraph, devices: Devices, lossy: bool = False) -> dict[st
 
 
 def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[str, StepGraph]:
-    """Returns what each device does of a graph, for what is wanted there."""
-    cut.look_at(step.nodes)
+    """Returns the subgraph of each device, given the values that are needed there."""
+    cut.analyze(step.nodes)
     for node in step.nodes:
-        home = cut.devices[node]
-        node.inputs = [cut.at(output, home) for output in node.inputs]
-        node.controls = [cut.after(control, home) for control in node.controls]
-        node.guard = cut.guard_at(node.guard, home)
+        device = cut.devices[node]
+        node.inputs = [cut.at(output, device) for output in node.inputs]
+        node.controls = [cut.after(control, device) for control in node.controls]
+        node.guard = cut.guard_at(node.guard, device)
     fetches = {name: [cut.at(output, name) for output in outputs] for name, outputs in wanted.items()}
     targets = {name: [node for node in step.targets if cut.devices[node] == name] for name in wanted}
     sends = [node for node in cut.added if node.type == "_Send"]
@@ -61,7 +64,7 @@ def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[
 
 
 def _cut_loops(step: StepGraph, devices: Devices, prefix: str, lossy: bool) -> None:
-    """Replaces each loop whose nodes are on several devices by one on each of them."""
+    """Replaces each loop whose nodes are on several devices by one loop per device."""
     replaced: dict[Output, Output] = {}
     parts: dict[Node, list[Node]] = {}
     for loop in [node for node in step.nodes if node.type == "_While"]:
@@ -82,7 +85,7 @@ def _each(nodes: Iterable[Node], parts: dict[Node, list[Node]]) -> list[Node]:
 
 
 def _spread(loop: Node, devices: Devices) -> list[str]:
-    """Returns the devices that have something to do in a loop, first the one that decides how often."""
+    """Returns the devices that run nodes of a loop, first the one that computes the condition."""
     inside = (node for part in loop.attrs["region"].parts() for node in part.everything())
     return list(dict.fromkeys([devices[loop], *(devices[n] for n in inside if n.type not in ("_Arg", "Const"))]))
 
@@ -90,7 +93,7 @@ def _spread(loop: Node, devices: Devices) -> list[str]:
 def _cut_loop(
     loop: Node, spread: list[str], devices: Devices, prefix: str, replaced: dict[Output, Output], lossy: bool
 ) -> list[Node]:
-    """Returns the loops of all devices that together do what a loop does."""
+    """Returns one loop per device; together they are equivalent to the original one."""
     region: Region = loop.attrs["region"]
     count, arguments = len(loop.dtypes), region.body.feeds
     for part, key in zip(region.parts(), ("condition/", "body/")):
@@ -101,7 +104,7 @@ def _cut_loop(
     copies = {name: [_copy(argument, devices, name) for argument in arguments[count:]] for name in spread}
     known = {((a, 0), name): (copy, 0) for name in spread for a, copy in zip(arguments[count:], copies[name])}
     for argument in arguments[count:]:
-        devices[argument] = ""  # on no device, so that each takes its copy
+        devices[argument] = ""  # on no device, so that each device uses its copy
     carried = {name: [i for i in range(count) if devices[arguments[i]] == name] for name in spread}
     wanted = {name: [region.body.fetches[i] for i in carried[name]] for name in spread}
     decided = dict.fromkeys(spread, region.condition.fetches)
@@ -117,7 +120,7 @@ def _cut_loop(
 
 
 def _loop_at(name: str, loop: Node, region: Region, carried: list[int], copies: list[Node]) -> Node:
-    """Returns what a loop is on one device: it carries some of the variables and takes what it needs of outside."""
+    """Returns the loop of one device: with the loop variables that are placed there and the captures that it needs."""
     count, arguments = len(loop.dtypes), loop.attrs["region"].body.feeds
     used = {node for part in region.parts() for node in part.nodes}
     captures = [i for i, copy in enumerate(copies) if copy in used]
@@ -143,7 +146,7 @@ def _copy(argument: Node, devices: Devices, name: str) -> Node:
 
 
 class _Cut:
-    """The transfers made so far in one graph: what is on which device already."""
+    """The transfers added so far to one graph: which values are available on which device."""
 
     def __init__(
         self, devices: Devices, prefix: str, lossy: bool, known: dict[tuple[Output, str], Output] | None = None
@@ -155,11 +158,11 @@ class _Cut:
         self._narrowed: dict[Output, Node] = {}
         self._received: dict[tuple[Output, str], Output] = dict(known or {})
         self._signalled: dict[tuple[Node, str], Node] = {}
-        self.guards: dict[Node, Guard] = {}  # as they were before anything was cut
+        self.guards: dict[Node, Guard] = {}  # before partitioning
         self.added: list[Node] = []
 
-    def look_at(self, nodes: list[Node]) -> None:
-        """Notes what has to be known of the whole graph before it is cut."""
+    def analyze(self, nodes: list[Node]) -> None:
+        """Records what depends on the whole graph, before it is cut."""
         self.guards = {node: node.guard for node in nodes}
         self._kept = kept_values(nodes) if self._lossy else set()
 
@@ -168,46 +171,46 @@ class _Cut:
         self.added.append(node)
         return node
 
-    def at(self, output: Output, home: str) -> Output:
-        """Returns the output as seen on a device: itself, a constant made there again, or what was received."""
+    def at(self, output: Output, device: str) -> Output:
+        """Returns an output on a device: the output itself, a copy of a constant, or the received value."""
         producer, index = output
         source = self.devices[producer]
-        if source == home:
+        if source == device:
             return output
-        if (output, home) not in self._received:
+        if (output, device) not in self._received:
             if producer.type == "Const" and not producer.controls:
-                name = f"{producer.name}/{home.rpartition('device:')[2].replace(':', '_')}"
+                name = f"{producer.name}/{device.rpartition('device:')[2].replace(':', '_')}"
                 copy = producer.like("Const", [], producer.attrs, name=name, guard=())
-                self._received[output, home] = (self._add(copy, home), 0)
+                self._received[output, device] = (self._add(copy, device), 0)
             else:
-                self._received[output, home] = (self._transfer(output, f"{producer.name}:{index}", home), 0)
-        return self._received[output, home]
+                self._received[output, device] = (self._transfer(output, f"{producer.name}:{index}", device), 0)
+        return self._received[output, device]
 
-    def guard_at(self, guard: Guard, home: str) -> Guard:
-        """Returns a guard as a device sees it."""
-        return tuple((self.at(predicate, home), side) for predicate, side in guard)
+    def guard_at(self, guard: Guard, device: str) -> Guard:
+        """Returns a guard with its predicates on a device."""
+        return tuple((self.at(predicate, device), side) for predicate, side in guard)
 
-    def after(self, control: Node, home: str) -> Node:
-        """Returns a node to wait for on a device: the control itself, or the receipt of a signal sent after it."""
+    def after(self, control: Node, device: str) -> Node:
+        """Returns a control dependency on a device: the node itself, or the Recv of a signal that is sent after it."""
         source = self.devices[control]
-        if source == home:
+        if source == device:
             return control
-        if (control, home) not in self._signalled:
+        if (control, device) not in self._signalled:
             sent = self._add(signal(control), source)
             self.guards[sent] = self.guards.get(control, ())
-            self._signalled[control, home] = self._transfer((sent, 0), f"^{control.name}", home, after=[control])
-        return self._signalled[control, home]
+            self._signalled[control, device] = self._transfer((sent, 0), f"^{control.name}", device, after=[control])
+        return self._signalled[control, device]
 
-    def _transfer(self, output: Output, key: str, home: str, after: list[Node] | None = None) -> Node:
+    def _transfer(self, output: Output, key: str, device: str, after: list[Node] | None = None) -> Node:
         source = self.devices[output[0]]
-        guard = self.guards.get(output[0], ())  # what is not computed is neither sent nor waited for
-        here, there = self.guard_at(guard, source), self.guard_at(guard, home)
+        guard = self.guards.get(output[0], ())  # a value of an untaken branch is neither sent nor received
+        here, there = self.guard_at(guard, source), self.guard_at(guard, device)
         key = self._prefix + key
         is_narrowed = self._lossy and can_narrow(output) and output not in self._kept
         if is_narrowed:
             if output not in self._narrowed:
                 self._narrowed[output] = self._add(narrow(output, here), source)
             output = (self._narrowed[output], 0)
-        self._add(send(output, key, source, home, after, here), source)
-        received = self._add(receive(output, key, source, home, there), home)
-        return self._add(widen(received, there), home) if is_narrowed else received
+        self._add(send(output, key, source, device, after, here), source)
+        received = self._add(receive(output, key, source, device, there), device)
+        return self._add(widen(received, there), device) if is_narrowed else received

@@ -51,6 +51,6 @@ def receive(output: Output, key: str, source: str, destination: str, guard: Guar
 
 
 def signal(after: Node) -> Node:
-    """Returns a value to send when a node has run and only that matters."""
+    """Returns an empty value that is sent after a node has run, for control dependencies."""
     attrs = {"value": np.array(False), "dtype": dtypes.bool}
     return after.like("Const", [], attrs, dtypes=[dtypes.bool], shapes=[()], controls=[], name=f"{after.name}/_signal")

@@ -105,11 +105,11 @@ def constrain(
     types = kernels(nodes, device_types)
     able = [name for name in devices if device_type(name) in types]
     chosen = [name for name in able if not requested or matches(requested, name)]
-    why = f"asked for {requested}" if requested else ""
+    why = f"requested {requested}" if requested else ""
     if not chosen and soft and able:
         chosen = able
-        notes.append(f"{nodes[0].name}: asked for {requested}, soft placement chose {best(able)}")
-        why = f"asked for {requested}, which is not available"
+        notes.append(f"{nodes[0].name}: requested {requested}, soft placement chose {best(able)}")
+        why = f"requested {requested}, which is not available"
     if not chosen:
         raise _unplaceable(nodes, requested, devices, device_types)
     if not why and len(able) < len(devices):
@@ -144,7 +144,7 @@ def _request(group: list[Node], devices: Sequence[str], device_types: DeviceType
                 what = f"Cannot colocate nodes '{node.name}' and '{asker.name}': {node.device} is not {requested}"
                 hint = "allow_soft_placement=True follows the first of them"
                 raise infeasible(group, devices, device_types, what, node, hint)
-            notes.append(f"{node.name}: asked for {node.device}, colocated with a node on {requested}")
+            notes.append(f"{node.name}: requested {node.device}, colocated with a node on {requested}")
             continue
         requested, asker = merged, node
     return requested

@@ -50,15 +50,15 @@ def _members(types: dict[Node, set[str]], nearest: str) -> str:
 
 
 def _member(node: Node, types: set[str]) -> str:
-    request = f"asks for {node.device}" if node.device else "asks for no device"
+    request = f"requests {node.device}" if node.device else "requests no device"
     line = made_at(node.stack)
     text = f"'{node.name}' ({node.type}) {request}, has kernels for {', '.join(sorted(types)) or 'none'}"
-    return f"{text}, made at {line}" if line else text
+    return f"{text}, defined at {line}" if line else text
 
 
 def _objections(name: str, node: Node, types: set[str]) -> list[str]:
     found = [] if _device_type(name) in types else [f"{node.type} has no kernel for it"]
-    return found if not node.device or matches(node.device, name) else [*found, f"asks for {node.device}"]
+    return found if not node.device or matches(node.device, name) else [*found, f"requests {node.device}"]
 
 
 def _lacking(name: str, types: dict[Node, set[str]]) -> str:
@@ -68,7 +68,7 @@ def _lacking(name: str, types: dict[Node, set[str]]) -> str:
         return "which is feasible"
     node, objection = against[0]
     rest = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
-    return f"but '{node.name}' {objection}{rest}" if objection.startswith("asks") else f"but {objection}{rest}"
+    return f"but '{node.name}' {objection}{rest}" if objection.startswith("requests") else f"but {objection}{rest}"
 
 
 def _distance(name: str, types: dict[Node, set[str]]) -> tuple[int, int, int, int]:

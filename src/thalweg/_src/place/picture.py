@@ -251,7 +251,7 @@ def _draw_graph(axis: Any, placement: Placement, edges: list[Edge], at: dict[Nod
 
 def _draw_times(axis: Any, placement: Placement) -> None:
     schedule = placement.schedule
-    assert schedule is not None, "asked for only then"
+    assert schedule is not None, "drawn only for a simulated step"
     colours = device_colours(placement)
     devices = schedule.problem.devices
     for unit, (start, end) in enumerate(zip(schedule.starts, schedule.ends)):

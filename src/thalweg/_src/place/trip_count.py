@@ -79,6 +79,6 @@ def _through_views(output: Output) -> Output:
 
 
 def _is_forwarded(node: Node) -> bool:
-    """Returns whether a node gives the value that it is given in this very step."""
+    """Returns whether a node forwards its input within the same step."""
     forwards = node.facts.forwards in ("same", "reshaped") and bool(node.inputs)
     return forwards and not node.facts.reads and node.type != "_Alive"

@@ -25,13 +25,13 @@ class Containers:
     def _container(self, container: str) -> dict[tuple[str, str], Any]:
         return self._own if not container else self._shared.setdefault(container, {})
 
-    def lookup_or_create(self, container: str, kind: str, name: str, make: Callable[[], T]) -> T:
+    def lookup_or_create(self, container: str, resource_type: str, name: str, make: Callable[[], T]) -> T:
         """Returns the resource, creating it on first use."""
         with self._lock:
             resources = self._container(container)
-            if (kind, name) not in resources:
-                resources[kind, name] = make()
-            return resources[kind, name]  # type: ignore[no-any-return]
+            if (resource_type, name) not in resources:
+                resources[resource_type, name] = make()
+            return resources[resource_type, name]  # type: ignore[no-any-return]
 
     def clear(self) -> None:
         """Destroys the default container, when its session is closed."""

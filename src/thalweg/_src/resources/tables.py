@@ -240,10 +240,10 @@ def _copy(value: Value) -> Value:
     return value.clone() if isinstance(value, torch.Tensor) else value.copy()
 
 
-def same_table(table: LookupTable, kind: type, key: DType, value: DType, value_shape: Shape) -> bool:
+def same_table(table: LookupTable, table_type: type, key: DType, value: DType, value_shape: Shape) -> bool:
     """Returns whether an existing table has the properties that another handle of its name asks for."""
     return (
-        type(table) is kind
+        type(table) is table_type
         and table.key_dtype is key
         and table.value_dtype is value
         and compatible(table.value_shape, value_shape)

@@ -137,7 +137,7 @@ class VariableResource:
             value = self.value = value.copy()
         elif not _is_unshared(value, _SOLE + (value is self.captured)):
             if _thread.capturing:
-                raise errors.FailedPreconditionError(None, None, f"the value of {self.name!r} is held elsewhere")
+                raise errors.FailedPreconditionError(None, None, f"the value of {self.name!r} is referenced elsewhere")
             value = self.value = value.clone()
         return value
 

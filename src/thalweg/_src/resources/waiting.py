@@ -165,7 +165,7 @@ class Resource:
 
     def destroy(self) -> None:
         """Fails all waiting attempts and drops the contents, as when a session closes."""
-        gone = errors.CancelledError(None, None, f"{self.name!r} was destroyed while an operation waited at it")
+        gone = errors.CancelledError(None, None, f"{self.name!r} was destroyed while an operation waited for it")
         with self.lock:
             ended = self.fail_all(self.wait_queues, gone)
             self.forget()

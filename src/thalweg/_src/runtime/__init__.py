@@ -1,1 +1,1 @@
-"""From a session's request to running programs: the pipeline, the step, the local backend."""
+"""From fetches and feeds to running programs: compilation passes, executables, tracing."""

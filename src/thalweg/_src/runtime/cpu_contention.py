@@ -14,40 +14,40 @@ import torch
 from thalweg._src.compile.inductor import BACKGROUND
 from thalweg._src.resources.thread_pool import Kernels
 
-_LOOK_EVERY = 0.2  # seconds
-_TOO_LONG = 3 * _LOOK_EVERY  # a longer gap tells of a time when no step ran
+_INTERVAL = 0.2  # seconds between samples
+_TOO_LONG = 3 * _INTERVAL  # a sample over a longer time, in which no step ran, is not used
 
 
 def keep_freed_memory() -> None:
-    """Tells glibc to keep freed buffers for the next step.
+    """Makes glibc keep freed buffers for the next step.
 
-    By default every freed block over 128 KB goes back to the kernel, and each step of a convolutional network then pays
-    for thousands of page faults: a third of its time. The peak of memory stays the same.
+    By default every freed block over 128 KB is returned to the kernel, and each step of a convolutional network then
+    spends a third of its time on page faults. Peak memory stays the same.
     """
     if not sys.platform.startswith("linux") or "MALLOC_MMAP_THRESHOLD_" in os.environ:
         return
     with contextlib.suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD: big blocks come from the heap
-        mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD: the heap's end stays
+        mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD: large blocks come from the heap
+        mallopt(-1, (1 << 31) - 1)  # M_TRIM_THRESHOLD: the heap is not trimmed
         mallopt(-2, 64 << 20)  # M_TOP_PAD: it grows in steps of 64 MB
 
 
 class CoreShare:
-    """Chooses the number of kernel threads from what others leave of our cores.
+    """Chooses the number of kernel threads by the CPU time that other processes leave.
 
-    OpenMP's threads spin while they wait for each other. On a quiet machine that is fastest; when another process needs
-    one of the cores, a kernel split over all of them waits for the slowest, spinning. No fixed way of waiting is right
-    for both, but the number of threads is: as many as there are cores free. Where steps are compiled in the background,
-    one core is left to that: it is over sooner than if it came between the threads of every kernel.
+    OpenMP threads spin while they wait for each other. On an idle machine that is fastest, but when another process
+    needs one of the cores, all threads of a kernel wait, spinning, for the slowest. With as many threads as there are
+    idle cores, spinning is right in both cases. While steps are compiled in the background, one core is left to the
+    compiler, which slows steps down less than preempting a thread of every kernel.
     """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
         self._threads = torch.get_num_threads()
         self._most = self._threads
-        told = any(name in environment for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY"))
-        self.active = not told and self._most > 1 and os.path.exists("/proc/stat") and bool(self._cores)
+        configured = any(name in environment for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY"))
+        self.active = not configured and self._most > 1 and os.path.exists("/proc/stat") and bool(self._cores)
         self._stat = os.open("/proc/stat", os.O_RDONLY) if self.active else -1
         self._tick = os.sysconf("SC_CLK_TCK") if self.active else 1
         self._next = 0.0
@@ -63,8 +63,8 @@ class CoreShare:
         self._make_room(BACKGROUND.is_busy)
         own, everyone = time.process_time(), self._busy()
         elapsed = now - self._wall
-        # After a pause nothing is known of the others: the next look comes sooner.
-        self._next = now + (_LOOK_EVERY if elapsed < _TOO_LONG else _LOOK_EVERY / 2)
+        # After a pause there is no recent sample of other processes: the next one is taken sooner.
+        self._next = now + (_INTERVAL if elapsed < _TOO_LONG else _INTERVAL / 2)
         if elapsed < _TOO_LONG:
             others = max(0.0, (everyone - self._all) - (own - self._own)) / elapsed
             most = self._most - self._makes_room
@@ -76,7 +76,7 @@ class CoreShare:
         self._wall, self._own, self._all = now, own, everyone
 
     def _make_room(self, wanted: bool) -> None:
-        """Leaves a core to the compiler, or takes it back, at once."""
+        """Leaves a core to the compiler, or takes it back."""
         if wanted != self._makes_room:
             self._makes_room = wanted
             self._use(max(1, self._threads - 1) if wanted else min(self._most, self._threads + 1))
@@ -87,20 +87,20 @@ class CoreShare:
             self._threads = threads
 
     def fix(self, threads: int) -> None:
-        """Uses this number of threads from now on, as a session's configuration asks."""
+        """Fixes the number of threads, as requested by a session's configuration."""
         self.active = False
         Kernels.threads = threads
         torch.set_num_threads(threads)
 
     def _busy(self) -> float:
-        """Returns the seconds that everyone has spent on our cores."""
+        """Returns the CPU seconds that all processes have used on our cores."""
         ticks = 0
         for line in os.pread(self._stat, 1 << 16, 0).split(b"\n"):
             if not line.startswith(b"cpu"):
                 break
             name, *counts = line.split()
             if name != b"cpu" and int(name[3:]) in self._cores:
-                ticks += int(counts[0]) + int(counts[2]) + sum(map(int, counts[5:8]))  # the nice give way
+                ticks += int(counts[0]) + int(counts[2]) + sum(map(int, counts[5:8]))  # without niced processes
         return ticks / self._tick
 
 

@@ -26,17 +26,17 @@ from thalweg._src.resources.step import Step
 from thalweg._src.resources.thread_pool import threads
 
 _InferenceMode = torch._C._InferenceMode
-# Kernels treat denormal numbers as zero, as TensorFlow's do: they are rare, mean nothing, and cost a hundred times as
-# much as others; the moments of an optimizer decay into them. A step borrows the caller's thread, and its mode with it.
+# Kernels flush denormals to zero, as TensorFlow's do: computing with them is a hundred times slower, and the moments of
+# an optimizer decay into them. A step runs on the caller's thread, whose mode it restores at the end.
 COMPILE_AFTER_SECONDS = 10.0  # spent in steps of one signature before it is compiled in the background
 _INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C
-_TINY = 5e-324  # is not zero in a thread that computes with denormals
+_TINY = 5e-324  # nonzero only in a thread that keeps denormals
 
 
 class Executable:
-    """Runs programs over shared state: feeds in, fetched values out.
+    """Runs the programs of a step: takes feeds, returns fetched values.
 
-    compiles: programs that run often are compiled in the background
+    compiles: whether programs that run often are compiled in the background
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class Executable:
         return "\n".join(program.text for program in self.programs)
 
     def partition_graphs(self) -> list[Any]:
-        """Returns what each device runs as a GraphDef."""
+        """Returns the partition of each device as a GraphDef."""
         return [partition_graph_def(p.nodes, p.numbered_fetches, p.device.name) for p in self.programs]
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
-        """Runs one step; blocks until it is over or has failed."""
+        """Runs one step; blocks until it has finished or failed."""
         if not self._tiers.compiles:
             return self._run(step, feeds)
         start = time.perf_counter()
@@ -84,7 +84,7 @@ class Executable:
         return values
 
     def _compile(self) -> None:
-        """Lets programs compile what they can, beside the steps that go on, and run it from then on."""
+        """Compiles the programs while steps continue; later steps run the compiled functions."""
         try:
             for program in self.programs:
                 program.functions = program.compile_in_background()
@@ -115,7 +115,7 @@ class Executable:
         return self._arrived(values) if self._arriving else values
 
     def _arrived(self, values: Sequence[Any]) -> list[Any]:
-        """Waits for all copies from accelerators at once, and takes them out of the memory that copies go to."""
+        """Waits for all copies from accelerators at once, and copies them out of the pinned staging buffers."""
         for device in {device.name: device for _, device in self._arriving}.values():
             device.synchronize()
         result = list(values)
@@ -124,7 +124,7 @@ class Executable:
         return result
 
     def _next_tier(self, step: Step, *feeds: Any) -> Sequence[Any]:
-        """Interprets a large program once; a second run waits for code generation, which pays off from then on."""
+        """Interprets a large program on its first run, and generates its code on the second."""
         program = self.programs[0]
         with collector_paused():
             if self._tiers.called() is Tier.INTERPRET:
@@ -134,7 +134,7 @@ class Executable:
         return values
 
     def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
-        """Returns the typed error for a value that could not be handed over: the largest is to blame."""
+        """Returns the typed error for a fetched value that could not be converted, naming the largest."""
         position = max(range(len(values)), key=lambda i: math.prod(getattr(values[i], "shape", ())))
         for program in self.programs:
             for number, (node, _) in program.numbered_fetches:
@@ -144,7 +144,7 @@ class Executable:
 
     def _run_programs(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         finished = step.finished = threading.Event()
-        if step.cancelled:  # before there was an event to set: nothing would wake us
+        if step.cancelled:  # the step ended before there was an event to set
             step.stop()
         try:
             runs = self.start(step, feeds, finished.set, here=True)
@@ -163,7 +163,7 @@ class Executable:
     ) -> list[Run | TokenRun]:
         """Starts all programs of a step; `done` is called when the last one ends.
 
-        here: this thread may work on one of them; if not, it is back at once.
+        here: whether this thread may run one of them; otherwise the call returns at once.
         """
         step.share()
         left = [len(self.programs)]

@@ -1,4 +1,4 @@
-"""Passes: everything that rewrites the graph of a step, in one ordered table, from pruning to code generation."""
+"""Passes: all rewrites of a step's graph, from pruning to code generation, in one ordered table."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _LINT = "THALWEG_LINT"  # environment variable: "1" checks the graph after every
 
 @dataclass(slots=True)
 class Compilation:
-    """A step between the user's graph and code generation: one graph, then one per device.
+    """The state of a compilation: one graph, after partitioning one per device.
 
     is_partial: feeds arrive, and fetches leave, while the step runs
-    counters: nodes of loops that compute on Python numbers
+    counters: nodes of loops that compute with Python numbers
     """
 
     feeds: Sequence[Tensor]
@@ -62,7 +62,7 @@ class Compilation:
         self.costs = CostModel.load(file) if file else None
 
     def graphs(self) -> dict[str, StepGraph]:
-        """Returns the graphs as they are now, by device; before partitioning, the one graph under no device."""
+        """Returns the current graphs by device; before partitioning, one graph under the empty name."""
         return self.partitions or {"": self.step}
 
     def device(self, name: str) -> Device:
@@ -73,7 +73,7 @@ class Compilation:
 class Pass:
     """One rewrite of a step's graphs.
 
-    level: the least `opt_level` at which it runs; what a step cannot do without has none
+    level: the least `opt_level` at which it runs; None for a pass that always runs
     """
 
     name: str
@@ -107,7 +107,7 @@ def _optimize(optimization: Optimization) -> Pass:
 
 
 def _place(c: Compilation) -> None:
-    # Unstructured control flow runs on the token engine and cannot be cut, so it stays on the host.
+    # Unstructured control flow runs on the token engine and cannot be partitioned, so it stays on the host.
     names = [device.name for device in c.devices if device.type == "CPU" or not c.step.is_unstructured]
     state_devices: dict[str, str] = c.devices[0].state("_state_devices", dict)
     placer, soft = c.config.experimental.placer, c.config.allow_soft_placement
@@ -162,7 +162,7 @@ PASSES: tuple[Pass, ...] = (
 
 
 def run_passes(c: Compilation, observe: Callable[[Pass], Any] | None = None) -> None:
-    """Runs all passes; `observe` is called after each, and a lint is run if the session or the environment asks."""
+    """Runs all passes; calls `observe` after each, and lints the graph if the session or the environment says so."""
     checked = c.config.experimental.lint_passes or os.environ.get(_LINT) == "1"
     for each in PASSES:
         if each.applies(c):
@@ -185,4 +185,4 @@ def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:
         results = [result] if len(node.dtypes) == 1 else list(result)
         return [np.asarray(to_numpy(r.contiguous())) if hasattr(r, "contiguous") else r for r in results]
     except Exception:
-        return None  # the step itself will report it, if it ever runs the node
+        return None  # the step reports the error if it runs the node

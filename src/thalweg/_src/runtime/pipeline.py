@@ -1,4 +1,4 @@
-"""The pipeline: from fetches and feeds to programs ready to run; what happens once per step signature."""
+"""The compilation pipeline: from fetches and feeds to executable programs, once per step signature."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def compile_step(
     devices: Sequence[Device],
     is_partial: bool = False,
 ) -> Executable:
-    """Compiles the part of a graph that a step needs, by all passes and then to one program per device.
+    """Compiles the subgraph that a step needs: runs all passes, then generates one program per device.
 
-    is_partial: feeds arrive, and fetches leave, while the step runs: over its rendezvous
+    is_partial: feeds and fetches pass through the rendezvous while the step runs
     """
     with collector_paused():
         c = Compilation(feeds, fetches, targets, config, devices, is_partial)
@@ -42,7 +42,7 @@ def show_passes(
     config: ConfigProto,
     devices: Sequence[Device],
 ) -> str:
-    """Returns the graph of a step after each pass, as text; a pass that changes nothing says so in one line."""
+    """Returns the graph of a step after each pass as text; a pass that changes nothing has a one-line entry."""
     c = Compilation(feeds, fetches, targets, config, devices)
     shown: list[str] = []
     last = ""

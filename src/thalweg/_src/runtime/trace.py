@@ -1,7 +1,7 @@
 """Step tracing: start and end of each kernel, as RunMetadata.
 
-An accelerator works behind the host, which only launches kernels: there the times are the device's own, from marks
-around each launch, or the host waits for each node if the device has no marks.
+An accelerator runs asynchronously to the host, which only launches kernels. Its times come from events recorded on its
+stream around each launch; on a device type without events the host synchronizes after each node.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Timed(NamedTuple):
 
 
 class HostClock:
-    """Times what runs when it is called."""
+    """Times nodes that run synchronously."""
 
     def __init__(self) -> None:
         self._seen: list[Timed] = []
@@ -45,12 +45,12 @@ class HostClock:
         self._seen.append(Timed(node, started, started, end, threading.get_ident()))
 
     def read(self) -> list[Timed]:
-        """Returns what was timed, in the order in which it ended."""
+        """Returns the timed executions in the order in which they ended."""
         return list(self._seen)
 
 
-class WaitingClock(HostClock):
-    """Times an accelerator that has no clock of its own: the host waits until each node is done."""
+class SynchronizingClock(HostClock):
+    """Times an accelerator without events: synchronizes after each node."""
 
     def __init__(self, accelerator: Accelerator, device: torch.device) -> None:
         super().__init__()
@@ -63,48 +63,48 @@ class WaitingClock(HostClock):
 
 
 class DeviceClock:
-    """Times an accelerator by marks on its line of work, which are read when the step is over.
+    """Times an accelerator by events on its stream, which are read after the step.
 
-    The first mark, at a moment that the host knows, puts the device's times on the host's clock.
+    The first event is recorded at a known host time, which aligns the device's clock with the host's.
     """
 
     def __init__(self, accelerator: Accelerator, device: torch.device) -> None:
         self._seen: list[tuple[Node, int, Event | None, Any, int]] = []
         assert accelerator.event is not None
-        self._mark, self._device = accelerator.event, device
+        self._event, self._device = accelerator.event, device
         accelerator.synchronize(device)
-        self._first = self._marked()
+        self._first = self._record()
         accelerator.synchronize(device)
         self._moment = time.time_ns()
 
-    def _marked(self) -> Event:
-        mark = self._mark(self._device)
-        mark.record()
-        return mark
+    def _record(self) -> Event:
+        event = self._event(self._device)
+        event.record()
+        return event
 
     def start(self, node: Node) -> Any:
-        return time.time_ns(), None if _runs_on_host(node) else self._marked()
+        return time.time_ns(), None if _runs_on_host(node) else self._record()
 
     def end(self, node: Node, started: Any) -> None:
-        called, mark = started
-        end = time.time_ns() if mark is None else self._marked()
-        self._seen.append((node, called, mark, end, threading.get_ident()))
+        called, event = started
+        end = time.time_ns() if event is None else self._record()
+        self._seen.append((node, called, event, end, threading.get_ident()))
 
     def read(self) -> list[Timed]:
-        """Returns what was timed, in the order in which it was launched; waits for the device."""
+        """Returns the timed executions in launch order; waits for the device."""
         result = []
-        for node, called, mark, end, thread in self._seen:
-            if mark is None:
+        for node, called, event, end, thread in self._seen:
+            if event is None:
                 result.append(Timed(node, called, called, end, thread))
             else:
-                start = self._moment + round(self._first.elapsed_time(mark) * _PER_MILLISECOND)
-                taken = round(mark.elapsed_time(end) * _PER_MILLISECOND)
+                start = self._moment + round(self._first.elapsed_time(event) * _PER_MILLISECOND)
+                taken = round(event.elapsed_time(end) * _PER_MILLISECOND)
                 result.append(Timed(node, called, start, start + taken, thread))
         return result
 
 
 def _runs_on_host(node: Node) -> bool:
-    """Returns whether a node of an accelerator's partition leaves the device alone."""
+    """Returns whether a node of an accelerator's partition runs on the host only."""
     if node.facts.instant or node.type in ("_Alive", "_Choose", "_Send") or "_host" in node.attrs:
         return True
     if node.type in ("_CopyToHost", "_While") or not node.dtypes:
@@ -113,14 +113,14 @@ def _runs_on_host(node: Node) -> bool:
 
 
 class Trace:
-    """Collects the times of one step's kernels, from all its threads."""
+    """Collects the times of one step's kernels from all threads."""
 
     def __init__(self) -> None:
         self._clocks: dict[str, HostClock | DeviceClock] = {}
         self._lock = threading.Lock()
 
     def observer(self, device: Device) -> HostClock | DeviceClock:
-        """Returns what times the kernels of a device: told of the start and the end of each node."""
+        """Returns the clock of a device, which is called at the start and the end of each node."""
         with self._lock:
             if device.name not in self._clocks:
                 self._clocks[device.name] = _clock(device)
@@ -134,10 +134,12 @@ class Trace:
 
 
 def _clock(device: Device) -> HostClock | DeviceClock:
-    kind = device.accelerator
-    if kind is None:
+    accelerator = device.accelerator
+    if accelerator is None:
         return HostClock()
-    return WaitingClock(kind, device.torch) if kind.event is None else DeviceClock(kind, device.torch)
+    if accelerator.event is None:
+        return SynchronizingClock(accelerator, device.torch)
+    return DeviceClock(accelerator, device.torch)
 
 
 def _stats(timed: Timed) -> NodeExecStats:

@@ -15,22 +15,22 @@ Orders = dict[str, list[Node]]
 
 
 def orders(parts: Parts, buffers: Mapping[str, Buffers], limited: Sequence[str]) -> Iterator[Orders]:
-    """Yields orders for the devices that are short of memory, the one that changes least first.
+    """Yields execution orders for the devices that are short of memory, the one that changes least first.
 
-    Each is part of one order of all devices' nodes, so whatever follows it does not wait for itself.
+    Each is the projection of one topological order of all devices' nodes, so that it cannot deadlock.
     """
-    everything = _Everything(parts, limited)
-    yield everything.order({node: place for place, node in enumerate(everything.nodes)})
-    yield everything.order(everything.depth_first())
-    yield everything.order(None, buffers)
+    graph = _GlobalGraph(parts, limited)
+    yield graph.order({node: place for place, node in enumerate(graph.nodes)})
+    yield graph.order(graph.depth_first())
+    yield graph.order(None, buffers)
 
 
-class _Everything:
-    """The nodes of all parts, with all that orders them: tensors, controls, transfers, and effects as written."""
+class _GlobalGraph:
+    """The nodes of all partitions and their dependencies: tensors, controls, transfers, effects in program order."""
 
     def __init__(self, parts: Parts, limited: Sequence[str]) -> None:
         self.nodes = [node for part in parts.values() for node in part.nodes]
-        self._home = {node: name for name, part in parts.items() for node in part.nodes}
+        self._device_of = {node: name for name, part in parts.items() for node in part.nodes}
         self._roots = [node for part in parts.values() for node in part.roots()]
         self._limited = set(limited)
         self.before: dict[Node, set[Node]] = {node: set(node.predecessors()) for node in self.nodes}
@@ -44,7 +44,7 @@ class _Everything:
                 self.before[later].add(earlier)
 
     def depth_first(self) -> dict[Node, int]:
-        """Returns the place of each node if all that one needs is done right before it."""
+        """Returns the position of each node in depth-first postorder: the inputs of a node run right before it."""
         place: dict[Node, int] = {}
         opened: set[Node] = set()
         stack = [*reversed(self._roots)]
@@ -61,11 +61,11 @@ class _Everything:
         return place
 
     def order(self, rank: Mapping[Node, int] | None, buffers: Mapping[str, Buffers] | None = None) -> Orders:
-        """Runs what other devices do as soon as it can be, and of the limited ones' nodes the best ranked.
+        """Returns the execution order of the limited devices: always the ready node with the smallest rank.
 
-        Without ranks, the best is the one after which least is held.
+        Nodes of other devices run as soon as they are ready. Without ranks, the node that adds least memory runs next.
         """
-        gain = _Gain(buffers, self._home, self._limited) if buffers is not None else None
+        gain = _Gain(buffers, self._device_of, self._limited) if buffers is not None else None
         left = {node: len(before) for node, before in self.before.items()}
         followers: dict[Node, list[Node]] = {node: [] for node in self.nodes}
         for node, before in self.before.items():
@@ -78,7 +78,7 @@ class _Everything:
         done: set[Node] = set()
 
         def offer(node: Node) -> None:
-            if self._home[node] not in self._limited:
+            if self._device_of[node] not in self._limited:
                 free.append(node)
                 return
             key = gain.of(node) if gain is not None else (rank or {}).get(node, 0)
@@ -89,11 +89,11 @@ class _Everything:
                 offer(node)
         while free or ready:
             node = free.pop() if free else self.nodes[heapq.heappop(ready)[1]]
-            if node in done:  # was offered again at a better price
+            if node in done:  # pushed again later, with a smaller key
                 continue
             done.add(node)
-            if self._home[node] in self._limited:
-                result[self._home[node]].append(node)
+            if self._device_of[node] in self._limited:
+                result[self._device_of[node]].append(node)
                 for other in gain.run(node) if gain is not None else ():
                     if not left[other] and other not in done:
                         offer(other)
@@ -105,22 +105,22 @@ class _Everything:
 
 
 class _Gain:
-    """What running a node adds to the memory of its device, as the step goes on."""
+    """The bytes that running a node adds to the memory of its device, given the nodes that have run."""
 
-    def __init__(self, buffers: Mapping[str, Buffers], home: Mapping[Node, str], limited: set[str]) -> None:
+    def __init__(self, buffers: Mapping[str, Buffers], device_of: Mapping[Node, str], limited: set[str]) -> None:
         self._buffers = buffers
-        self._home = home
+        self._device_of = device_of
         self._needed = {name: buffers[name].needed() for name in limited}
         self._done: set[Node] = set()
 
     def of(self, node: Node) -> int:
-        known, needed = self._buffers[self._home[node]], self._needed[self._home[node]]
+        known, needed = self._buffers[self._device_of[node]], self._needed[self._device_of[node]]
         made = sum(known.sizes[b] for b in known.gives[node] if needed[b])
         return made - sum(known.sizes[b] for b in known.takes[node] if needed[b] == 1)
 
     def run(self, node: Node) -> list[Node]:
-        """Notes that a node has run; returns those that are now the last to need something."""
-        known, needed = self._buffers[self._home[node]], self._needed[self._home[node]]
+        """Marks a node as run; returns the nodes that have become the last reader of a buffer."""
+        known, needed = self._buffers[self._device_of[node]], self._needed[self._device_of[node]]
         self._done.add(node)
         changed = []
         for buffer in known.takes[node]:
@@ -131,14 +131,14 @@ class _Gain:
 
 
 def _has_effect(node: Node) -> bool:
-    """Returns whether a node keeps its place among those with effects; what it sends or receives has places by key."""
+    """Returns whether a node stays in program order among nodes with effects; transfers are ordered by their keys."""
     return node.facts.stateful and not node.facts.instant and node.type not in ("_Send", "_Recv")
 
 
 def linearize(part: StepGraph, order: Sequence[Node]) -> None:
-    """Makes an order the one in which a part runs.
+    """Fixes the execution order of a partition.
 
-    Others would overtake a blocking node: so it starts after what comes before it, and what comes after waits for it.
+    The executor runs other nodes while a node blocks, so control edges tie each blocking node to its neighbours.
     """
     part.nodes = list(order)
     waiting: list[Node] = []

@@ -1,8 +1,8 @@
 """Memory planning: deferred receives, and execution orders with a smaller peak, within memory limits.
 
-A tensor from another device takes memory from the moment it comes. So each large Recv is made to wait for what runs
-before its tensor is needed, as long as nothing is expected to end later (the white paper's section 5.2). That
-is all, unless a device has a limit that the step would pass: then its nodes run in an order with a smaller peak.
+A received tensor occupies memory from its arrival on. So control edges defer each large Recv until shortly before its
+tensor is needed, as long as the simulated step gets no longer (the white paper's section 5.2). Nothing else is changed,
+unless the step would exceed the memory limit of a device: then its nodes run in an order with a smaller peak.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.cost import CostModel
 from thalweg._src.schedule.memory_order import linearize, orders
-from thalweg._src.schedule.peak_memory import Buffers, Forecast
+from thalweg._src.schedule.peak_memory import Buffers, MemoryEstimate
 from thalweg._src.schedule.timeline import Clock, Item, Timeline, transfer_key
 from thalweg._src.shapes import is_fully_defined
 
@@ -29,14 +29,14 @@ Parts = Mapping[str, StepGraph]
 
 _WORTH = 1 << 20  # bytes; smaller tensors are not worth deferring
 _BUDGET = 200_000  # nodes that are simulated one by one, which bounds the planning time
-_LONGER = 1.001  # a step that ends later by less is as fast
+_LONGER = 1.001  # tolerated factor of the simulated time
 
 
 class MemoryPlan:
-    """The parts of a step in their final order, and the estimated memory of each.
+    """The partitions of a step in their final execution order, and the estimated memory of each.
 
-    limits: bytes that a device may hold, for those that have a limit
-    notes: what was changed, for people
+    limits: memory limits in bytes, by device
+    notes: human-readable descriptions of the changes
     """
 
     def __init__(self, parts: Parts, costs: CostModel, limits: Mapping[str, int], notes: Sequence[str]) -> None:
@@ -46,34 +46,34 @@ class MemoryPlan:
         self.notes = list(notes)
 
     @cached_property
-    def forecasts(self) -> dict[str, Forecast]:
+    def estimates(self) -> dict[str, MemoryEstimate]:
         """The estimated memory of each device, computed on first access."""
-        return _forecasts(self._parts, _buffers(self._parts, self._costs), self._timeline())
+        return _estimates(self._parts, _buffers(self._parts, self._costs), self._timeline())
 
     def _timeline(self) -> Timeline | None:
         return _timeline(self._parts, Clock(self._parts, self._costs)) if len(self._parts) > 1 else None
 
     def summary(self) -> list[str]:
-        """Returns a line a device: what it holds at most, when, and what it may."""
+        """Returns one line per device: its peak memory, when the peak occurs, and its limit."""
         lines = []
-        for name, forecast in self.forecasts.items():
+        for name, estimate in self.estimates.items():
             limit = f" (limit {format_bytes(self.limits[name])})" if name in self.limits else ""
-            lines.append(f"{name}: {forecast}{limit}")
+            lines.append(f"{name}: {estimate}{limit}")
         return lines + self.notes
 
     def write_to(self, metadata: RunMetadata) -> None:
-        """Adds the costs: bytes and microseconds of each node, the peak of each device.
+        """Adds the cost graph: bytes and microseconds of each node, and the peak memory of each device.
 
-        The time is the one that metadata has from a trace; what ran in no kernel of its own has the time that was
-        reckoned with, and is marked as inaccurate.
+        Times are taken from the trace in the metadata; a node that was not traced by itself gets its estimated time
+        and is marked as inaccurate.
         """
         graph, measured = metadata.cost_graph, _measured(metadata)
         for name, part in self._parts.items():
             number = {node: len(graph.node) + i for i, node in enumerate(part.nodes)}
             for node in part.nodes:
                 graph.node.append(self._cost(node, name, number, measured.get((name, node.name))))
-            forecast = self.forecasts[name]
-            graph.cost.add(cost=float(forecast.peak), dimension=f"memory {name}")
+            estimate = self.estimates[name]
+            graph.cost.add(cost=float(estimate.peak), dimension=f"memory {name}")
 
     def _cost(self, node: Node, device: str, number: Mapping[Node, int], taken: int | None) -> CostGraphDef.Node:
         known = CostGraphDef.Node
@@ -98,7 +98,7 @@ class MemoryPlan:
 
 
 def _measured(metadata: RunMetadata) -> dict[tuple[str, str], int]:
-    """Returns the longest time of each node that ran, in nanoseconds, by its device and its name."""
+    """Returns the longest measured time of each node in nanoseconds, by device and node name."""
     longest: dict[tuple[str, str], int] = {}
     for part in metadata.step_stats.dev_stats:
         for stats in part.node_stats:
@@ -108,30 +108,30 @@ def _measured(metadata: RunMetadata) -> dict[tuple[str, str], int]:
 
 
 def plan_memory(parts: Parts, costs: CostModel | None = None, limits: Mapping[str, int] | None = None) -> MemoryPlan:
-    """Gives the parts of a step their order; raises ResourceExhaustedError if one cannot do within its limit."""
+    """Sets the execution order of all partitions; raises ResourceExhaustedError if a device would exceed its limit."""
     costs = costs or CostModel()
     limits = {name: limit for name, limit in (limits or {}).items() if name in parts}
     notes: list[str] = []
     is_open = (len(parts) > 1 or bool(limits)) and _can_be_ordered(parts)
     if is_open and len(parts) > 1:
-        late = _receive_late(parts, costs)
-        notes += [f"{late} large tensors are received no sooner than they are needed"] if late else []
+        late = _defer_receives(parts, costs)
+        notes += [f"{late} large tensors are received only when they are needed"] if late else []
     made = MemoryPlan(parts, costs, limits, notes)
-    over = {name: limit for name, limit in limits.items() if made.forecasts[name].peak > limit}
+    over = {name: limit for name, limit in limits.items() if made.estimates[name].peak > limit}
     if over:
         if not is_open:
-            raise _exhausted(made.forecasts, over, costs)
-        _fit(parts, costs, limits, over, made.forecasts)
-        made.notes += [f"{name}: the order of its nodes is another than written, to keep to the limit" for name in over]
-        del made.forecasts
+            raise _exhausted(made.estimates, over, costs)
+        _fit(parts, costs, limits, over, made.estimates)
+        made.notes += [f"{name}: nodes are reordered to stay within the limit" for name in over]
+        del made.estimates
     return made
 
 
 def _can_be_ordered(parts: Parts) -> bool:
-    """Returns whether no node waits for anything but the partitions themselves.
+    """Returns whether the partitions may be reordered: no node waits for anything but another partition.
 
-    What waits for a queue, for the client of a partial run or, in a loop, for the same loop on another device, may wait
-    for something that would come only after it in a new order.
+    A node that waits for a queue, for the client of a partial run or, in a loop, for the same loop on another device
+    could be reordered before what it waits for, and deadlock.
     """
     if any(part.is_unstructured for part in parts.values()):
         return False
@@ -141,7 +141,7 @@ def _can_be_ordered(parts: Parts) -> bool:
 
 
 def memory_limits(config: ConfigProto, devices: Sequence[str]) -> dict[str, int]:
-    """Returns the bytes that devices may hold, as a configuration says."""
+    """Returns the memory limits of a configuration in bytes, by device."""
     limits: dict[str, int] = {}
     wanted = list(config.experimental.memory_limit_in_mb.items())
     virtual = [mb for entry in config.gpu_options.experimental.virtual_devices for mb in entry.memory_limit_mb or [0]]
@@ -154,7 +154,7 @@ def memory_limits(config: ConfigProto, devices: Sequence[str]) -> dict[str, int]
                 None,
                 None,
                 errors.describe(
-                    f"memory_limit_in_mb: {megabytes:g} for {pattern!r} is no limit of a device of this session",
+                    f"memory_limit_in_mb: {megabytes:g} for {pattern!r} is not a limit of a device of this session",
                     expected=f"a positive number for one of {', '.join(devices)}",
                 ),
             )
@@ -179,24 +179,24 @@ def _timeline(parts: Parts, clock: Clock) -> Timeline | None:
     return None if timeline.finish is None else timeline
 
 
-def _forecasts(parts: Parts, buffers: Mapping[str, Buffers], timeline: Timeline | None) -> dict[str, Forecast]:
+def _estimates(parts: Parts, buffers: Mapping[str, Buffers], timeline: Timeline | None) -> dict[str, MemoryEstimate]:
     if timeline is None:
-        return {name: buffers[name].forecast(part.nodes) for name, part in parts.items()}
-    return {name: buffers[name].forecast(*timeline.order(name)) for name in parts}
+        return {name: buffers[name].estimate(part.nodes) for name, part in parts.items()}
+    return {name: buffers[name].estimate(*timeline.order(name)) for name in parts}
 
 
-# -- receiving late ---------------------------------------------------------------------------------------------------
+# -- deferred receives ------------------------------------------------------------------------------------------------
 
 
-def _receive_late(parts: Parts, costs: CostModel) -> int:
-    """Lets large Recvs wait for what runs before; returns how many do."""
+def _defer_receives(parts: Parts, costs: CostModel) -> int:
+    """Defers large Recvs; returns their number."""
     large = [node for part in parts.values() for node in part.nodes if node.type == "_Recv"]
     large = sorted((n for n in large if costs.bytes(n, 0) >= _WORTH), key=lambda n: -costs.bytes(n, 0))
-    return _Receiving(parts, costs, large).delay() if large else 0
+    return _DeferredReceives(parts, costs, large).defer() if large else 0
 
 
-class _Receiving:
-    """Tries what Recvs could wait for, and keeps what lengthens nothing and makes no peak higher."""
+class _DeferredReceives:
+    """Tries control edges that defer Recvs, and keeps those that increase neither the step time nor any peak."""
 
     def __init__(self, parts: Parts, costs: CostModel, large: list[Node]) -> None:
         self._parts = parts
@@ -213,8 +213,8 @@ class _Receiving:
                     if producer in self._consumers:
                         self._consumers[producer].append(node)
 
-    def delay(self) -> int:
-        """Tries all at once, as late as the step allows or as their users do; where that does not do, one by one."""
+    def defer(self) -> int:
+        """Defers all Recvs at once, to their latest start or to their consumers; if that is rejected, one by one."""
         for variant in (0, -1):
             anchors = {node: found[variant] for node in self._large if (found := self._anchors(node))}
             if anchors and self._accepts(anchors):
@@ -231,7 +231,7 @@ class _Receiving:
         return count
 
     def _accepts(self, anchors: Mapping[Node, Node]) -> bool:
-        """Lets Recvs wait for their anchors, and takes that back unless it is as good for all and later for them."""
+        """Adds control edges from the anchors; reverts them unless no peak gets higher and every Recv starts later."""
         changed = {node.attrs["recv_device"] for node in anchors}
         orders = {name: self._parts[name].nodes for name in changed}
         for node, anchor in anchors.items():
@@ -252,26 +252,26 @@ class _Receiving:
         try:
             for name in changed:
                 self._parts[name].prune_and_sort()
-        except ValueError:  # what it would wait for waits for it
+        except ValueError:  # the control edge would close a cycle
             return None
         trial = Timeline(self._parts, self._clock)
         return trial if trial.finish is not None and trial.finish <= self._longest else None
 
     def _peaks_of(self, timeline: Timeline) -> dict[str, int]:
-        return {name: forecast.peak for name, forecast in _forecasts(self._parts, self._buffers, timeline).items()}
+        return {name: estimate.peak for name, estimate in _estimates(self._parts, self._buffers, timeline).items()}
 
     def _anchors(self, node: Node) -> list[Node]:
-        """Returns nodes that a Recv may wait for: the last to end before the step, or its users, have to have it."""
+        """Returns nodes that a Recv may wait for: the last to end before its tensor must be, or is, consumed."""
         timeline = self._best
-        users = [timeline.home[consumer] for consumer in self._consumers[node]]
-        if not users:
+        consumers = [timeline.item_of[consumer] for consumer in self._consumers[node]]
+        if not consumers:
             return []
-        needed = [min(timeline.latest[user.number] for user in users), min(user.start for user in users)]
+        needed = [min(timeline.latest[item.number] for item in consumers), min(item.start for item in consumers)]
         anchors: dict[Node, None] = {}
         for moment in needed:
             earlier = [
                 item
-                for item in timeline.segments[users[0].device]
+                for item in timeline.segments[consumers[0].device]
                 if timeline.starts[node] < item.end <= moment - self._clock.transfer[node]
                 and not item.mask & timeline.bits[node]
             ]
@@ -283,54 +283,58 @@ class _Receiving:
 
 
 def _last_working(item: Item) -> Node | None:
-    """Returns the last node of a segment that does something; the rest is there from the start."""
+    """Returns the last node of a segment that takes time."""
     return next((node for node in reversed(item.nodes) if not node.facts.instant), None)
 
 
-# -- keeping to a limit -----------------------------------------------------------------------------------------------
+# -- memory limits ----------------------------------------------------------------------------------------------------
 
 
 def _fit(
-    parts: Parts, costs: CostModel, limits: Mapping[str, int], over: Mapping[str, int], forecasts: dict[str, Forecast]
+    parts: Parts,
+    costs: CostModel,
+    limits: Mapping[str, int],
+    over: Mapping[str, int],
+    estimates: Mapping[str, MemoryEstimate],
 ) -> None:
-    """Puts the nodes of devices that hold too much in an order with which they do not."""
+    """Reorders the nodes of devices that exceed their limit so that they stay within it."""
     buffers = _buffers(parts, costs)
-    best = {name: forecasts[name] for name in over}
+    best = {name: estimates[name] for name in over}
     clock = Clock(parts, costs)
     for found in orders(parts, buffers, list(over)):
-        estimates = {name: buffers[name].forecast(order) for name, order in found.items()}
-        if all(estimates[name].peak <= limits[name] for name in over):
+        tried = {name: buffers[name].estimate(order) for name, order in found.items()}
+        if all(tried[name].peak <= limits[name] for name in over):
             for name, order in found.items():
                 linearize(parts[name], order)
             timeline = _timeline(parts, clock) if len(parts) > 1 else None
-            after = _forecasts(parts, buffers, timeline)
+            after = _estimates(parts, buffers, timeline)
             exceeded = {name: limit for name, limit in limits.items() if after[name].peak > limit}
             if exceeded:
                 raise _exhausted(after, exceeded, costs)
             return
-        for name, forecast in estimates.items():
-            if forecast.peak < best[name].peak:
-                best[name] = forecast
+        for name, estimate in tried.items():
+            if estimate.peak < best[name].peak:
+                best[name] = estimate
     raise _exhausted(best, {name: limit for name, limit in over.items() if best[name].peak > limit} or over, costs)
 
 
 def _exhausted(
-    forecasts: Mapping[str, Forecast], over: Mapping[str, int], costs: CostModel
+    estimates: Mapping[str, MemoryEstimate], over: Mapping[str, int], costs: CostModel
 ) -> errors.ResourceExhaustedError:
-    """Returns the error for devices that would hold too much, the worst first."""
-    name = max(over, key=lambda device: forecasts[device].peak - over[device])
-    forecast = forecasts[name]
-    node: Any = forecast.node
-    largest = forecast.largest().replace("\n", "\n    ")
-    others = "".join(f"\n  also: {other}: {forecasts[other]}" for other in over if other != name)
-    guess = any(not is_fully_defined(held.node.shapes[held.index]) for held in forecast.held)
+    """Returns the error for devices that would exceed their limit, the worst first."""
+    name = max(over, key=lambda device: estimates[device].peak - over[device])
+    estimate = estimates[name]
+    node: Any = estimate.node
+    largest = estimate.largest().replace("\n", "\n    ")
+    others = "".join(f"\n  also: {other}: {estimates[other]}" for other in over if other != name)
+    guess = any(not is_fully_defined(held.node.shapes[held.index]) for held in estimate.held)
     text = errors.describe(
-        f"the step would take more memory than {name} may hold, in every order of its nodes that was tried",
+        f"the step would exceed the memory limit of {name} in every execution order that was tried",
         expected=f"at most {format_bytes(over[name])}: memory_limit_in_mb is {over[name] / (1 << 20):g}, "
         "of 2**20 bytes",
-        received=f"{forecast}; then there are\n    {largest}{others}",
+        received=f"{estimate}; live tensors at the peak:\n    {largest}{others}",
         hint="a smaller batch, more devices, or tf.while_loop's swap_memory"
-        + (f"; dimensions that are not known before the step count as {costs.sizes.unknown}" if guess else ""),
+        + (f"; unknown dimensions are assumed to be {costs.sizes.unknown}" if guess else ""),
         made_at=made_at(node.stack) if node is not None else None,
     )
     return errors.ResourceExhaustedError(node, node, text)

@@ -1,8 +1,8 @@
 """Peak memory: a liveness-based estimate of the memory that a device holds while it runs its partition.
 
-A tensor lives from the node that makes it to the last one that takes it, or to the end if it is fetched; a view is the
-tensor that it looks at; feeds are the caller's and live throughout. Variables and constants are held between steps.
-What a kernel takes for itself while it runs is not counted.
+A tensor is live from its producer to its last consumer, or to the end of the step if it is fetched; a view shares the
+buffer of its base; feeds belong to the caller and are live throughout. Variables and constants persist between steps.
+Workspaces that kernels allocate while they run are not counted.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from thalweg._src.shapes import is_fully_defined, show
 
 Until = Mapping[Node, Node | None]
 
-_FEW = 5  # tensors that are named
-_APPENDING = {"TensorListPushBack": (1, 0), "TensorArrayWriteV3": (2, 3)}  # the inputs: what is added, and to what
+_FEW = 5  # tensors that an error lists
+_APPENDING = {"TensorListPushBack": (1, 0), "TensorArrayWriteV3": (2, 3)}  # inputs: element, list or flow
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A tensor that is in memory, and its bytes."""
+    """A live tensor and its size in bytes."""
 
     node: Node
     index: int
@@ -37,16 +37,16 @@ class Held:
         text = (
             f"'{self.node.name}:{self.index}' {self.node.dtypes[self.index].name}{show(self.node.shapes[self.index])}"
         )
-        return f"{text}, {format_bytes(self.size)}" + (f", made at {line}" if line else "")
+        return f"{text}, {format_bytes(self.size)}" + (f", defined at {line}" if line else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
-    """The most bytes that a device holds at once.
+class MemoryEstimate:
+    """The estimated peak memory of a device in bytes.
 
-    kept: those of variables and constants, which are there between steps too
-    node: the one that runs when there are most; None if there is never more than what is kept
-    held: the tensors that are there then, the largest first
+    kept: variables and constants, which persist between steps
+    node: the node that runs at the peak; None if there is never more than what is kept
+    held: the live tensors at the peak, the largest first
     """
 
     peak: int
@@ -61,18 +61,18 @@ class Forecast:
         return text + f", {format_bytes(self.kept)} of it variables and constants"
 
     def largest(self) -> str:
-        """Returns the largest tensors at the peak, a line each."""
+        """Returns the largest tensors at the peak, one per line."""
         lines = [str(held) for held in self.held[:_FEW]]
         rest = self.held[_FEW:]
         return "\n".join(lines + ([f"{len(rest)} others, {format_bytes(sum(h.size for h in rest))}"] if rest else []))
 
 
 class Buffers:
-    """The memory behind the values of a part: which nodes make each buffer, and which take it.
+    """The buffers of a partition, with the nodes that produce and read each of them.
 
-    gives, takes: the buffers of each node; `leaves`, of a loop, those that it lets go before it makes its own
-    readers: the nodes that take each buffer; `stays` are those that are never released
-    extra: what a loop needs while it runs, beside what it takes and gives
+    gives, takes: the buffers that each node produces and reads; `leaves`: those that a loop releases first
+    readers: the nodes that read each buffer; `stays`: the buffers that are never released
+    extra: bytes that a loop needs while it runs, in addition to its inputs and outputs
     """
 
     def __init__(self, part: StepGraph, device: str, costs: CostModel, *, inside: bool = False) -> None:
@@ -111,15 +111,15 @@ class Buffers:
         viewed = _viewed(node)
         if viewed is not None:
             seen = [self._of[output] for output in viewed if output in self._of]
-            if seen:  # else it looks at what is not counted: a variable, a constant
+            if seen:  # otherwise a view of a variable or a constant, which are counted as kept
                 buffer = max(seen, key=self.sizes.__getitem__)
                 self._of.update(((node, index), buffer) for index in range(len(node.dtypes)))
                 maker, output = self.makers[buffer]
                 if node.facts.is_alias and not is_fully_defined(maker.shapes[output]):
-                    self.sizes[buffer] = max(self.sizes[buffer], self.costs.bytes(node, 0))  # it may know its shape
+                    self.sizes[buffer] = max(self.sizes[buffer], self.costs.bytes(node, 0))  # static shape known
             return
         if node.type == "_Arg" and self._inside:
-            return  # a variable of a loop is what the loop gives, or was given
+            return  # a loop variable is counted as an input or output of the loop
         for index in range(len(node.dtypes)):
             size = self._size(node, index)
             if size and self._counts(node, index):
@@ -132,7 +132,7 @@ class Buffers:
     def _add_loop(self, loop: Node, device: str) -> None:
         parts = loop.attrs["region"].parts()
         inner = [Buffers(part, device, self.costs, inside=True) for part in parts]
-        self.extra[loop] = max(buffers.forecast(part.nodes).peak for buffers, part in zip(inner, parts))
+        self.extra[loop] = max(buffers.estimate(part.nodes).peak for buffers, part in zip(inner, parts))
         count = len(loop.dtypes)
         captured = {self._of[output] for output in loop.inputs[count:] if output in self._of}
         self.leaves[loop] = {self._of[o] for o in loop.inputs[:count] if o in self._of} - captured
@@ -142,7 +142,7 @@ class Buffers:
         return saved or self.costs.bytes(node, index)
 
     def _counts(self, node: Node, index: int) -> bool:
-        """Returns whether an output is in the memory of the device, not in that of its host."""
+        """Returns whether an output is in device memory, not in host memory."""
         if self._on_host:
             return True
         if "_host" in node.attrs or node.type in ("_Arg", "_CopyToHost"):
@@ -152,13 +152,13 @@ class Buffers:
         return not host or len(names) != len(node.dtypes) or names[index] not in host
 
     def needed(self) -> list[int]:
-        """Returns for each buffer how many are still to take it; what stays is never let go."""
+        """Returns the reference count of each buffer at the start; a buffer that stays has one more."""
         return [len(readers) + (buffer in self.stays) for buffer, readers in enumerate(self.readers)]
 
-    def forecast(self, order: Sequence[Node], until: Until | None = None) -> Forecast:
-        """Adds up what is held at each node in some order.
+    def estimate(self, order: Sequence[Node], until: Until | None = None) -> MemoryEstimate:
+        """Returns the peak memory for an execution order.
 
-        until: of nodes that hand a tensor to another device, the node that starts when it has got there
+        until: for each Send, the node that starts when the tensor has arrived on the other device
         """
         sizes = self.sizes
         held, most, at = 0, 0, -1
@@ -173,13 +173,13 @@ class Buffers:
             for buffer in after:
                 held -= sizes[buffer]
         if at < 0:
-            return Forecast(self.kept, self.kept, None, [])
+            return MemoryEstimate(self.kept, self.kept, None, [])
         tensors = [Held(*self.makers[buffer], sizes[buffer]) for buffer in self._live(order, until or {}, at)]
         tensors.sort(key=lambda tensor: -tensor.size)
-        return Forecast(self.kept + most, self.kept, order[at], tensors)
+        return MemoryEstimate(self.kept + most, self.kept, order[at], tensors)
 
     def _live(self, order: Sequence[Node], until: Until, at: int) -> Iterable[int]:
-        """Returns the buffers that are there while the node at some place runs."""
+        """Returns the live buffers while the node at a position runs."""
         live: dict[int, None] = {}
         gone: list[int] = []
         for node, before, after in self._lives(order[: at + 1], until):
@@ -192,7 +192,7 @@ class Buffers:
         return live
 
     def _lives(self, order: Sequence[Node], until: Until) -> Iterator[tuple[Node, list[int], list[int]]]:
-        """Yields each node with the buffers that are let go before it runs, and those after."""
+        """Yields each node with the buffers that are released before it runs, and those released after."""
         left = self.needed()
         arriving: dict[Node, list[int]] = {}
         for node in order:
@@ -217,7 +217,7 @@ class Buffers:
 
 
 def _viewed(node: Node) -> list[Output] | None:
-    """Returns what a node's outputs may be views of; None if they are memory of their own."""
+    """Returns the values that a node's outputs may be views of; None if they have their own buffers."""
     if node.facts.view:
         names = [arg.name for arg in node.definition.inputs]
         return node.inputs[names.index(node.facts.view) :][:1]
@@ -231,7 +231,7 @@ def _viewed(node: Node) -> list[Output] | None:
 
 
 def _saved(loop: Node, index: int, costs: CostModel) -> int:
-    """Returns the memory of what a loop appends in every turn to a list or an array that it carries."""
+    """Returns the bytes that all iterations of a loop append to a list or a TensorArray that it carries."""
     node, _ = loop.attrs["region"].body.fetches[index]
     size = 0
     while node.type in _APPENDING:

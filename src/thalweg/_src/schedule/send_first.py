@@ -1,7 +1,7 @@
 """Sends first: sends of feeds and unmodified variables are hoisted to the start of the partition.
 
-A device runs its nodes in the order in which they were written. The second of two towers that share variables is
-written last, and so are its reads: without this, their sends would come when the first tower is over.
+A device runs its nodes in program order. Of two towers that share variables, the second one comes last, and so do its
+reads: without this pass they would be sent only after the first tower has run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 
-_FIRST = -5e8  # position after the feeds, before every operation of the user
+_FIRST = -5e8  # position after the feeds and before all operations of the graph
 
 
 def send_first(part: StepGraph) -> None:
@@ -34,7 +34,7 @@ def send_first(part: StepGraph) -> None:
 
 
 def _chain(node: Node, written: dict[Node, float]) -> list[Node]:
-    """Returns what there is from the start of the step to a node, if nothing of it takes time."""
+    """Returns a node and all its ancestors, if none of them takes time; otherwise nothing."""
     if node.controls or node.guard:
         return []
     if node.facts.instant:

@@ -1,7 +1,8 @@
-"""Simulated timeline of partitions: segment after segment, each tensor sent when it is computed.
+"""Simulated timeline of partitions: the start of each node, with transfers between devices.
 
-A segment is all nodes of a part that wait for the same (`compile/segment.py`). A device runs one at a time, of those
-that are ready the one that was written first. A transfer starts when the tensor is computed and its Recv has started.
+A segment consists of all nodes of a partition with the same blocking ancestors (`compile/segment.py`). A device runs
+one segment at a time, the ready one that comes first in program order. A transfer starts when the tensor is computed
+and its Recv has started.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _READY, _END, _SENT = range(3)
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """A segment, or a node that waits; `mask` has a bit for each node of the part that was waited for before it."""
+    """A segment or a blocking node; `mask` has one bit for each blocking ancestor in the partition."""
 
     device: str
     mask: int
@@ -33,7 +34,7 @@ class Item:
 
 
 class Clock:
-    """Knows how long everything takes: nodes where they are, tensors between two devices."""
+    """The estimated durations of all nodes and transfers, in seconds."""
 
     def __init__(self, parts: Mapping[str, StepGraph], costs: CostModel) -> None:
         self.seconds = {node: costs.time(node, name) for name, part in parts.items() for node in part.nodes}
@@ -45,14 +46,14 @@ class Clock:
             self.seconds[node] = costs.link(node.attrs["send_device"], node.attrs["recv_device"]).overhead
         for node in _of_type(parts, "_Recv"):
             sender = senders.get(transfer_key(node))
-            if sender is not None:  # else the client sends
+            if sender is not None:  # otherwise it receives from the client
                 link = costs.link(node.attrs["send_device"], node.attrs["recv_device"])
                 self.senders[node] = sender
                 self.transfer[node] = link.latency + costs.bytes(node, 0) / link.bandwidth
 
 
 def transfer_key(node: Node) -> tuple[str, str, str]:
-    """Returns what a Send and its Recv have in common."""
+    """Returns the key that a Send shares with its Recv."""
     return node.attrs["send_device"], node.attrs["recv_device"], node.attrs["tensor_name"]
 
 
@@ -63,31 +64,31 @@ def _of_type(parts: Mapping[str, StepGraph], op_type: str) -> Iterable[Node]:
 class Timeline:
     """When each node of a step starts.
 
-    items, home: segments and waiting nodes, and the one that each node is in; `segments` by device
-    bits: that stand for waiting nodes in the masks of items
-    starts: of each node; of a Recv, when its tensor starts to move
-    finish: when all is over; None if something waits for itself
+    items, item_of: the segments and blocking nodes, and the one that each node belongs to; `segments`: by device
+    bits: the bit of each blocking node in the masks of items
+    starts: of each node; for a Recv, the start of its transfer
+    finish: the end of the step; None for a deadlock
     """
 
     def __init__(self, parts: Mapping[str, StepGraph], clock: Clock) -> None:
         self._clock = clock
         self._parts = parts
         self.items: list[Item] = []
-        self.home: dict[Node, Item] = {}
+        self.item_of: dict[Node, Item] = {}
         self.segments: dict[str, list[Item]] = {}
         self.bits: dict[Node, int] = {}
         self.starts: dict[Node, float] = {}
-        self.arrivals: dict[Node, float] = {}  # by the node that sends
+        self.arrivals: dict[Node, float] = {}  # by Send
         for name, part in parts.items():
-            self._divide(name, part)
+            self._add_partition(name, part)
         self.followers: list[list[int]] = [[] for _ in self.items]
         for item in self.items:
             for number in item.before:
                 self.followers[number].append(item.number)
-        self._receiver = {sender: self.home[receiver].number for receiver, sender in clock.senders.items()}
+        self._receiver = {sender: self.item_of[receiver].number for receiver, sender in clock.senders.items()}
         self.finish = self._run()
 
-    def _divide(self, name: str, part: StepGraph) -> None:
+    def _add_partition(self, name: str, part: StepGraph) -> None:
         masks: dict[Node, int] = {}
         segments: dict[int, Item] = {}  # by mask
         count = 0
@@ -95,7 +96,7 @@ class Timeline:
             mask, before = 0, []
             for producer in node.predecessors():
                 mask |= masks[producer] | self.bits.get(producer, 0)
-                before.append(self.home[producer])
+                before.append(self.item_of[producer])
             masks[node] = mask
             item = None
             if waits(node):
@@ -110,7 +111,7 @@ class Timeline:
                     segments[mask] = item
             item.nodes.append(node)
             item.before.update(earlier.number for earlier in before if earlier is not item)
-            self.home[node] = item
+            self.item_of[node] = item
         self.segments[name] = list(segments.values())
 
     def _run(self) -> float | None:
@@ -124,7 +125,7 @@ class Timeline:
         now, ended = 0.0, 0
 
         def move(number: int) -> None:
-            """Starts a transfer that both sides are ready for."""
+            """Starts a transfer whose Send and Recv are both ready."""
             node = items[number].nodes[0]
             self.starts[node] = now
             arrival = self.arrivals[clock.senders[node]] = now + clock.transfer[node]
@@ -175,7 +176,7 @@ class Timeline:
         heapq.heappush(events, (now, _END, item.number))
 
     def order(self, name: str) -> tuple[list[Node], dict[Node, Node | None]]:
-        """Returns the nodes of a device as they start, and for each Send the node that starts after the arrival."""
+        """Returns the nodes of a device by start time, and for each Send the first node after the arrival."""
         nodes = self._parts[name].nodes
         position = {node: place for place, node in enumerate(nodes)}
         order = sorted(nodes, key=lambda node: (self.starts[node], position[node]))
@@ -189,7 +190,7 @@ class Timeline:
 
     @cached_property
     def latest(self) -> list[float]:
-        """The latest start of each item that does not make the step longer (ALAP)."""
+        """The latest start of each item that does not lengthen the step (ALAP)."""
         assert self.finish is not None
         following: dict[int, int] = {}
         segments: dict[str, int] = {}

@@ -109,7 +109,7 @@ class _Trial:
             with self._session("single", path) as session:
                 placement = session._plan(self._fetches, tuple(self._feeds)).executable.placement
         if placement.schedule is None:
-            raise ValueError("there is nothing to learn: the session has one device, or the step cannot be cut")
+            raise ValueError("there is nothing to learn: the session has one device, or the step cannot be partitioned")
         return placement.schedule.problem
 
     def measure(self, choice: Choice) -> float:

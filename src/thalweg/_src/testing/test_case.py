@@ -203,13 +203,13 @@ class TestCase(absltest.TestCase):
     ) -> None:
         """Fails unless arrays are equal within the tolerances of the less precise of their types."""
         a, b = self._array(a), self._array(b)
-        kinds = {a.dtype.name, b.dtype.name}
+        dtype_names = {a.dtype.name, b.dtype.name}
         for names, its_rtol, its_atol in (
             ({"float32", "complex64"}, float_rtol, float_atol),
             ({"float16"}, half_rtol, half_atol),
             ({"bfloat16"}, bfloat16_rtol, bfloat16_atol),
         ):
-            if kinds & names:
+            if dtype_names & names:
                 rtol, atol = max(rtol, its_rtol), max(atol, its_atol)
         self.assertAllClose(a, b, rtol, atol, msg)
 

@@ -62,7 +62,7 @@ class Template:
             self._variables_created = True
             return result
         except Exception as error:
-            error.add_note(f"in the template {self._name!r}, made at: {made_at(self._stack)}")
+            error.add_note(f"in the template {self._name!r}, defined at: {made_at(self._stack)}")
             raise
 
     def _call_again(self, args: Any, kwargs: Any) -> Any:
