@@ -7,8 +7,8 @@ from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, show
 
@@ -30,23 +30,21 @@ def _encoded(c: Inference) -> Sequence[Shape]:
     return [()]
 
 
-decode_wav_op = op(
+decode_wav_op = nondifferentiable_op(
     "DecodeWav",
     "contents: string -> audio: float32, sample_rate: int32",
+    "Decodes a 16-bit PCM WAV file to floats in [-1, 1), one column per channel, and its sample rate.",
     desired_channels=-1,
     desired_samples=-1,
-    differentiable=False,
     infer=_decoded,
-    doc="Decodes a 16-bit PCM WAV file to floats in [-1, 1), one column per channel, and its sample rate.",
 )
 encode_wav = export("audio.encode_wav")(
-    op(
+    nondifferentiable_op(
         "EncodeWav",
         "audio: float32, sample_rate: int32 -> contents: string",
+        "Encodes samples in [-1, 1] as a 16-bit PCM WAV file.",
         host="sample_rate",
-        differentiable=False,
         infer=_encoded,
-        doc="Encodes samples in [-1, 1] as a 16-bit PCM WAV file.",
     )
 )
 

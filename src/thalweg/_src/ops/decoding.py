@@ -9,8 +9,8 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, scalar_value, unchanged
 from thalweg._src.ops.strings import only_one
 from thalweg._src.shapes import Shape
@@ -37,9 +37,10 @@ def _padded_shape(c: Inference) -> Sequence[Shape]:
     return [None if shape is None else (*shape, None if length is None else length // size)]
 
 
-as_string_op = op(
+as_string_op = nondifferentiable_op(
     "AsString",
     "input: T -> output: string",
+    "Formats numbers as strings.",
     T=(dtypes.REAL | dtypes.COMPLEX | {dtypes.bool, dtypes.variant, dtypes.string}) - dtypes.QUANTIZED,
     precision=-1,
     scientific=False,
@@ -47,60 +48,48 @@ as_string_op = op(
     width=-1,
     fill="",
     infer=unchanged,
-    differentiable=False,
-    doc="Formats numbers as strings.",
 )
-string_to_number_op = op(
+string_to_number_op = nondifferentiable_op(
     "StringToNumber",
     "string_tensor: string -> output: out_type",
+    "Parses each string as a number.",
     out_type=attr.types(_NUMBERS, dtypes.float32),
     infer=unchanged,
-    differentiable=False,
-    doc="Parses each string as a number.",
 )
-encode_base64_op = op(
-    "EncodeBase64",
-    "input: string -> output: string",
-    pad=False,
-    infer=unchanged,
-    differentiable=False,
-    doc="Encodes strings in URL-safe base64.",
+encode_base64_op = nondifferentiable_op(
+    "EncodeBase64", "input: string -> output: string", "Encodes strings in URL-safe base64.", pad=False, infer=unchanged
 )
 decode_base64 = export("decode_base64", "io.decode_base64")(
-    op(
+    nondifferentiable_op(
         "DecodeBase64",
         "input: string -> output: string",
+        "Decodes strings in URL-safe base64, with or without padding.",
         infer=unchanged,
-        differentiable=False,
-        doc="Decodes strings in URL-safe base64, with or without padding.",
     )
 )
-decode_raw_op = op(
+decode_raw_op = nondifferentiable_op(
     "DecodeRaw",
     "bytes: string -> output: out_type",
+    "Reinterprets the bytes of each string as numbers, in a new last dimension.",
     out_type=attr.types(_RAW | dtypes.COMPLEX | {dtypes.bool}),
     little_endian=True,
     infer=_raw_shape,
-    differentiable=False,
-    doc="Reinterprets the bytes of each string as numbers, in a new last dimension.",
 )
-decode_padded_raw_op = op(
+decode_padded_raw_op = nondifferentiable_op(
     "DecodePaddedRaw",
     "input_bytes: string, fixed_length: int32 -> output: out_type",
+    "Reinterprets the leading bytes of each string as numbers; shorter strings are zero-padded.",
     out_type=attr.types(_RAW),
     little_endian=True,
     host="fixed_length",
     infer=_padded_shape,
-    differentiable=False,
-    doc="Reinterprets the leading bytes of each string as numbers; shorter strings are zero-padded.",
 )
-decode_compressed_op = op(
+decode_compressed_op = nondifferentiable_op(
     "DecodeCompressed",
     "bytes: string -> output: string",
+    "Decompresses strings compressed with ZLIB, GZIP or not at all.",
     compression_type="",
     infer=unchanged,
-    differentiable=False,
-    doc="Decompresses strings compressed with ZLIB, GZIP or not at all.",
 )
 
 

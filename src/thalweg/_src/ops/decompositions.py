@@ -13,6 +13,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import real
 from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension
 from thalweg._src.shapes import Shape, merge
@@ -87,13 +88,12 @@ cholesky = export("cholesky", "linalg.cholesky")(
         doc="Computes the Cholesky decomposition: the lower triangular L with L @ adjoint(L) equal to the input.",
     )
 )
-cholesky_grad = op(
+cholesky_grad = nondifferentiable_op(
     "CholeskyGrad",
     "l: T, grad: T -> output: T",
+    "Computes the gradient of Cholesky from its output and that output's gradient.",
     T=MATRIX_TYPES - dtypes.COMPLEX,
     infer=_cholesky_grad,
-    differentiable=False,
-    doc="Computes the gradient of Cholesky from its output and that output's gradient.",
 )
 qr_op = op("Qr", "input: T -> q: T, r: T", full_matrices=False, T=MATRIX_TYPES, infer=_qr)
 svd_op = op("Svd", "input: T -> s: T, u: T, v: T", compute_uv=True, full_matrices=False, T=MATRIX_TYPES, infer=_svd)

@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.quantization import ranges
 from thalweg._src.ops.shape_functions import at_least_rank, require
 from thalweg._src.shapes import Shape, merge
@@ -72,14 +73,13 @@ fake_quant_with_min_max_args = export("fake_quant_with_min_max_args", "quantizat
 fake_quant_with_min_max_args_gradient = export(
     "fake_quant_with_min_max_args_gradient", "quantization.fake_quant_with_min_max_args_gradient"
 )(
-    op(
+    nondifferentiable_op(
         "FakeQuantWithMinMaxArgsGradient",
         "gradients: float32, inputs: float32 -> backprops: float32",
+        "Passes the gradient inside the range, and zero outside.",
         min=-6.0,
         max=6.0,
         infer=_args,
-        differentiable=False,
-        doc="Passes the gradient inside the range, and zero outside.",
         **_RANGE,
     )
 )
@@ -92,12 +92,11 @@ fake_quant_with_min_max_vars = export("fake_quant_with_min_max_vars", "quantizat
         **_RANGE,
     )
 )
-fake_quant_with_min_max_vars_gradient_op = op(
+fake_quant_with_min_max_vars_gradient_op = nondifferentiable_op(
     "FakeQuantWithMinMaxVarsGradient",
     f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
+    "Passes the gradient inside the range, and the sum outside to the respective bound.",
     infer=_vars_grad,
-    differentiable=False,
-    doc="Passes the gradient inside the range, and the sum outside to the respective bound.",
     **_RANGE,
 )
 fake_quant_with_min_max_vars_per_channel = export(
@@ -111,12 +110,11 @@ fake_quant_with_min_max_vars_per_channel = export(
         **_RANGE,
     )
 )
-fake_quant_with_min_max_vars_per_channel_gradient_op = op(
+fake_quant_with_min_max_vars_per_channel_gradient_op = nondifferentiable_op(
     "FakeQuantWithMinMaxVarsPerChannelGradient",
     f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
+    "Passes the gradient inside the channel's range, and the sum outside to the respective bound.",
     infer=_per_channel_grad,
-    differentiable=False,
-    doc="Passes the gradient inside the channel's range, and the sum outside to the respective bound.",
     **_RANGE,
 )
 

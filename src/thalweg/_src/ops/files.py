@@ -7,9 +7,9 @@ from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import require, scalar
 from thalweg._src.ops.strings import require_scalar
 from thalweg._src.shapes import Shape, show
@@ -27,38 +27,24 @@ def _matches(c: Inference) -> Sequence[Shape]:
     return [(None,)]
 
 
-read_file_op = op(
-    "ReadFile",
-    "filename: string -> contents: string",
-    infer=_one_file,
-    differentiable=False,
-    doc="Reads the contents of a file.",
+read_file_op = nondifferentiable_op(
+    "ReadFile", "filename: string -> contents: string", "Reads the contents of a file.", infer=_one_file
 )
-write_file_op = op(
+write_file_op = stateful_op(
     "WriteFile",
     "filename: string, contents: string ->",
-    stateful=True,
+    "Writes a file, and creates its parent directories if they are missing.",
     infer=_one_file,
-    differentiable=False,
-    doc="Writes a file, and creates its parent directories if they are missing.",
 )
 matching_files = export("matching_files", "io.matching_files")(
-    op(
+    nondifferentiable_op(
         "MatchingFiles",
         "pattern: string -> filenames: string",
+        "Returns the sorted names of the files that match any of the patterns.",
         infer=_matches,
-        differentiable=False,
-        doc="Returns the sorted names of the files that match any of the patterns.",
     )
 )
-timestamp_op = op(
-    "Timestamp",
-    "-> ts: double",
-    stateful=True,
-    infer=scalar,
-    differentiable=False,
-    doc="Returns the current Unix time in seconds.",
-)
+timestamp_op = stateful_op("Timestamp", "-> ts: double", "Returns the current Unix time in seconds.", infer=scalar)
 
 
 @export("read_file", "io.read_file")

@@ -11,6 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, merge, show
 
@@ -95,23 +96,21 @@ def _forward(name: str, doc: str) -> OpDef:
 _SEQUENCES = "row_pooling_sequence: int64, col_pooling_sequence: int64"
 fractional_max_pool_op = _forward("FractionalMaxPool", "Computes fractional max pooling.")
 fractional_avg_pool_op = _forward("FractionalAvgPool", "Computes fractional average pooling.")
-fractional_max_pool_grad = op(
+fractional_max_pool_grad = nondifferentiable_op(
     "FractionalMaxPoolGrad",
     f"orig_input: T, orig_output: T, out_backprop: T, {_SEQUENCES} -> output: T",
     overlapping=False,
     T=_TYPES,
     host="row_pooling_sequence, col_pooling_sequence",
     infer=_max_pool_grad,
-    differentiable=False,
 )
-fractional_avg_pool_grad = op(
+fractional_avg_pool_grad = nondifferentiable_op(
     "FractionalAvgPoolGrad",
     f"orig_input_tensor_shape: int64, out_backprop: T, {_SEQUENCES} -> output: T",
     overlapping=False,
     T=_TYPES,
     host="orig_input_tensor_shape, row_pooling_sequence, col_pooling_sequence",
     infer=_avg_pool_grad,
-    differentiable=False,
 )
 
 

@@ -9,8 +9,9 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.ops.concat import concatenated
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.quantization import QUANTIZED, ranges
 from thalweg._src.ops.reshape import reshaped
 from thalweg._src.ops.shape_functions import (
@@ -42,7 +43,7 @@ def _quantized(name: str, signature: str, infer: Infer, **attrs: Any) -> OpDef:
     """Declares an op whose float32 scalars are bounds of ranges, in host memory."""
     ends = [part.split(":")[0].strip() for part in signature.replace("->", ",").split(",") if "float32" in part]
     host = ", ".join([*ends, *attrs.pop("host", ())])
-    return op(name, signature, infer=infer, host=host, differentiable=False, **attrs)
+    return nondifferentiable_op(name, signature, infer=infer, host=host, **attrs)
 
 
 def _same(c: Inference) -> Shape:
@@ -232,16 +233,15 @@ requantization_range_op = _quantized(
     Tinput=QUANTIZED,
     doc="Computes the range of the actual values.",
 )
-quantized_concat_op = op(
+quantized_concat_op = nondifferentiable_op(
     "QuantizedConcat",
     "concat_dim: int32, values: N*T, input_mins: N*float32, input_maxes: N*float32"
     " -> output: T, output_min: float32, output_max: float32",
+    "Concatenates quantized tensors along a dimension, with a range that covers all of theirs.",
     N=attr.integer(2),
     T=attr.types(),
     host="concat_dim, input_mins, input_maxes, output_min, output_max",
     infer=_concat,
-    differentiable=False,
-    doc="Concatenates quantized tensors along a dimension, with a range that covers all of theirs.",
 )
 
 

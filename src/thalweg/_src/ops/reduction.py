@@ -15,6 +15,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Evaluate, OpDef, op
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import array_constant
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reshape import rank
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import normalize_axis, require, unchanged
@@ -246,30 +247,28 @@ def _without_axis(c: Inference) -> Sequence[Shape]:
 
 _ORDERED = dtypes.REAL | {dtypes.bool}
 arg_max = export("arg_max")(
-    op(
+    nondifferentiable_op(
         "ArgMax",
         "input: T, dimension: Tidx -> output: output_type",
+        "Returns the index of the maximum along an axis, the first among equals.",
         T=_ORDERED,
         Tidx=attr.types(dtypes.INDEX | {dtypes.int16}, dtypes.int32),
         output_type=attr.types(dtypes.INDEX | {dtypes.int16, dtypes.uint16}, dtypes.int64),
         host="dimension",
         infer=_without_axis,
-        differentiable=False,
-        doc="Returns the index of the maximum along an axis, the first among equals.",
         traceable=True,
     )
 )
 arg_min = export("arg_min")(
-    op(
+    nondifferentiable_op(
         "ArgMin",
         "input: T, dimension: Tidx -> output: output_type",
+        "Returns the index of the minimum along an axis, the first among equals.",
         T=_ORDERED,
         Tidx=attr.types(dtypes.INDEX, dtypes.int32),
         output_type=attr.types(dtypes.INDEX, dtypes.int64),
         host="dimension",
         infer=_without_axis,
-        differentiable=False,
-        doc="Returns the index of the minimum along an axis, the first among equals.",
         traceable=True,
     )
 )

@@ -15,6 +15,7 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import negative, subtract
 from thalweg._src.ops.nn import top_k
 from thalweg._src.ops.reshape import constant_value, rank, reshape, shape, transpose
@@ -39,14 +40,13 @@ def _bound(c: Inference) -> Sequence[Shape]:
 
 
 def _bound_op(name: str, doc: str) -> OpDef:
-    return op(
+    return nondifferentiable_op(
         name,
         "sorted_inputs: T, values: T -> output: out_type",
+        doc,
         T=attr.types(),
         out_type=attr.types(dtypes.INDEX, dtypes.int32),
         infer=_bound,
-        differentiable=False,
-        doc=doc,
     )
 
 

@@ -8,11 +8,12 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import colocate_with
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import require, require_sizes, vector_size
 from thalweg._src.ops.sparse import as_sparse, parts
 from thalweg._src.shapes import Shape
@@ -38,17 +39,7 @@ def _take_many(c: Inference) -> Sequence[Shape]:
 
 
 def _map_op(name: str, signature: str, doc: str, infer: Any, **attrs: Any) -> OpDef:
-    return op(
-        name,
-        signature,
-        **attrs,
-        container="",
-        shared_name="",
-        stateful=True,
-        differentiable=False,
-        infer=infer,
-        doc=doc,
-    )
+    return stateful_op(name, signature, doc, **attrs, container="", shared_name="", infer=infer)
 
 
 _SPARSE = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"

@@ -7,7 +7,8 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.ops.state import handle_shape
 from thalweg._src.shapes import Shape, compatible, show
@@ -68,37 +69,33 @@ def _scalar(c: Inference, name: str, index: int) -> None:
 def _update(name: str, arguments: str, doc: str, **attrs: Any) -> OpDef:
     """Registers a dense update; arguments without a type are of type T."""
     parts = [part if ":" in part else f"{part}: T" for part in arguments.split(", ")]
-    return op(
+    return stateful_op(
         name,
         f"{', '.join(parts)} ->",
+        doc,
         T=_TYPES,
         use_locking=False,
         **attrs,
         infer=_whole,
-        stateful=True,
         writes=True,
         traceable=True,
         capturable=True,
-        differentiable=False,
-        doc=doc,
     )
 
 
 def _row_update(name: str, arguments: str, doc: str, **attrs: Any) -> OpDef:
     """Registers a sparse update of the rows at `indices`."""
     parts = [part if ":" in part else f"{part}: T" for part in arguments.split(", ")]
-    return op(
+    return stateful_op(
         name,
         f"{', '.join(parts)} ->",
+        doc,
         T=_TYPES,
         Tindices=dtypes.INDEX,
         use_locking=False,
         **attrs,
         infer=_rows,
-        stateful=True,
         writes=True,
-        differentiable=False,
-        doc=doc,
     )
 
 
