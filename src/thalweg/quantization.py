@@ -7,6 +7,7 @@ from thalweg._src.gen_ops import (
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    quantized_concat as quantized_concat,
 )
 from thalweg._src.ops.fake_quantization import (
     fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
@@ -17,9 +18,6 @@ from thalweg._src.ops.quantization import (
     quantize as quantize,
     quantize_and_dequantize as quantize_and_dequantize,
     quantize_and_dequantize_v2 as quantize_and_dequantize_v2,
-)
-from thalweg._src.ops.quantized import (
-    quantized_concat as quantized_concat,
 )
 
 __all__ = [

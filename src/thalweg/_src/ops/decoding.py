@@ -37,17 +37,19 @@ def _padded_shape(c: Inference) -> Sequence[Shape]:
     return [None if shape is None else (*shape, None if length is None else length // size)]
 
 
-as_string_op = nondifferentiable_op(
-    "AsString",
-    "input: T -> output: string",
-    "Formats numbers as strings.",
-    T=(dtypes.REAL | dtypes.COMPLEX | {dtypes.bool, dtypes.variant, dtypes.string}) - dtypes.QUANTIZED,
-    precision=-1,
-    scientific=False,
-    shortest=False,
-    width=-1,
-    fill="",
-    infer=unchanged,
+as_string = export("as_string", "dtypes.as_string", "strings.as_string")(
+    nondifferentiable_op(
+        "AsString",
+        "input: T -> output: string",
+        "Formats numbers as strings, as C's printf does.",
+        T=(dtypes.REAL | dtypes.COMPLEX | {dtypes.bool, dtypes.variant, dtypes.string}) - dtypes.QUANTIZED,
+        precision=-1,
+        scientific=False,
+        shortest=False,
+        width=-1,
+        fill="",
+        infer=unchanged,
+    )
 )
 string_to_number_op = nondifferentiable_op(
     "StringToNumber",
@@ -56,8 +58,14 @@ string_to_number_op = nondifferentiable_op(
     out_type=attr.types(_NUMBERS, dtypes.float32),
     infer=unchanged,
 )
-encode_base64_op = nondifferentiable_op(
-    "EncodeBase64", "input: string -> output: string", "Encodes strings in URL-safe base64.", pad=False, infer=unchanged
+encode_base64 = export("encode_base64", "io.encode_base64")(
+    nondifferentiable_op(
+        "EncodeBase64",
+        "input: string -> output: string",
+        "Encodes strings in URL-safe base64.",
+        pad=False,
+        infer=unchanged,
+    )
 )
 decode_base64 = export("decode_base64", "io.decode_base64")(
     nondifferentiable_op(
@@ -84,29 +92,15 @@ decode_padded_raw_op = nondifferentiable_op(
     host="fixed_length",
     infer=_padded_shape,
 )
-decode_compressed_op = nondifferentiable_op(
-    "DecodeCompressed",
-    "bytes: string -> output: string",
-    "Decompresses strings compressed with ZLIB, GZIP or not at all.",
-    compression_type="",
-    infer=unchanged,
-)
-
-
-@export("as_string", "dtypes.as_string", "strings.as_string")
-def as_string(
-    input: Any,
-    precision: int = -1,
-    scientific: bool = False,
-    shortest: bool = False,
-    width: int = -1,
-    fill: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """Formats numbers as strings, as C's printf does."""
-    return as_string_op(
-        input, precision=precision, scientific=scientific, shortest=shortest, width=width, fill=fill, name=name
+decode_compressed = export("decode_compressed", "io.decode_compressed")(
+    nondifferentiable_op(
+        "DecodeCompressed",
+        "bytes: string -> output: string",
+        'Decompresses strings: "ZLIB", "GZIP", or "" for uncompressed.',
+        compression_type="",
+        infer=unchanged,
     )
+)
 
 
 @export("string_to_number", "strings.to_number")
@@ -116,12 +110,6 @@ def string_to_number(
     """Parses each string as a number."""
     strings = only_one(string_tensor, input, "string_tensor", "input")
     return string_to_number_op(strings, out_type=out_type, name=name)
-
-
-@export("encode_base64", "io.encode_base64")
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Encodes strings in URL-safe base64."""
-    return encode_base64_op(input, pad=pad, name=name)
 
 
 @export("decode_raw", "io.decode_raw")
@@ -137,9 +125,3 @@ def decode_raw(
     if out_type is None:
         raise ValueError("decode_raw() is missing the argument 'out_type'")
     return decode_raw_op(strings, out_type=out_type, little_endian=little_endian, name=name)
-
-
-@export("decode_compressed", "io.decode_compressed")
-def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
-    """Decompresses strings: "ZLIB", "GZIP", or "" for uncompressed."""
-    return decode_compressed_op(bytes, compression_type=compression_type, name=name)

@@ -95,7 +95,16 @@ cholesky_grad = nondifferentiable_op(
     T=MATRIX_TYPES - dtypes.COMPLEX,
     infer=_cholesky_grad,
 )
-qr_op = op("Qr", "input: T -> q: T, r: T", full_matrices=False, T=MATRIX_TYPES, infer=_qr)
+qr = export("qr", "linalg.qr")(
+    op(
+        "Qr",
+        "input: T -> q: T, r: T",
+        full_matrices=False,
+        T=MATRIX_TYPES,
+        infer=_qr,
+        doc="Returns (q, r): an orthonormal and an upper triangular matrix whose product is the input.",
+    )
+)
 svd_op = op("Svd", "input: T -> s: T, u: T, v: T", compute_uv=True, full_matrices=False, T=MATRIX_TYPES, infer=_svd)
 self_adjoint_eig_op = op("SelfAdjointEigV2", "input: T -> e: T, v: T", compute_v=True, T=MATRIX_TYPES, infer=_eigen)
 eig_op = op(
@@ -106,19 +115,16 @@ eig_op = op(
     Tout=dtypes.COMPLEX,
     infer=_eigen,
 )
-lu_op = op(
-    "Lu",
-    "input: T -> lu: T, p: output_idx_type",
-    T=MATRIX_TYPES,
-    output_idx_type=attr.types(dtypes.INDEX, dtypes.int32),
-    infer=_lu,
+lu = export("linalg.lu")(
+    op(
+        "Lu",
+        "input: T -> lu: T, p: output_idx_type",
+        T=MATRIX_TYPES,
+        output_idx_type=attr.types(dtypes.INDEX, dtypes.int32),
+        infer=_lu,
+        doc="Returns (lu, p): L below and U on and above the diagonal, and the row permutation p of the input.",
+    )
 )
-
-
-@export("qr", "linalg.qr")
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
-    """Returns (q, r): an orthonormal and an upper triangular matrix whose product is the input."""
-    return qr_op.many(input, full_matrices=full_matrices, name=name)
 
 
 @export("svd", "linalg.svd")
@@ -161,12 +167,6 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """Returns eigenvalues, in no particular order."""
     result: Tensor = _eig(tensor, False, name)[0]
     return result
-
-
-@export("linalg.lu")
-def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Returns (lu, p): L below and U on and above the diagonal, and the row permutation p of the input."""
-    return lu_op.many(input, output_idx_type=output_idx_type, name=name)
 
 
 eigh = self_adjoint_eig

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import require, scalar
 from thalweg._src.ops.strings import require_scalar
@@ -27,14 +24,21 @@ def _matches(c: Inference) -> Sequence[Shape]:
     return [(None,)]
 
 
-read_file_op = nondifferentiable_op(
-    "ReadFile", "filename: string -> contents: string", "Reads the contents of a file.", infer=_one_file
+read_file = export("read_file", "io.read_file")(
+    nondifferentiable_op(
+        "ReadFile",
+        "filename: string -> contents: string",
+        "Returns the contents of a file, read in each step.",
+        infer=_one_file,
+    )
 )
-write_file_op = stateful_op(
-    "WriteFile",
-    "filename: string, contents: string ->",
-    "Writes a file, and creates its parent directories if they are missing.",
-    infer=_one_file,
+write_file = export("write_file", "io.write_file")(
+    stateful_op(
+        "WriteFile",
+        "filename: string, contents: string ->",
+        "Writes a file, and creates its parent directories if they are missing.",
+        infer=_one_file,
+    )
 )
 matching_files = export("matching_files", "io.matching_files")(
     nondifferentiable_op(
@@ -44,22 +48,6 @@ matching_files = export("matching_files", "io.matching_files")(
         infer=_matches,
     )
 )
-timestamp_op = stateful_op("Timestamp", "-> ts: double", "Returns the current Unix time in seconds.", infer=scalar)
-
-
-@export("read_file", "io.read_file")
-def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """Returns the contents of a file, read in each step."""
-    return read_file_op(filename, name=name)
-
-
-@export("write_file", "io.write_file")
-def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """Returns an operation that writes a file, and creates its parent directories if they are missing."""
-    return write_file_op.operation(filename, contents, name=name)
-
-
-@export("timestamp")
-def timestamp(name: str | None = None) -> Tensor:
-    """Returns the current Unix time in seconds."""
-    return timestamp_op(name=name)
+timestamp = export("timestamp")(
+    stateful_op("Timestamp", "-> ts: double", "Returns the current Unix time in seconds.", infer=scalar)
+)

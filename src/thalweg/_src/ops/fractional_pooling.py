@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
@@ -94,8 +93,18 @@ def _forward(name: str, doc: str) -> OpDef:
 
 
 _SEQUENCES = "row_pooling_sequence: int64, col_pooling_sequence: int64"
-fractional_max_pool_op = _forward("FractionalMaxPool", "Computes fractional max pooling.")
-fractional_avg_pool_op = _forward("FractionalAvgPool", "Computes fractional average pooling.")
+fractional_max_pool = export("nn.fractional_max_pool")(
+    _forward(
+        "FractionalMaxPool",
+        "Computes the maxima of windows with random sizes; also returns the windows' row and column boundaries.",
+    )
+)
+fractional_avg_pool = export("nn.fractional_avg_pool")(
+    _forward(
+        "FractionalAvgPool",
+        "Computes the means of windows with random sizes; also returns the windows' row and column boundaries.",
+    )
+)
 fractional_max_pool_grad = nondifferentiable_op(
     "FractionalMaxPoolGrad",
     f"orig_input: T, orig_output: T, out_backprop: T, {_SEQUENCES} -> output: T",
@@ -112,51 +121,3 @@ fractional_avg_pool_grad = nondifferentiable_op(
     host="orig_input_tensor_shape, row_pooling_sequence, col_pooling_sequence",
     infer=_avg_pool_grad,
 )
-
-
-@export("nn.fractional_max_pool")
-def fractional_max_pool(
-    value: Any,
-    pooling_ratio: Sequence[float],
-    pseudo_random: bool = False,
-    overlapping: bool = False,
-    deterministic: bool = False,
-    seed: int = 0,
-    seed2: int = 0,
-    name: str | None = None,
-) -> Any:
-    """Computes the maxima of windows with random sizes; also returns the windows' row and column boundaries."""
-    return fractional_max_pool_op.many(
-        value,
-        pooling_ratio=pooling_ratio,
-        pseudo_random=pseudo_random,
-        overlapping=overlapping,
-        deterministic=deterministic,
-        seed=seed,
-        seed2=seed2,
-        name=name,
-    )
-
-
-@export("nn.fractional_avg_pool")
-def fractional_avg_pool(
-    value: Any,
-    pooling_ratio: Sequence[float],
-    pseudo_random: bool = False,
-    overlapping: bool = False,
-    deterministic: bool = False,
-    seed: int = 0,
-    seed2: int = 0,
-    name: str | None = None,
-) -> Any:
-    """Computes the means of windows with random sizes; also returns the windows' row and column boundaries."""
-    return fractional_avg_pool_op.many(
-        value,
-        pooling_ratio=pooling_ratio,
-        pseudo_random=pseudo_random,
-        overlapping=overlapping,
-        deterministic=deterministic,
-        seed=seed,
-        seed2=seed2,
-        name=name,
-    )

@@ -30,20 +30,24 @@ string_to_hash_bucket_op = nondifferentiable_op(
     num_buckets=attr.integer(1),
     infer=unchanged,
 )
-string_to_hash_bucket_fast_op = nondifferentiable_op(
-    "StringToHashBucketFast",
-    "input: string -> output: int64",
-    "Hashes each string to a bucket with FarmHash: fast and stable, but not safe against chosen collisions.",
-    num_buckets=attr.integer(1),
-    infer=unchanged,
+string_to_hash_bucket_fast = export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")(
+    nondifferentiable_op(
+        "StringToHashBucketFast",
+        "input: string -> output: int64",
+        "Hashes each string to a bucket with FarmHash: fast and stable, but not safe against chosen collisions.",
+        num_buckets=attr.integer(1),
+        infer=unchanged,
+    )
 )
-string_to_hash_bucket_strong_op = nondifferentiable_op(
-    "StringToHashBucketStrong",
-    "input: string -> output: int64",
-    "Hashes each string to a bucket with keyed SipHash: collisions cannot be constructed without the key.",
-    num_buckets=attr.integer(1),
-    key=attr.integers(),
-    infer=unchanged,
+string_to_hash_bucket_strong = export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")(
+    nondifferentiable_op(
+        "StringToHashBucketStrong",
+        "input: string -> output: int64",
+        "Hashes each string to a bucket with keyed SipHash: collisions cannot be constructed without the key.",
+        num_buckets=attr.integer(1),
+        key=attr.integers(),
+        infer=unchanged,
+    )
 )
 fingerprint_op = nondifferentiable_op(
     "Fingerprint",
@@ -61,18 +65,6 @@ def string_to_hash_bucket(
     """Hashes each string to a bucket, by a function that later versions of TensorFlow may change."""
     strings = only_one(string_tensor, input, "string_tensor", "input")
     return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)
-
-
-@export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
-def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """Hashes each string to a bucket with FarmHash."""
-    return string_to_hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
-
-
-@export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")
-def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Tensor:
-    """Hashes each string to a bucket with SipHash and a key of two integers."""
-    return string_to_hash_bucket_strong_op(input, num_buckets=num_buckets, key=key, name=name)
 
 
 @export("fingerprint")

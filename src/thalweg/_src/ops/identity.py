@@ -116,17 +116,13 @@ def _bitcast(c: Inference) -> Sequence[Shape]:
     return [source[:-1]]
 
 
-bitcast_op = nondifferentiable_op(
-    "Bitcast",
-    "input: T -> output: type",
-    "Reinterprets the bits of a tensor as another type.",
-    T=dtypes.NUMERIC | dtypes.QUANTIZED,
-    type=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED),
-    infer=_bitcast,
+bitcast = export("bitcast")(
+    nondifferentiable_op(
+        "Bitcast",
+        "input: T -> output: type",
+        "Reinterprets the bits of a tensor as another type.",
+        T=dtypes.NUMERIC | dtypes.QUANTIZED,
+        type=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED),
+        infer=_bitcast,
+    )
 )
-
-
-@export("bitcast")
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """Reinterprets the bits of a tensor as another type."""
-    return bitcast_op(input, type=type, name=name)

@@ -27,7 +27,6 @@ from thalweg._src.shapes import Shape
 ANALYTIC = dtypes.FLOATING | dtypes.COMPLEX
 SIGNED = ANALYTIC | dtypes.SIGNED_INTEGERS
 
-_WIDE_UNSIGNED = {dtypes.uint16, dtypes.uint32, dtypes.uint64}
 _NUMBERS = dtypes.NUMERIC | dtypes.QUANTIZED
 
 

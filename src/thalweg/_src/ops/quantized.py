@@ -146,17 +146,37 @@ quantized_relu6_op = _quantized(
     out_type=_TO_QUINT8,
     doc="Computes min(max(x, 0), 6) of quantized values, element-wise.",
 )
-quantized_relu_x_op = _quantized(
-    "QuantizedReluX",
-    _RELU.replace("min_features", "max_value: float32, min_features", 1),
-    _with_range(_relu_x, 2),
-    Tinput=QUANTIZED,
-    out_type=_TO_QUINT8,
-    doc="Computes min(max(x, 0), max_value) of quantized values, element-wise.",
+quantized_relu_x = export("nn.quantized_relu_x")(
+    _quantized(
+        "QuantizedReluX",
+        _RELU.replace("min_features", "max_value: float32, min_features", 1),
+        _with_range(_relu_x, 2),
+        Tinput=QUANTIZED,
+        out_type=_TO_QUINT8,
+        doc="Clips quantized features to [0, max_value]; also returns their range.",
+    )
 )
 _POOL = "input: T, min_input: float32, max_input: float32 -> output: T, min_output: float32, max_output: float32"
-quantized_max_pool_op = _quantized("QuantizedMaxPool", _POOL, _with_range(_pool, 1), T=QUANTIZED, **_WINDOW)
-quantized_avg_pool_op = _quantized("QuantizedAvgPool", _POOL, _with_range(_pool, 1), T=QUANTIZED, **_WINDOW)
+quantized_max_pool = export("nn.quantized_max_pool")(
+    _quantized(
+        "QuantizedMaxPool",
+        _POOL,
+        _with_range(_pool, 1),
+        T=QUANTIZED,
+        **_WINDOW,
+        doc="Computes the maximum of quantized values in each window; also returns the range.",
+    )
+)
+quantized_avg_pool = export("nn.quantized_avg_pool")(
+    _quantized(
+        "QuantizedAvgPool",
+        _POOL,
+        _with_range(_pool, 1),
+        T=QUANTIZED,
+        **_WINDOW,
+        doc="Computes the mean of quantized values in each window; also returns the range.",
+    )
+)
 quantized_conv2d_op = _quantized(
     "QuantizedConv2D",
     "input: Tinput, filter: Tfilter, min_input: float32, max_input: float32, min_filter: float32, max_filter: float32"
@@ -233,44 +253,18 @@ requantization_range_op = _quantized(
     Tinput=QUANTIZED,
     doc="Computes the range of the actual values.",
 )
-quantized_concat_op = nondifferentiable_op(
-    "QuantizedConcat",
-    "concat_dim: int32, values: N*T, input_mins: N*float32, input_maxes: N*float32"
-    " -> output: T, output_min: float32, output_max: float32",
-    "Concatenates quantized tensors along a dimension, with a range that covers all of theirs.",
-    N=attr.integer(2),
-    T=attr.types(),
-    host="concat_dim, input_mins, input_maxes, output_min, output_max",
-    infer=_concat,
+quantized_concat = export("quantized_concat", "quantization.quantized_concat")(
+    nondifferentiable_op(
+        "QuantizedConcat",
+        "concat_dim: int32, values: N*T, input_mins: N*float32, input_maxes: N*float32"
+        " -> output: T, output_min: float32, output_max: float32",
+        "Concatenates quantized tensors along a dimension; also returns a range that covers all of theirs.",
+        N=attr.integer(2),
+        T=attr.types(),
+        host="concat_dim, input_mins, input_maxes, output_min, output_max",
+        infer=_concat,
+    )
 )
-
-
-@export("nn.quantized_relu_x")
-def quantized_relu_x(
-    features: Any, max_value: Any, min_features: Any, max_features: Any, out_type: Any = dtypes.quint8, name: Any = None
-) -> Any:
-    """Clips quantized features to [0, max_value]; also returns their range."""
-    return quantized_relu_x_op.many(features, max_value, min_features, max_features, out_type=out_type, name=name)
-
-
-@export("nn.quantized_max_pool")
-def quantized_max_pool(
-    input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str, name: str | None = None
-) -> Any:
-    """Computes the maximum of quantized values in each window; also returns the range."""
-    return quantized_max_pool_op.many(
-        input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name
-    )
-
-
-@export("nn.quantized_avg_pool")
-def quantized_avg_pool(
-    input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str, name: str | None = None
-) -> Any:
-    """Computes the mean of quantized values in each window; also returns the range."""
-    return quantized_avg_pool_op.many(
-        input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name
-    )
 
 
 @export("nn.quantized_conv2d")
@@ -301,9 +295,3 @@ def quantized_conv2d(
         dilations=dilations,
         name=name,
     )
-
-
-@export("quantized_concat", "quantization.quantized_concat")
-def quantized_concat(concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None) -> Any:
-    """Concatenates quantized tensors along a dimension; also returns a range that covers all of theirs."""
-    return quantized_concat_op.many(concat_dim, values, input_mins, input_maxes, name=name)

@@ -146,19 +146,23 @@ string_strip = export("string_strip", "strings.strip")(
         "StringStrip", "input: string -> output: string", "Strips leading and trailing whitespace.", infer=unchanged
     )
 )
-string_lower_op = nondifferentiable_op(
-    "StringLower",
-    "input: string -> output: string",
-    "Converts strings to lower case: ASCII, or with encoding 'utf-8' Unicode.",
-    encoding="",
-    infer=unchanged,
+lower = export("strings.lower")(
+    nondifferentiable_op(
+        "StringLower",
+        "input: string -> output: string",
+        "Converts strings to lower case: ASCII, or with encoding 'utf-8' Unicode.",
+        encoding="",
+        infer=unchanged,
+    )
 )
-string_upper_op = nondifferentiable_op(
-    "StringUpper",
-    "input: string -> output: string",
-    "Converts strings to upper case: ASCII, or with encoding 'utf-8' Unicode.",
-    encoding="",
-    infer=unchanged,
+upper = export("strings.upper")(
+    nondifferentiable_op(
+        "StringUpper",
+        "input: string -> output: string",
+        "Converts strings to upper case: ASCII, or with encoding 'utf-8' Unicode.",
+        encoding="",
+        infer=unchanged,
+    )
 )
 string_length_op = nondifferentiable_op(
     "StringLength",
@@ -213,15 +217,17 @@ reduce_join_op = nondifferentiable_op(
     host="reduction_indices",
     infer=_reduce_join_shape,
 )
-unsorted_segment_join_op = nondifferentiable_op(
-    "UnsortedSegmentJoin",
-    "inputs: string, segment_ids: Tindices, num_segments: Tnumsegments -> output: string",
-    "Joins the strings of each segment in order.",
-    separator="",
-    Tindices=dtypes.INDEX,
-    Tnumsegments=attr.types(dtypes.INDEX, dtypes.int32),
-    host="num_segments",
-    infer=_segment_join_shape,
+unsorted_segment_join = export("strings.unsorted_segment_join")(
+    nondifferentiable_op(
+        "UnsortedSegmentJoin",
+        "inputs: string, segment_ids: Tindices, num_segments: Tnumsegments -> output: string",
+        "Joins the strings of each segment in order.",
+        separator="",
+        Tindices=dtypes.INDEX,
+        Tnumsegments=attr.types(dtypes.INDEX, dtypes.int32),
+        host="num_segments",
+        infer=_segment_join_shape,
+    )
 )
 string_ngrams_op = nondifferentiable_op(
     "StringNGrams",
@@ -296,18 +302,6 @@ def only_one(value: Any, other: Any, name: str, old_name: str) -> Any:
     return other if value is None else value
 
 
-@export("strings.lower")
-def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Converts strings to lower case."""
-    return string_lower_op(input, encoding=encoding, name=name)
-
-
-@export("strings.upper")
-def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Converts strings to upper case."""
-    return string_upper_op(input, encoding=encoding, name=name)
-
-
 @export("strings.length")
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Counts the bytes, or UTF-8 characters, of each string."""
@@ -364,14 +358,6 @@ def _all_axes_backwards(inputs: Tensor) -> Any:
     if inputs.dims is not None:
         return np.arange(len(inputs.dims) - 1, -1, -1, dtype=np.int32)
     return sequence(rank(inputs) - 1, -1, -1)
-
-
-@export("strings.unsorted_segment_join")
-def unsorted_segment_join(
-    inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
-) -> Tensor:
-    """Joins the strings of each segment."""
-    return unsorted_segment_join_op(inputs, segment_ids, num_segments, separator=separator, name=name)
 
 
 @export("strings.ngrams")

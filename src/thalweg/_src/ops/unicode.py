@@ -37,16 +37,18 @@ def _encoded_shape(c: Inference) -> Sequence[Shape]:
     return [(None if splits is None else splits - 1,)]
 
 
-unicode_transcode_op = nondifferentiable_op(
-    "UnicodeTranscode",
-    "input: string -> output: string",
-    "Transcodes strings to another encoding.",
-    input_encoding=attr.string(),
-    output_encoding=_ENCODINGS,
-    errors=_ERRORS,
-    replacement_char=65533,
-    replace_control_characters=False,
-    infer=unchanged,
+unicode_transcode = export("strings.unicode_transcode")(
+    nondifferentiable_op(
+        "UnicodeTranscode",
+        "input: string -> output: string",
+        "Converts strings from one encoding to another.",
+        input_encoding=attr.string(),
+        output_encoding=_ENCODINGS,
+        errors=_ERRORS,
+        replacement_char=65533,
+        replace_control_characters=False,
+        infer=unchanged,
+    )
 )
 unicode_script = export("strings.unicode_script")(
     nondifferentiable_op(
@@ -88,28 +90,6 @@ unicode_decode_with_offsets_op = nondifferentiable_op(
     Tsplits=_SPLITS,
     infer=_decoded_shapes,
 )
-
-
-@export("strings.unicode_transcode")
-def unicode_transcode(
-    input: Any,
-    input_encoding: str,
-    output_encoding: str,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    replace_control_characters: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Converts strings from one encoding to another."""
-    return unicode_transcode_op(
-        input,
-        input_encoding=input_encoding,
-        output_encoding=output_encoding,
-        errors=errors,
-        replacement_char=replacement_char,
-        replace_control_characters=replace_control_characters,
-        name=name,
-    )
 
 
 @export("strings.unicode_encode")

@@ -169,13 +169,15 @@ unique_op = nondifferentiable_op(
     out_idx=_INDEX,
     infer=lambda c: [(None,), _require_vector(c)],
 )
-unique_with_counts_op = nondifferentiable_op(
-    "UniqueWithCounts",
-    "x: T -> y: T, idx: out_idx, count: out_idx",
-    "Returns the distinct values, the index of each element among them, and their counts.",
-    T=attr.types(),
-    out_idx=_INDEX,
-    infer=lambda c: [(None,), _require_vector(c), (None,)],
+unique_with_counts = export("unique_with_counts")(
+    nondifferentiable_op(
+        "UniqueWithCounts",
+        "x: T -> y: T, idx: out_idx, count: out_idx",
+        "Returns the distinct values, the index of each element among them, and their counts.",
+        T=attr.types(),
+        out_idx=_INDEX,
+        infer=lambda c: [(None,), _require_vector(c), (None,)],
+    )
 )
 
 
@@ -222,12 +224,6 @@ list_diff_op = nondifferentiable_op(
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     """Returns the distinct values by first appearance, and the index of each element among them."""
     return unique_op.many(x, out_idx=out_idx, name=name)
-
-
-@export("unique_with_counts")
-def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Returns the distinct values, the index of each element among them, and their counts."""
-    return unique_with_counts_op.many(x, out_idx=out_idx, name=name)
 
 
 @export("setdiff1d")
