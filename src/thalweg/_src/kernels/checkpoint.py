@@ -18,7 +18,7 @@ from thalweg._src.formats.bundle_reader import BundleReader
 from thalweg._src.formats.table_checkpoint import open_checkpoint, write_table_checkpoint
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.files import local_path
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.state import find_variable
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.checkpoint_writers import writer_for
@@ -224,22 +224,14 @@ def bind_merge(node: Node, device: Device) -> Callable[..., None]:
     return merge
 
 
-@kernel("ShardedFilename", devices=("CPU",))
-def bind_filename(node: Node, device: Device) -> Callable[..., Array]:
-    def filename(basename: Array, shard: torch.Tensor, count: torch.Tensor) -> Array:
-        return np.array(b"%s-%05d-of-%05d" % (basename.item(), int(shard), int(count)), dtype=object)
-
-    return filename
+@plain_kernel("ShardedFilename", devices=("CPU",))
+def _filename(basename: Array, shard: torch.Tensor, count: torch.Tensor) -> Array:
+    return np.array(b"%s-%05d-of-%05d" % (basename.item(), int(shard), int(count)), dtype=object)
 
 
-@kernel("ShardedFilespec", devices=("CPU",))
-def bind_filespec(node: Node, device: Device) -> Callable[..., Array]:
-    def filespec(basename: Array, count: torch.Tensor) -> Array:
-        return np.array(b"%s-?????-of-%05d" % (basename.item(), int(count)), dtype=object)
-
-    return filespec
+@plain_kernel("ShardedFilespec", devices=("CPU",))
+def _filespec(basename: Array, count: torch.Tensor) -> Array:
+    return np.array(b"%s-?????-of-%05d" % (basename.item(), int(count)), dtype=object)
 
 
-@kernel("DisableCopyOnRead")
-def bind_disable_copy(node: Node, device: Device) -> Callable[..., None]:
-    return lambda resource: None
+plain_kernel("DisableCopyOnRead")(lambda resource: None)

@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.kernels.registry import Call, Input, Known, kernel, plain_kernel
 from thalweg._src.kernels.types import from_numpy
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import compatible, show
@@ -66,6 +66,6 @@ def bind_fill(node: Node, device: Device) -> Callable[..., torch.Tensor] | Call:
     return lambda dims, value: value.expand(dims.tolist())
 
 
-@kernel("Fill", devices=("CPU",), T=[dtypes.string], priority=1)
-def bind_fill_strings(node: Node, device: Device) -> Callable[..., Any]:
-    return lambda dims, value: np.full(dims.tolist(), value.item(), dtype=object)
+plain_kernel("Fill", devices=("CPU",), T=[dtypes.string], priority=1)(
+    lambda dims, value: np.full(dims.tolist(), value.item(), dtype=object)
+)

@@ -14,7 +14,7 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import STEP, Call, Input, kernel
+from thalweg._src.kernels.registry import STEP, Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.strings import string_array
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
@@ -73,20 +73,17 @@ def _require_step(step: Step) -> None:
         raise errors.FailedPreconditionError(None, None, "files can only be read in a step")
 
 
-@kernel("WriteFile", devices=("CPU",))
-def bind_write_file(node: Node, device: Device) -> Callable[..., None]:
-    def write(filename: Array, contents: Array) -> None:
-        path = local_path(filename.item())
-        try:
-            folder = os.path.dirname(path)
-            if folder:
-                os.makedirs(folder, exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(contents.item())
-        except OSError as error:
-            raise file_error(error, filename.item()) from None
-
-    return write
+@plain_kernel("WriteFile", devices=("CPU",))
+def _write_file(filename: Array, contents: Array) -> None:
+    path = local_path(filename.item())
+    try:
+        folder = os.path.dirname(path)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(contents.item())
+    except OSError as error:
+        raise file_error(error, filename.item()) from None
 
 
 @kernel("MatchingFiles", devices=("CPU",))

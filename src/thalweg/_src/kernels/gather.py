@@ -18,7 +18,7 @@ from thalweg._src.errors import InvalidArgumentError, ShapeError
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.concat import one_or_all
 from thalweg._src.kernels.convolution import check
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, signed
 from thalweg._src.kernels.scatter import is_in_range
 from thalweg._src.kernels.sorting import comparable, restored
@@ -92,9 +92,7 @@ def _take_batches(params: torch.Tensor, indices: torch.Tensor, axis: int, batch_
     return taken.movedim(tuple(range(count, count + inner)), tuple(range(axis, axis + inner)))
 
 
-@kernel("Gather")
-def bind_gather(node: Node, device: Device) -> Function:
-    return lambda params, indices: _take(params, indices, 0, 0)
+plain_kernel("Gather")(lambda params, indices: _take(params, indices, 0, 0))
 
 
 @kernel("GatherV2")
@@ -159,6 +157,7 @@ def _depth(shape: Sequence[int], indices: torch.Tensor) -> int:
     return indices.shape[-1]
 
 
+@plain_kernel("GatherNd")
 def _take_nd(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     depth = _depth(params.shape, indices)
     tail = params.shape[depth:]
@@ -169,18 +168,10 @@ def _take_nd(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     return select_rows(rows, 0, linear).reshape(indices.shape[:-1] + tail)
 
 
-@kernel("GatherNd")
-def bind_gather_nd(node: Node, device: Device) -> Function:
-    return _take_nd
-
-
-@kernel("GatherNd", devices=("CPU",), priority=1, Tparams=[dtypes.string])
-def bind_gather_nd_strings(node: Node, device: Device) -> Function:
-    def gather(params: Any, indices: torch.Tensor) -> Any:
-        positions = torch.arange(params.size).reshape(params.shape)
-        return params.ravel()[_take_nd(positions, indices).numpy()]
-
-    return gather
+@plain_kernel("GatherNd", devices=("CPU",), priority=1, Tparams=[dtypes.string])
+def _gather_nd_strings(params: Any, indices: torch.Tensor) -> Any:
+    positions = torch.arange(params.size).reshape(params.shape)
+    return params.ravel()[_take_nd(positions, indices).numpy()]
 
 
 def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, how: str) -> torch.Tensor:
@@ -239,9 +230,7 @@ def bind_scatter_nd_strings(node: Node, device: Device) -> Function:
     return scatter
 
 
-@kernel("TensorScatterUpdate")
-def bind_tensor_scatter_update(node: Node, device: Device) -> Function:
-    return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "copy")
+plain_kernel("TensorScatterUpdate")(lambda tensor, indices, updates: _scatter(tensor, indices, updates, "copy"))
 
 
 @kernel("TensorScatterUpdate", **STRINGS)
@@ -256,14 +245,8 @@ def bind_tensor_scatter_update_strings(node: Node, device: Device) -> Function:
     return scatter
 
 
-@kernel("TensorScatterAdd")
-def bind_tensor_scatter_add(node: Node, device: Device) -> Function:
-    return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "add")
-
-
-@kernel("TensorScatterSub")
-def bind_tensor_scatter_sub(node: Node, device: Device) -> Function:
-    return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "subtract")
+plain_kernel("TensorScatterAdd")(lambda tensor, indices, updates: _scatter(tensor, indices, updates, "add"))
+plain_kernel("TensorScatterSub")(lambda tensor, indices, updates: _scatter(tensor, indices, updates, "subtract"))
 
 
 @kernel("TensorScatterMax", "TensorScatterMin", T=dtypes.REAL)

@@ -9,16 +9,12 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
 
-@kernel("_ConnectedComponents")
-def bind_components(node: Node, device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
-    return _components
-
-
+@plain_kernel("_ConnectedComponents")
 def _components(images: torch.Tensor) -> torch.Tensor:
     """Merges equal neighbors under the smallest of their indices until a fixed point, and numbers the roots."""
     require(images.ndim == 3, f"images has rank {images.ndim}", expected="a batch of planes")

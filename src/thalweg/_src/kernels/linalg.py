@@ -9,7 +9,7 @@ import torch
 from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decompositions import Function, require_square, require_success, widened
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
@@ -138,19 +138,16 @@ def bind_square_root(node: Node, device: Device) -> Function:
     return widened(root, node.attrs["T"])
 
 
-@kernel("MatrixLogarithm")
-def bind_logarithm(node: Node, device: Device) -> Function:
-    def logarithm(x: torch.Tensor) -> torch.Tensor:
-        require_square(x)
-        if not x.numel():
-            return x
-        z = x.to(torch.complex128)
-        by_eigen = _by_eigenvalues(z, torch.log)
-        wrong = _is_far(torch.linalg.matrix_exp(by_eigen), z)
-        result = torch.where(wrong, _log_by_roots(z), by_eigen) if wrong.any() else by_eigen
-        return result.to(x.dtype)
-
-    return logarithm
+@plain_kernel("MatrixLogarithm")
+def _logarithm(x: torch.Tensor) -> torch.Tensor:
+    require_square(x)
+    if not x.numel():
+        return x
+    z = x.to(torch.complex128)
+    by_eigen = _by_eigenvalues(z, torch.log)
+    wrong = _is_far(torch.linalg.matrix_exp(by_eigen), z)
+    result = torch.where(wrong, _log_by_roots(z), by_eigen) if wrong.any() else by_eigen
+    return result.to(x.dtype)
 
 
 def _by_eigenvalues(z: torch.Tensor, function: Function) -> torch.Tensor:

@@ -13,7 +13,7 @@ from thalweg._src.dtypes import DType
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decoding import parse_number
 from thalweg._src.kernels.files import read_whole
-from thalweg._src.kernels.registry import Known, kernel
+from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.strings import as_bytes, invalid
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
@@ -130,9 +130,7 @@ def bind_remove(node: Node, device: Device) -> Function:
     return lambda table, keys: check(table).remove(keys)
 
 
-@kernel("LookupTableSizeV2", devices=("CPU",))
-def bind_size(node: Node, device: Device) -> Function:
-    return lambda table: torch.tensor(_require_table(table).size())
+plain_kernel("LookupTableSizeV2", devices=("CPU",))(lambda table: torch.tensor(_require_table(table).size()))
 
 
 def _empty(dtype: DType) -> Any:

@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.tensor_list import add_lists
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unsigned import SAME_BITS, UNSIGNED, by_bits, by_order, by_value, on_host
@@ -107,9 +107,7 @@ def bind_unsigned_extreme(node: Node, device: Device) -> Call:
     return by_order(_PLAIN[node.type], node.attrs["T"], 2, returns_number=True)
 
 
-@kernel("Add", devices=("CPU",), T=(dtypes.string,))
-def bind_concatenate(node: Node, device: Device) -> Function:
-    return lambda x, y: np.asarray(np.add(x, y), dtype=object)
+plain_kernel("Add", devices=("CPU",), T=(dtypes.string,))(lambda x, y: np.asarray(np.add(x, y), dtype=object))
 
 
 # Integer division.
@@ -172,14 +170,13 @@ def _divided(function: Function, node: Node) -> Function:
 # Division and products with defined results at 0, and powers.
 
 
-@kernel("FloorDiv", T=dtypes.FLOATING)
-def bind_floordiv(node: Node, device: Device) -> Call:
-    return Call(torch.floor, (Call(torch.div, (Input(0), Input(1))),))
+plain_kernel("FloorDiv", T=dtypes.FLOATING)(Call(torch.floor, (Call(torch.div, (Input(0), Input(1))),)))
+plain_kernel("TruncateDiv", T=dtypes.FLOATING)(Call(torch.trunc, (Call(torch.div, (Input(0), Input(1))),)))
 
 
-@kernel("TruncateDiv", T=dtypes.FLOATING)
-def bind_truncatediv(node: Node, device: Device) -> Call:
-    return Call(torch.trunc, (Call(torch.div, (Input(0), Input(1))),))
+def _zero_where_zero(result: Call, index: int) -> Call:
+    """Returns 0 where an input is 0."""
+    return Call(torch.masked_fill, (result, Call(torch.eq, (Input(index), 0)), 0))
 
 
 @kernel("MulNoNan", "DivNoNan")
@@ -188,24 +185,9 @@ def bind_zero_by_y(node: Node, device: Device) -> Call:
     return _zero_where_zero(Call(function, (Input(0), Input(1))), 1)
 
 
-@kernel("Xdivy")
-def bind_xdivy(node: Node, device: Device) -> Call:
-    return _zero_where_zero(Call(torch.div, (Input(0), Input(1))), 0)
-
-
-@kernel("Xlogy")
-def bind_xlogy(node: Node, device: Device) -> Call:
-    return _zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log, (Input(1),)))), 0)
-
-
-@kernel("Xlog1py")
-def bind_xlog1py(node: Node, device: Device) -> Call:
-    return _zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log1p, (Input(1),)))), 0)
-
-
-def _zero_where_zero(result: Call, index: int) -> Call:
-    """Returns 0 where an input is 0."""
-    return Call(torch.masked_fill, (result, Call(torch.eq, (Input(index), 0)), 0))
+plain_kernel("Xdivy")(_zero_where_zero(Call(torch.div, (Input(0), Input(1))), 0))
+plain_kernel("Xlogy")(_zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log, (Input(1),)))), 0))
+plain_kernel("Xlog1py")(_zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log1p, (Input(1),)))), 0))
 
 
 @kernel("Pow", T=_ANALYTIC)
@@ -365,9 +347,7 @@ def bind_add_n(node: Node, device: Device) -> Function | Call:
     return add_n
 
 
-@kernel("AddN", T=[dtypes.variant])
-def bind_add_lists(node: Node, device: Device) -> Function:
-    return add_lists
+plain_kernel("AddN", T=[dtypes.variant])(add_lists)
 
 
 def _total(values: Any) -> torch.Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.resources.devices import Device
 
 
@@ -31,6 +31,7 @@ def _refused(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
 
 
+@plain_kernel("StackPushV2")
 def _push(stack: Items, value: Any) -> Any:
     _require_stack(stack)
     if 0 <= stack.limit <= len(stack.values):
@@ -39,6 +40,7 @@ def _push(stack: Items, value: Any) -> Any:
     return value
 
 
+@plain_kernel("StackPopV2")
 def _pop(stack: Items) -> Any:
     _require_stack(stack)
     if not stack.values:
@@ -46,6 +48,7 @@ def _pop(stack: Items) -> Any:
     return stack.values.pop()
 
 
+@plain_kernel("StackCloseV2")
 def _close(stack: Items) -> None:
     _require_stack(stack)
     stack.values.clear()
@@ -59,18 +62,3 @@ def bind_stack(node: Node, device: Device) -> Callable[[Any], Items]:
         return Items(int(max_size), name)
 
     return make
-
-
-@kernel("StackPushV2")
-def bind_push(node: Node, device: Device) -> Callable[..., Any]:
-    return _push
-
-
-@kernel("StackPopV2")
-def bind_pop(node: Node, device: Device) -> Callable[..., Any]:
-    return _pop
-
-
-@kernel("StackCloseV2")
-def bind_close(node: Node, device: Device) -> Callable[..., Any]:
-    return _close

@@ -13,9 +13,9 @@ from thalweg._src.dtypes import DType
 from thalweg._src.formats import summaries
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import array_proto, shape_proto
-from thalweg._src.kernels.audio import bind_encode_wav
+from thalweg._src.kernels.audio import encode_wav
 from thalweg._src.kernels.image_files import encode_png
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.types import to_read
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -53,20 +53,17 @@ def _require_text(tag: bytes) -> None:
         raise _invalid(f"the tag {tag!r} is not valid UTF-8") from None
 
 
-@kernel("ScalarSummary", devices=("CPU",))
-def bind_scalar_summary(node: Node, device: Device) -> Callable[..., Array]:
-    def summarize(tags: Array, values: torch.Tensor) -> Array:
-        require(
-            tags.shape == tuple(values.shape),
-            f"tags and values differ in shape: {list(tags.shape)} and {list(values.shape)}",
-            expected="one tag per value",
-        )
-        names = tags.reshape(-1).tolist()
-        for name in names:
-            _require_text(name)
-        return _result(summaries.scalars(names, map(float, values.reshape(-1).tolist())))
-
-    return summarize
+@plain_kernel("ScalarSummary", devices=("CPU",))
+def _scalar_summary(tags: Array, values: torch.Tensor) -> Array:
+    require(
+        tags.shape == tuple(values.shape),
+        f"tags and values differ in shape: {list(tags.shape)} and {list(values.shape)}",
+        expected="one tag per value",
+    )
+    names = tags.reshape(-1).tolist()
+    for name in names:
+        _require_text(name)
+    return _result(summaries.scalars(names, map(float, values.reshape(-1).tolist())))
 
 
 @kernel("HistogramSummary", devices=("CPU",))
@@ -124,7 +121,7 @@ def _as_bytes(image: Array, bad_color: Array) -> Array:
 
 @kernel("AudioSummaryV2", devices=("CPU",))
 def bind_audio_summary(node: Node, device: Device) -> Callable[..., Array]:
-    most, encode = node.attrs["max_outputs"], bind_encode_wav(node, device)
+    most = node.attrs["max_outputs"]
 
     def summarize(tag: Array, tensor: torch.Tensor, sample_rate: torch.Tensor) -> Array:
         name = _tag(tag)
@@ -136,21 +133,18 @@ def bind_audio_summary(node: Node, device: Device) -> Callable[..., Array]:
         audio = tensor if tensor.ndim == 3 else tensor.unsqueeze(-1)
         waves = []
         for sound in audio[:most]:
-            waves.append((sound.shape[1], sound.shape[0], encode(sound, whole).item()))  # type: ignore[operator]
+            waves.append((sound.shape[1], sound.shape[0], encode_wav(sound, whole).item()))
         return _result(summaries.sounds(name, waves, rate, numbered=most > 1))
 
     return summarize
 
 
-@kernel("MergeSummary", devices=("CPU",))
-def bind_merge_summary(node: Node, device: Device) -> Callable[..., Array]:
-    def merge(*inputs: Array) -> Array:
-        try:
-            return _result(summaries.merged(part for array in inputs for part in array.reshape(-1).tolist()))
-        except ValueError as error:
-            raise _invalid(str(error)) from None
-
-    return merge
+@plain_kernel("MergeSummary", devices=("CPU",))
+def _merge_summary(*inputs: Array) -> Array:
+    try:
+        return _result(summaries.merged(part for array in inputs for part in array.reshape(-1).tolist()))
+    except ValueError as error:
+        raise _invalid(str(error)) from None
 
 
 def _proto(value: Any, dtype: DType) -> Any:

@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import Shape, compatible, merge, show
@@ -190,25 +190,17 @@ def _require_array(handle: Any) -> None:
         raise _refused("the handle is not a TensorArray")
 
 
+@plain_kernel("TensorArrayWriteV3")
 def _write(array: Elements, index: Any, value: Any, flow: Any) -> Any:
     _require_array(array)
     array.write(int(index), value)
     return flow
 
 
+@plain_kernel("TensorArrayReadV3")
 def _read(array: Elements, index: Any, flow: Any) -> Any:
     _require_array(array)
     return array.read(int(index))
-
-
-@kernel("TensorArrayWriteV3")
-def bind_write(node: Node, device: Device) -> Callable[..., Any]:
-    return _write
-
-
-@kernel("TensorArrayReadV3")
-def bind_read(node: Node, device: Device) -> Callable[..., Any]:
-    return _read
 
 
 @kernel("TensorArrayGatherV3")
@@ -242,18 +234,15 @@ def _require_equal_shapes(array: Elements, values: list[Any]) -> None:
             )
 
 
-@kernel("TensorArrayScatterV3")
-def bind_scatter(node: Node, device: Device) -> Callable[..., Any]:
-    def scatter(array: Elements, indices: Any, value: Any, flow: Any) -> Any:
-        _require_array(array)
-        numbers = indices.tolist()
-        if len(numbers) != value.shape[0]:
-            raise _refused(f"TensorArray {array.name!r}: {len(numbers)} indices for {value.shape[0]} values")
-        for index, element in zip(numbers, value if isinstance(value, np.ndarray) else value.unbind(0)):
-            array.write(index, np.asarray(element, dtype=object) if isinstance(value, np.ndarray) else element)
-        return flow
-
-    return scatter
+@plain_kernel("TensorArrayScatterV3")
+def _scatter(array: Elements, indices: Any, value: Any, flow: Any) -> Any:
+    _require_array(array)
+    numbers = indices.tolist()
+    if len(numbers) != value.shape[0]:
+        raise _refused(f"TensorArray {array.name!r}: {len(numbers)} indices for {value.shape[0]} values")
+    for index, element in zip(numbers, value if isinstance(value, np.ndarray) else value.unbind(0)):
+        array.write(index, np.asarray(element, dtype=object) if isinstance(value, np.ndarray) else element)
+    return flow
 
 
 @kernel("TensorArrayConcatV3")
@@ -281,48 +270,34 @@ def bind_concat(node: Node, device: Device) -> Callable[..., Any]:
     return concat
 
 
-@kernel("TensorArraySplitV3")
-def bind_split(node: Node, device: Device) -> Callable[..., Any]:
-    def split(array: Elements, value: Any, lengths: Any, flow: Any) -> Any:
-        _require_array(array)
-        sizes = lengths.tolist()
-        if (
-            not isinstance(sizes, list)
-            or not len(value.shape)
-            or min(sizes, default=0) < 0
-            or sum(sizes) != value.shape[0]
-        ):
-            raise _refused(
-                f"TensorArray {array.name!r}: lengths {sizes} do not add up to the rows of a value of shape "
-                f"{show(tuple(value.shape))}"
-            )
-        if not array.dynamic and len(sizes) != len(array.items):
-            raise _refused(
-                f"TensorArray {array.name!r}: {len(sizes)} lengths for an array of {len(array.items)} that has no "
-                "dynamic_size"
-            )
-        start = 0
-        for index, size in enumerate(sizes):
-            array.write(index, value[start : start + size])
-            start += size
-        return flow
-
-    return split
+@plain_kernel("TensorArraySplitV3")
+def _split(array: Elements, value: Any, lengths: Any, flow: Any) -> Any:
+    _require_array(array)
+    sizes = lengths.tolist()
+    if not isinstance(sizes, list) or not len(value.shape) or min(sizes, default=0) < 0 or sum(sizes) != value.shape[0]:
+        raise _refused(
+            f"TensorArray {array.name!r}: lengths {sizes} do not add up to the rows of a value of shape "
+            f"{show(tuple(value.shape))}"
+        )
+    if not array.dynamic and len(sizes) != len(array.items):
+        raise _refused(
+            f"TensorArray {array.name!r}: {len(sizes)} lengths for an array of {len(array.items)} that has no "
+            "dynamic_size"
+        )
+    start = 0
+    for index, size in enumerate(sizes):
+        array.write(index, value[start : start + size])
+        start += size
+    return flow
 
 
-@kernel("TensorArraySizeV3")
-def bind_size(node: Node, device: Device) -> Callable[..., Any]:
-    def size(array: Elements, flow: Any) -> Any:
-        _require_array(array)
-        return torch.tensor(len(array.items), dtype=torch.int32)
-
-    return size
+@plain_kernel("TensorArraySizeV3")
+def _size(array: Elements, flow: Any) -> Any:
+    _require_array(array)
+    return torch.tensor(len(array.items), dtype=torch.int32)
 
 
-@kernel("TensorArrayCloseV3")
-def bind_close(node: Node, device: Device) -> Callable[..., Any]:
-    def close(array: Elements) -> None:
-        _require_array(array)
-        array.items.clear()
-
-    return close
+@plain_kernel("TensorArrayCloseV3")
+def _close(array: Elements) -> None:
+    _require_array(array)
+    array.items.clear()

@@ -9,7 +9,7 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.kernels.registry import Call, Input, Known, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.swap import SwappedTensor, swap_out
@@ -39,9 +39,7 @@ def pop_back(elements: List) -> List:
     return (before, value.value() if isinstance(value, SwappedTensor) else value)
 
 
-@kernel("EmptyTensorList")
-def bind_empty(node: Node, device: Device) -> Known:
-    return Known(_EMPTY)
+plain_kernel("EmptyTensorList")(Known(_EMPTY))
 
 
 @kernel("TensorListPushBack")
