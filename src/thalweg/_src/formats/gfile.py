@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.export import export
 
 __all__ = [
@@ -64,7 +65,7 @@ def _typed_errors(path: Any = None) -> Iterator[None]:
         name = error.filename if error.filename is not None else path
         raise kind(None, None, f"{'' if name is None else os.fsdecode(name)}; {error.strerror or error}") from None
     except ValueError as error:  # a path with a zero byte
-        raise errors.InvalidArgumentError(None, None, f"{path!r}; {error}") from None
+        raise invalid(f"{path!r}; {error}") from None
 
 
 @export("gfile.FastGFile", "gfile.GFile", "gfile.Open", "io.gfile.GFile")
@@ -74,9 +75,7 @@ class GFile:
     def __init__(self, name: Any, mode: str = "r") -> None:
         plain = mode.replace("b", "")
         if plain not in _MODES:
-            raise errors.InvalidArgumentError(
-                None, None, f"mode {mode!r} is not one of {', '.join(_MODES)}, with or without b"
-            )
+            raise invalid(f"mode {mode!r} is not one of {', '.join(_MODES)}, with or without b")
         self._name = name
         self._mode = mode
         self._plain = plain
@@ -139,7 +138,7 @@ class GFile:
         if offset is None:
             raise TypeError("seek(): offset argument required")
         if whence not in (0, 1, 2):
-            raise errors.InvalidArgumentError(None, None, f"Invalid whence argument: {whence}. Valid are 0, 1, or 2.")
+            raise invalid(f"Invalid whence argument: {whence}. Valid are 0, 1, or 2.")
         with _typed_errors(self._name):
             self._open().seek(offset, whence)
 

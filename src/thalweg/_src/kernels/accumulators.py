@@ -9,10 +9,11 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
-from thalweg._src.kernels.waiting import failure, invalid, require_same, shared
+from thalweg._src.kernels.waiting import failure, require_same, shared
 from thalweg._src.resources.accumulators import Accumulator, SparseAccumulator
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step

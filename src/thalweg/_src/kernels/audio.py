@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.ops.shape_functions import require
@@ -17,7 +18,7 @@ from thalweg._src.resources.devices import Device
 
 
 def _invalid(data: bytes, why: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, f"invalid WAV data of {len(data)} bytes: {why}")
+    return invalid(f"invalid WAV data of {len(data)} bytes: {why}")
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:

@@ -12,6 +12,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.formats import slices
 from thalweg._src.formats.bundle import BundleWriter, index_name, merge_bundles
 from thalweg._src.formats.bundle_reader import BundleReader
@@ -40,7 +41,7 @@ def _texts(values: Array) -> list[str]:
 def _require_tensors(types: tuple[DType, ...]) -> None:
     for dtype in types:
         if dtype not in _TENSORS:
-            raise errors.InvalidArgumentError(None, None, f"a checkpoint cannot hold values of {dtype.name}")
+            raise invalid(f"a checkpoint cannot hold values of {dtype.name}")
 
 
 @kernel("SaveV2", devices=("CPU",))
@@ -92,11 +93,9 @@ def _planned(names: list[str], specs: list[str], types: tuple[DType, ...], value
                 shape, part = slices.parse(spec)
                 sizes = [length for _, length in part.within(shape)]
             except ValueError as error:
-                raise errors.InvalidArgumentError(None, None, f"tensor {name!r}: {error}") from None
+                raise invalid(f"tensor {name!r}: {error}") from None
             if sizes != list(value.shape):
-                raise errors.InvalidArgumentError(
-                    None, None, f"tensor {name!r} has shape {list(value.shape)}, its slice {spec!r} has shape {sizes}"
-                )
+                raise invalid(f"tensor {name!r} has shape {list(value.shape)}, its slice {spec!r} has shape {sizes}")
         plan.append((name, dtype, shape, part))
     return plan
 
@@ -177,10 +176,8 @@ def _require_present(reader: BundleReader, wanted: list[tuple[str, str, DType]])
     for name, spec, dtype in wanted:
         found = reader.entry(name).dtype
         if found is not dtype:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"tensor {name!r} is {found.name} in the checkpoint {reader.prefix}, {dtype.name} was requested",
+            raise invalid(
+                f"tensor {name!r} is {found.name} in the checkpoint {reader.prefix}, {dtype.name} was requested"
             )
         reader.require_room(name, spec)
 

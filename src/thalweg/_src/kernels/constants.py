@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel, plain_kernel
 from thalweg._src.kernels.types import from_numpy
@@ -35,10 +36,8 @@ def bind_arg(node: Node, device: Device) -> NoReturn:
 @kernel("Placeholder")
 def bind_placeholder(node: Node, device: Device) -> Callable[[], NoReturn]:
     def missing() -> NoReturn:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"nothing was fed to placeholder '{node.name}', which takes {node.dtypes[0].name}{show(node.shapes[0])}",
+        raise invalid(
+            f"nothing was fed to placeholder '{node.name}', which takes {node.dtypes[0].name}{show(node.shapes[0])}"
         )
 
     return missing

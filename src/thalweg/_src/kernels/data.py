@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.elements import number
 from thalweg._src.kernels.registry import Known, kernel, plain_kernel
-from thalweg._src.kernels.waiting import failure, invalid, require_same, shared
+from thalweg._src.kernels.waiting import failure, require_same, shared
 from thalweg._src.ops.data import Definition, definition_of
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import STEP, Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.strings import string_array
@@ -45,7 +46,7 @@ def _shown(path: bytes) -> str:
 def local_path(path: bytes) -> bytes:
     """Returns a file's local path, without a `file://` prefix."""
     if b"\0" in path:
-        raise errors.InvalidArgumentError(None, None, f"a file name cannot have a zero byte: {path!r}")
+        raise invalid(f"a file name cannot have a zero byte: {path!r}")
     return path.removeprefix(b"file://")
 
 

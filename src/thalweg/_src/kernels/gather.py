@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.errors import InvalidArgumentError, ShapeError
+from thalweg._src.errors import ShapeError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.concat import one_or_all
 from thalweg._src.kernels.convolution import check
@@ -33,7 +33,7 @@ def refuse_index(indices: Any, size: int, name: str = "indices") -> None:
     array = np.asarray(indices)
     for position in np.argwhere((array < 0) | (array >= size))[:1]:
         where, index = ",".join(map(str, position)), array[tuple(position)]
-        raise InvalidArgumentError(None, None, f"{name}[{where}] = {index} is not in [0, {size})")
+        raise invalid(f"{name}[{where}] = {index} is not in [0, {size})")
 
 
 def select_rows(
@@ -146,9 +146,7 @@ def linear_index(indices: torch.Tensor, dims: Sequence[int], outside: int) -> to
 def _refuse_row(indices: torch.Tensor, dims: Sequence[int], row: int) -> NoReturn:
     position = ",".join(map(str, np.unravel_index(row, tuple(indices.shape[:-1]) or (1,))))
     found = indices.reshape(-1, len(dims))[row].tolist()
-    raise InvalidArgumentError(
-        None, None, f"indices[{position}] = {found} does not index into shape {show(tuple(dims))}"
-    )
+    raise invalid(f"indices[{position}] = {found} does not index into shape {show(tuple(dims))}")
 
 
 def _depth(shape: Sequence[int], indices: torch.Tensor) -> int:
@@ -328,7 +326,7 @@ def bind_dynamic_stitch(node: Node, device: Device) -> Function:
         if not flat.numel():
             return rows
         if int(flat.min()) < 0:
-            raise InvalidArgumentError(None, None, f"index {int(flat.min())} is negative")
+            raise invalid(f"index {int(flat.min())} is negative")
         result = signed(rows.new_zeros((int(flat.max()) + 1, *tail)))
         return result.index_copy_(0, flat, signed(rows)).view(rows.dtype)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.ops.shape_functions import require
@@ -57,9 +57,7 @@ def bind_match(node: Node, device: Device) -> Callable[..., Any]:
         asked = float(num_valid_rows)
         valid = int(asked + 0.1) if 0 <= asked < 2**31 else rows if asked < 0 else -1
         if not 0 <= valid <= rows:
-            raise errors.InvalidArgumentError(
-                None, None, f"num_valid_rows is {asked:g}, but distance_mat has only {rows} rows"
-            )
+            raise invalid(f"num_valid_rows is {asked:g}, but distance_mat has only {rows} rows")
         of_row, of_column = [-1] * rows, [-1] * columns
         left = min(valid, columns, top if top > 0 else valid)
         for place in torch.argsort(distances[:valid].reshape(-1), stable=True).tolist():

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.tensor_list import add_lists
@@ -161,7 +162,7 @@ def _divided(function: Function, node: Node) -> Function:
             return function(x, y)  # type: ignore[no-any-return]
         except RuntimeError as error:
             if "ZeroDivisionError" in str(error):
-                raise errors.InvalidArgumentError(None, None, "Integer division by zero") from None
+                raise invalid("Integer division by zero") from None
             raise
 
     return divide
@@ -208,9 +209,7 @@ def bind_integer_pow(node: Node, device: Device) -> Function:
 
     def power(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if (y < 0).any():
-            raise errors.InvalidArgumentError(
-                None, None, "an integer was raised to a negative power; hint: tf.cast to a floating type"
-            )
+            raise invalid("an integer was raised to a negative power; hint: tf.cast to a floating type")
         return torch.pow(x, y)
 
     return power

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel, plain_kernel
-from thalweg._src.kernels.waiting import failure, invalid, shared
+from thalweg._src.kernels.waiting import failure, shared
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.mutex import Lock, Mutex
 from thalweg._src.resources.step import Step

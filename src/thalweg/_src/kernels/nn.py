@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
@@ -201,11 +202,9 @@ def _sparse_cross_entropy_loss_on_cpu(features: Tensor, labels: Tensor) -> Tenso
 
 def _bad_label(labels: Tensor, classes: int) -> errors.InvalidArgumentError:
     bad = labels[(labels < 0) | (labels >= classes)]
-    return errors.InvalidArgumentError(
-        None,
-        None,
+    return invalid(
         f"label {int(bad[0])} is out of range, expected 0 <= label < {classes}; "
-        f"labels: {' '.join(map(str, labels.tolist()[:20]))}",
+        f"labels: {' '.join(map(str, labels.tolist()[:20]))}"
     )
 
 
@@ -295,7 +294,7 @@ def bind_fused_matmul(node: Node, device: Device) -> Function | Call:
     if not fused or fused[0] != "BiasAdd":
         raise errors.UnimplementedError(None, None, f"_FusedMatMul cannot fuse {fused}: the first op must be BiasAdd")
     if len(node.inputs) != 3:
-        raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias, got {len(node.inputs) - 2} arguments")
+        raise invalid(f"{fused} takes one bias, got {len(node.inputs) - 2} arguments")
     depth = _depth(node)
     if _linear is not None and depth is not None and depth >= _DEEP and _fits_linear(node, device):
         rows = Input(1) if node.attrs["transpose_b"] else Call(torch.t, (Input(1),))

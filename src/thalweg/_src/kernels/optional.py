@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel, plain_kernel
-from thalweg._src.kernels.waiting import failure, invalid
+from thalweg._src.kernels.waiting import failure
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.iterators import IteratorResource
 from thalweg._src.resources.step import Step

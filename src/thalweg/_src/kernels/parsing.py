@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.formats.example import example_from_json, parse_message
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, content_proto
@@ -23,10 +24,6 @@ Row = Array | None
 
 _FIELDS = {dtypes.float32: "float_list", dtypes.int64: "int64_list", dtypes.string: "bytes_list"}
 _NAMES = {"float_list": "float", "int64_list": "int64", "bytes_list": "string"}
-
-
-def invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 def decode_message(kind: str, data: bytes, name: str) -> Any:

@@ -10,10 +10,11 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
-from thalweg._src.kernels.waiting import failure, invalid, kept, require_same, shared
+from thalweg._src.kernels.waiting import failure, kept, require_same, shared
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.queues import ByPriority, Element, InOrder, Queue, Shuffled, Store
 from thalweg._src.resources.step import Step

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.queues import require_queue
 from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.strings import string_array
-from thalweg._src.kernels.waiting import failure, invalid, require_same, shared
+from thalweg._src.kernels.waiting import failure, require_same, shared
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.queues import Queue
 from thalweg._src.resources.readers import (

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from thalweg._src.errors import ShapeError, UnimplementedError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
@@ -189,8 +189,8 @@ def _invert_permutation(x: torch.Tensor) -> torch.Tensor:
     result = [-1] * len(order)
     for i, p in enumerate(order):
         if not 0 <= p < len(order):
-            raise InvalidArgumentError(None, None, f"{p} is not between 0 and {len(order)}")
+            raise invalid(f"{p} is not between 0 and {len(order)}")
         if result[p] != -1:
-            raise InvalidArgumentError(None, None, f"{p} is duplicated in the input")
+            raise invalid(f"{p} is duplicated in the input")
         result[p] = i
     return torch.tensor(result, dtype=x.dtype)

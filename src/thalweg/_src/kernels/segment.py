@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.errors import InvalidArgumentError, ShapeError
+from thalweg._src.errors import ShapeError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
@@ -41,7 +41,7 @@ def _prepare(data: torch.Tensor, ids: torch.Tensor, count: int) -> tuple[torch.T
         first = np.unravel_index(int(outside.to(torch.int8).argmax()), tuple(ids.shape) or (1,))
         where = ",".join(map(str, first))
         value = int(flat[outside][0])
-        raise InvalidArgumentError(None, None, f"segment_ids[{where}] = {value} is out of range [0, {count})")
+        raise invalid(f"segment_ids[{where}] = {value} is out of range [0, {count})")
     return rows, torch.where((flat < 0) | outside, count, flat)
 
 
@@ -97,9 +97,9 @@ def rows_of(ids: torch.Tensor) -> int:
         return int(ids[-1]) + 1
     array = ids.numpy()  # takes a third of torch's time for vectors of this length
     if array[0] < 0:
-        raise InvalidArgumentError(None, None, "segment ids must be >= 0")
+        raise invalid("segment ids must be >= 0")
     if (array[1:] < array[:-1]).any():
-        raise InvalidArgumentError(None, None, "segment ids are not increasing")
+        raise invalid("segment ids are not increasing")
     return int(array[-1]) + 1
 
 

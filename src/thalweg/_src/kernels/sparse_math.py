@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
@@ -192,7 +192,7 @@ def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if x.is_floating_point() or x.is_complex():
         return torch.div(x, y)
     if not bool((signed(y) != 0).all()):
-        raise InvalidArgumentError(None, None, "Integer division by zero")
+        raise invalid("Integer division by zero")
     if x.dtype is torch.uint64:
         return on_host(lambda a, b: a // b)(x, y)
     if x.dtype in (torch.uint16, torch.uint32):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
@@ -45,7 +45,7 @@ def _require_rows(rows: torch.Tensor, count: int) -> None:
     outside = (rows < 0) | (rows >= count)
     if bool(outside.any()):
         position = int(outside.to(torch.int8).argmax())
-        raise InvalidArgumentError(None, None, f"indices({position}, 0) is invalid: {int(rows[position])} >= {count}")
+        raise invalid(f"indices({position}, 0) is invalid: {int(rows[position])} >= {count}")
 
 
 def _repeated(value: Any, count: int) -> Any:
@@ -64,9 +64,7 @@ def _fill_empty_rows_grad(positions: torch.Tensor, grad: torch.Tensor) -> Any:
     outside = (positions < 0) | (positions >= count)
     if bool(outside.any()):
         where = int(outside.to(torch.int8).argmax())
-        raise InvalidArgumentError(
-            None, None, f"reverse_index_map[{where}] = {int(positions[where])} is not in [0, {count})"
-        )
+        raise invalid(f"reverse_index_map[{where}] = {int(positions[where])} is not in [0, {count})")
     added = torch.ones(count, dtype=torch.bool, device=grad.device).index_fill_(0, positions, False)
     rest = torch.where(added, signed(grad), 0).sum().to(signed(grad).dtype)
     return signed(grad)[positions].view(grad.dtype), rest.view(grad.dtype)
@@ -76,7 +74,7 @@ def _numbers(values: torch.Tensor) -> torch.Tensor:
     """Returns the integers to count, which must be non-negative."""
     flat = values.reshape(-1).to(torch.int64)
     if bool((flat < 0).any()):
-        raise InvalidArgumentError(None, None, "Input must be non-negative")
+        raise invalid("Input must be non-negative")
     return flat
 
 

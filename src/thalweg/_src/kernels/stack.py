@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.resources.devices import Device
@@ -24,18 +24,14 @@ class Items:
 
 def _require_stack(handle: Any) -> None:
     if type(handle) is not Items:
-        raise _refused("the handle is not a stack")
-
-
-def _refused(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
+        raise invalid("the handle is not a stack")
 
 
 @plain_kernel("StackPushV2")
 def _push(stack: Items, value: Any) -> Any:
     _require_stack(stack)
     if 0 <= stack.limit <= len(stack.values):
-        raise _refused(f"stack {stack.name!r} is full: it holds {len(stack.values)} values")
+        raise invalid(f"stack {stack.name!r} is full: it holds {len(stack.values)} values")
     stack.values.append(value)
     return value
 
@@ -44,7 +40,7 @@ def _push(stack: Items, value: Any) -> Any:
 def _pop(stack: Items) -> Any:
     _require_stack(stack)
     if not stack.values:
-        raise _refused(f"stack {stack.name!r} is empty")
+        raise invalid(f"stack {stack.name!r} is empty")
     return stack.values.pop()
 
 

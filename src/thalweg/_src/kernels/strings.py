@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import InvalidArgumentError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.regular_expressions import Replacement, compile_pattern
@@ -43,10 +43,6 @@ def each(function: Callable[[bytes], bytes]) -> Function:
         return string_array([function(s) for s in strings.ravel().tolist()], strings.shape)
 
     return apply
-
-
-def invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)
 
 
 @kernel("StringJoin", devices=("CPU",))

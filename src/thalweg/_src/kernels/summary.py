@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src import dtypes, errors
+from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.formats import summaries
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import array_proto, shape_proto
@@ -30,10 +31,6 @@ def _result(summary: bytes) -> Array:
     return result
 
 
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
 def _only(tag: Array, name: str = "tag") -> bytes:
     require(tag.ndim == 0, f"{name} has shape {list(tag.shape)}", expected=f"a scalar {name}")
     value: bytes = tag.item()
@@ -50,7 +47,7 @@ def _require_text(tag: bytes) -> None:
     try:
         tag.decode("utf-8")
     except UnicodeDecodeError:
-        raise _invalid(f"the tag {tag!r} is not valid UTF-8") from None
+        raise invalid(f"the tag {tag!r} is not valid UTF-8") from None
 
 
 @plain_kernel("ScalarSummary", devices=("CPU",))
@@ -72,7 +69,7 @@ def bind_histogram_summary(node: Node, device: Device) -> Callable[..., Array]:
         name, numbers = _tag(tag), values.reshape(-1).to(torch.float64).numpy()
         if not np.isfinite(numbers).all():
             what = "Nan" if np.isnan(numbers).any() else "Infinity"
-            raise _invalid(f"{what} in summary histogram for: {node.name}")
+            raise invalid(f"{what} in summary histogram for: {node.name}")
         return _result(summaries.histogram(name, numbers))
 
     return summarize
@@ -144,7 +141,7 @@ def _merge_summary(*inputs: Array) -> Array:
     try:
         return _result(summaries.merged(part for array in inputs for part in array.reshape(-1).tolist()))
     except ValueError as error:
-        raise _invalid(str(error)) from None
+        raise invalid(str(error)) from None
 
 
 def _proto(value: Any, dtype: DType) -> Any:
@@ -154,7 +151,7 @@ def _proto(value: Any, dtype: DType) -> Any:
     if dtype is dtypes.string:
         return array_proto(value, dtype)
     if dtype in (dtypes.resource, dtypes.variant):
-        raise _invalid(f"values of type {dtype.name} cannot be summarized")
+        raise invalid(f"values of type {dtype.name} cannot be summarized")
     array = to_read(value)
     content, shape = array.tobytes(), shape_proto(array.shape)
     return TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape, tensor_content=content)
@@ -169,7 +166,7 @@ def bind_tensor_summary_v2(node: Node, device: Device) -> Callable[..., Array]:
         try:
             return _result(summaries.tensor(name, _proto(value, dtype), _only(metadata, "serialized_summary_metadata")))
         except ValueError as error:
-            raise _invalid(str(error)) from None
+            raise invalid(str(error)) from None
 
     return summarize
 

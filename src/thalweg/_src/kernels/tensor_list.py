@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
@@ -24,7 +24,7 @@ def push(before: List, value: Any) -> List:
 
 def pop(elements: List, shape: Any = None) -> List:
     if not elements:
-        raise errors.InvalidArgumentError(None, None, "cannot pop from an empty list")
+        raise invalid("cannot pop from an empty list")
     return elements
 
 
@@ -67,7 +67,7 @@ def add_lists(*lists: List) -> List:
     longest = max(map(_length, lists))
     columns = [_elements(one) for one in lists if one]
     if any(len(column) != longest for column in columns):
-        raise errors.InvalidArgumentError(None, None, "tensor lists of different lengths cannot be added")
+        raise invalid("tensor lists of different lengths cannot be added")
     total: List = _EMPTY
     for row in zip(*columns):
         element = row[0]

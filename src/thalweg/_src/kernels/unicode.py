@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
-from thalweg._src.kernels.strings import each, invalid, string_array
+from thalweg._src.kernels.strings import each, string_array
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unicode_scripts import script_of
 from thalweg._src.resources.devices import Device
