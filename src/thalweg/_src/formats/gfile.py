@@ -15,24 +15,6 @@ from thalweg._src import errors
 from thalweg._src.errors import invalid
 from thalweg._src.export import export
 
-__all__ = [
-    "GFile",
-    "copy",
-    "exists",
-    "get_registered_schemes",
-    "glob",
-    "isdir",
-    "join",
-    "listdir",
-    "makedirs",
-    "mkdir",
-    "remove",
-    "rename",
-    "rmtree",
-    "stat",
-    "walk",
-]
-
 _CLASSES: dict[int, type[errors._CodedError]] = {
     errno.ENOENT: errors.NotFoundError,
     errno.EEXIST: errors.AlreadyExistsError,

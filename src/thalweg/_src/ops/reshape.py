@@ -103,7 +103,7 @@ def _broadcast_axes(c: Inference) -> Sequence[Shape]:
     return [(None,), (None,)]
 
 
-broadcast_gradient_args_op = nondifferentiable_op(
+broadcast_gradient_args = nondifferentiable_op(
     "BroadcastGradientArgs",
     "s0: T, s1: T -> r0: T, r1: T",
     "Computes the axes to reduce in the gradients of two broadcast operands.",
@@ -111,11 +111,6 @@ broadcast_gradient_args_op = nondifferentiable_op(
     host="s0, s1, r0, r1",
     infer=_broadcast_axes,
 )
-
-
-def broadcast_gradient_args(s0: Any, s1: Any, name: str | None = None) -> Any:
-    """Returns the axes to sum the gradients of two broadcast inputs over."""
-    return broadcast_gradient_args_op.many(s0, s1, name=name)
 
 
 def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:

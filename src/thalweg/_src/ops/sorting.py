@@ -68,7 +68,7 @@ def _nth(c: Inference) -> Sequence[Shape]:
     return [source[:-1]]
 
 
-nth_element_op = op(
+nth_element = op(
     "NthElement",
     "input: T, n: int32 -> values: T",
     reverse=False,
@@ -184,11 +184,6 @@ def searchsorted(
         lengths: Any = shape(rows)
         found = bound(reshape(rows, [-1, lengths[-1]]), reshape(values, [-1, sizes[-1]]), out_type=out_type)
         return reshape(found, sizes)
-
-
-def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Returns the n-th smallest entry of each row, the n-th largest if reverse."""
-    return nth_element_op(input, n, reverse=reverse, name=name)
 
 
 @export("math.approx_max_k", "nn.approx_max_k")

@@ -95,24 +95,12 @@ def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any 
     return serialize_many_sparse_op(sparse.indices, sparse.values, sparse.dense_shape, out_type=out_type, name=name)
 
 
-def deserialize_sparse(
-    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """Deserializes sparse tensors and stacks them along the leading dimensions."""
-    indices, values, shape = deserialize_sparse_op.many(serialized_sparse, dtype=dtype, name=name)
-    return _ranked(indices, values, shape, rank)
-
-
 @export("deserialize_many_sparse", "io.deserialize_many_sparse")
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
     """Deserializes a minibatch of sparse tensors and stacks them; `rank` is their own, if known."""
     indices, values, shape = deserialize_many_sparse_op.many(serialized_sparse, dtype=dtype, name=name)
-    return _ranked(indices, values, shape, rank)
-
-
-def _ranked(indices: Tensor, values: Tensor, shape: Tensor, rank: int | None) -> SparseTensor:
     indices.set_shape([None, rank])
     shape.set_shape([rank])
     return SparseTensor(indices, values, shape)
