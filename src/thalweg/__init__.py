@@ -156,7 +156,9 @@ from thalweg._src.gen_ops import (
     fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
     fft as fft,
     fft2d as fft2d,
     fft3d as fft3d,
@@ -442,10 +444,6 @@ from thalweg._src.ops.diagonal import (
 )
 from thalweg._src.ops.edit_distance import (
     edit_distance as edit_distance,
-)
-from thalweg._src.ops.fake_quantization import (
-    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
-    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
 )
 from thalweg._src.ops.gather import (
     batch_gather as batch_gather,

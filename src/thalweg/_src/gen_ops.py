@@ -57,7 +57,9 @@ from thalweg._src.ops.fake_quantization import (
     fake_quant_with_min_max_args as _fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as _fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as _fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient as _fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel as _fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient as _fake_quant_with_min_max_vars_per_channel_gradient,
 )
 from thalweg._src.ops.files import (
     matching_files as _matching_files,
@@ -845,6 +847,21 @@ def fake_quant_with_min_max_vars(inputs: TensorLike, min: TensorLike, max: Tenso
     return _fake_quant_with_min_max_vars(inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
 
 
+def fake_quant_with_min_max_vars_gradient(gradients: TensorLike, inputs: TensorLike, min: TensorLike, max: TensorLike, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Any:
+    """Passes the gradient inside the range, and the sum outside to the respective bound.
+
+    Args:
+        gradients: Gradient with respect to the output.
+        inputs: The numbers to quantize.
+        min: Lower end of the range.
+        max: Upper end of the range.
+        num_bits: Number of bits of a quantized integer.
+        narrow_range: Whether the smallest integer of the quantized range is left out.
+        name: A name for the operations that are added to the graph.
+    """
+    return _fake_quant_with_min_max_vars_gradient.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
+
+
 def fake_quant_with_min_max_vars_per_channel(inputs: TensorLike, min: TensorLike, max: TensorLike, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Tensor:
     """Quantizes and dequantizes values with one trainable range per channel, the last dimension.
 
@@ -857,6 +874,21 @@ def fake_quant_with_min_max_vars_per_channel(inputs: TensorLike, min: TensorLike
         name: A name for the operations that are added to the graph.
     """
     return _fake_quant_with_min_max_vars_per_channel(inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(gradients: TensorLike, inputs: TensorLike, min: TensorLike, max: TensorLike, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Any:
+    """Passes the gradient inside the channel's range, and the sum outside to the respective bound.
+
+    Args:
+        gradients: Gradient with respect to the output.
+        inputs: The numbers to quantize.
+        min: Lower end of the range.
+        max: Upper end of the range.
+        num_bits: Number of bits of a quantized integer.
+        narrow_range: Whether the smallest integer of the quantized range is left out.
+        name: A name for the operations that are added to the graph.
+    """
+    return _fake_quant_with_min_max_vars_per_channel_gradient.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
 
 
 def fft(input: TensorLike, name: str | None = None) -> Tensor:
