@@ -124,6 +124,7 @@ from thalweg._src.gen_ops import (
     approx_top_k as approx_top_k,
     arg_max as arg_max,
     arg_min as arg_min,
+    as_string as as_string,
     asin as asin,
     asinh as asinh,
     atan as atan,
@@ -131,6 +132,7 @@ from thalweg._src.gen_ops import (
     atanh as atanh,
     batch_to_space_nd as batch_to_space_nd,
     betainc as betainc,
+    bitcast as bitcast,
     broadcast_to as broadcast_to,
     ceil as ceil,
     check_numerics as check_numerics,
@@ -139,11 +141,13 @@ from thalweg._src.gen_ops import (
     cosh as cosh,
     cross as cross,
     decode_base64 as decode_base64,
+    decode_compressed as decode_compressed,
     decode_json_example as decode_json_example,
     diag as diag,
     diag_part as diag_part,
     digamma as digamma,
     dynamic_stitch as dynamic_stitch,
+    encode_base64 as encode_base64,
     erf as erf,
     erfc as erfc,
     exp as exp,
@@ -152,7 +156,9 @@ from thalweg._src.gen_ops import (
     fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
     fft as fft,
     fft2d as fft2d,
     fft3d as fft3d,
@@ -194,6 +200,9 @@ from thalweg._src.gen_ops import (
     parse_tensor as parse_tensor,
     polygamma as polygamma,
     pow as pow,
+    qr as qr,
+    quantized_concat as quantized_concat,
+    read_file as read_file,
     realdiv as realdiv,
     reciprocal as reciprocal,
     rint as rint,
@@ -217,17 +226,22 @@ from thalweg._src.gen_ops import (
     squared_difference as squared_difference,
     stop_gradient as stop_gradient,
     string_strip as string_strip,
+    string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    string_to_hash_bucket_strong as string_to_hash_bucket_strong,
     subtract as subtract,
     tan as tan,
     tanh as tanh,
     tile as tile,
+    timestamp as timestamp,
     truncatediv as truncatediv,
     truncatemod as truncatemod,
+    unique_with_counts as unique_with_counts,
     unravel_index as unravel_index,
     unsorted_segment_max as unsorted_segment_max,
     unsorted_segment_min as unsorted_segment_min,
     unsorted_segment_prod as unsorted_segment_prod,
     unsorted_segment_sum as unsorted_segment_sum,
+    write_file as write_file,
     zeta as zeta,
 )
 from thalweg._src.graph.convert import (
@@ -414,14 +428,10 @@ from thalweg._src.ops.csv import (
     decode_csv as decode_csv,
 )
 from thalweg._src.ops.decoding import (
-    as_string as as_string,
-    decode_compressed as decode_compressed,
     decode_raw as decode_raw,
-    encode_base64 as encode_base64,
     string_to_number as string_to_number,
 )
 from thalweg._src.ops.decompositions import (
-    qr as qr,
     self_adjoint_eig as self_adjoint_eig,
     self_adjoint_eigvals as self_adjoint_eigvals,
     svd as svd,
@@ -434,15 +444,6 @@ from thalweg._src.ops.diagonal import (
 )
 from thalweg._src.ops.edit_distance import (
     edit_distance as edit_distance,
-)
-from thalweg._src.ops.fake_quantization import (
-    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
-    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
-)
-from thalweg._src.ops.files import (
-    read_file as read_file,
-    timestamp as timestamp,
-    write_file as write_file,
 )
 from thalweg._src.ops.gather import (
     batch_gather as batch_gather,
@@ -463,11 +464,8 @@ from thalweg._src.ops.gather import (
 from thalweg._src.ops.hashing import (
     fingerprint as fingerprint,
     string_to_hash_bucket as string_to_hash_bucket,
-    string_to_hash_bucket_fast as string_to_hash_bucket_fast,
-    string_to_hash_bucket_strong as string_to_hash_bucket_strong,
 )
 from thalweg._src.ops.identity import (
-    bitcast as bitcast,
     ensure_shape as ensure_shape,
     guarantee_const as guarantee_const,
     identity_n as identity_n,
@@ -534,9 +532,6 @@ from thalweg._src.ops.quantization import (
     dequantize as dequantize,
     quantize as quantize,
     quantize_v2 as quantize_v2,
-)
-from thalweg._src.ops.quantized import (
-    quantized_concat as quantized_concat,
 )
 from thalweg._src.ops.random import (
     multinomial as multinomial,
@@ -660,7 +655,6 @@ from thalweg._src.ops.where import (
     sequence_mask as sequence_mask,
     setdiff1d as setdiff1d,
     unique as unique,
-    unique_with_counts as unique_with_counts,
     where as where,
     where_v2 as where_v2,
 )

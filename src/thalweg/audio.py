@@ -3,10 +3,8 @@
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
 from thalweg._src.gen_ops import (
-    encode_wav as encode_wav,
-)
-from thalweg._src.ops.audio import (
     decode_wav as decode_wav,
+    encode_wav as encode_wav,
 )
 
 __all__ = [

@@ -32,11 +32,11 @@ from thalweg._src.dtypes import (
     uint8 as uint8,
     variant as variant,
 )
+from thalweg._src.gen_ops import (
+    as_string as as_string,
+)
 from thalweg._src.ops.cast import (
     cast as cast,
-)
-from thalweg._src.ops.decoding import (
-    as_string as as_string,
 )
 from thalweg._src.ops.math import (
     complex as complex,

@@ -11,6 +11,7 @@ from thalweg._src.gen_ops import (
     encode_jpeg as encode_jpeg,
     extract_jpeg_shape as extract_jpeg_shape,
     hsv_to_rgb as hsv_to_rgb,
+    resize_area as resize_area,
     rgb_to_hsv as rgb_to_hsv,
 )
 from thalweg._src.nn.image.adjust import (
@@ -57,7 +58,6 @@ from thalweg._src.ops.image_color import (
 )
 from thalweg._src.ops.image_resize import (
     ResizeMethod as ResizeMethod,
-    resize_area as resize_area,
     resize_bicubic as resize_bicubic,
     resize_bilinear as resize_bilinear,
     resize_images as resize,

@@ -9,10 +9,12 @@ from thalweg._src.gen_ops import (
     diag_part as tensor_diag_part,
     expm as expm,
     logm as logm,
+    lu as lu,
     matrix_band_part as band_part,
     matrix_determinant as det,
     matrix_inverse as inv,
     matrix_solve_op as solve,
+    qr as qr,
     sqrtm as sqrtm,
 )
 from thalweg._src.nn.linear_operators.base import (
@@ -53,8 +55,6 @@ from thalweg._src.ops.contraction import (
 from thalweg._src.ops.decompositions import (
     eig as eig,
     eigvals as eigvals,
-    lu as lu,
-    qr as qr,
     self_adjoint_eig as eigh,
     self_adjoint_eigvals as eigvalsh,
     svd as svd,

@@ -6,20 +6,16 @@ from thalweg._src.gen_ops import (
     fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
-    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
-)
-from thalweg._src.ops.fake_quantization import (
     fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
+    quantized_concat as quantized_concat,
 )
 from thalweg._src.ops.quantization import (
     dequantize as dequantize,
     quantize as quantize,
     quantize_and_dequantize as quantize_and_dequantize,
     quantize_and_dequantize_v2 as quantize_and_dequantize_v2,
-)
-from thalweg._src.ops.quantized import (
-    quantized_concat as quantized_concat,
 )
 
 __all__ = [

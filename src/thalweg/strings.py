@@ -3,23 +3,26 @@
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
 from thalweg._src.gen_ops import (
+    as_string as as_string,
+    lower as lower,
     string_strip as strip,
+    string_to_hash_bucket_fast as to_hash_bucket_fast,
+    string_to_hash_bucket_strong as to_hash_bucket_strong,
     unicode_script as unicode_script,
+    unicode_transcode as unicode_transcode,
+    unsorted_segment_join as unsorted_segment_join,
+    upper as upper,
 )
 from thalweg._src.ops.decoding import (
-    as_string as as_string,
     string_to_number as to_number,
 )
 from thalweg._src.ops.hashing import (
     string_to_hash_bucket as to_hash_bucket,
-    string_to_hash_bucket_fast as to_hash_bucket_fast,
-    string_to_hash_bucket_strong as to_hash_bucket_strong,
 )
 from thalweg._src.ops.printing import (
     string_format as format,
 )
 from thalweg._src.ops.strings import (
-    lower as lower,
     ngrams as ngrams,
     reduce_join as reduce_join,
     regex_full_match as regex_full_match,
@@ -28,12 +31,9 @@ from thalweg._src.ops.strings import (
     string_join as join,
     string_length as length,
     substr as substr,
-    unsorted_segment_join as unsorted_segment_join,
-    upper as upper,
 )
 from thalweg._src.ops.unicode import (
     unicode_encode as unicode_encode,
-    unicode_transcode as unicode_transcode,
 )
 
 __all__ = [

@@ -117,4 +117,3 @@ def test_lower_case_names(tmp_path, text):
     gfile.rename(tmp_path / "b", text, overwrite=True)
     gfile.rmtree(tmp_path)
     assert not gfile.exists(tmp_path)
-    assert all(hasattr(gfile, name) for name in gfile.__all__)

@@ -13,7 +13,6 @@ from thalweg._src.ops.decompositions import (
     eig,
     eigvals,
     lu,
-    lu_op,
     qr,
     self_adjoint_eig,
     self_adjoint_eigvals,
@@ -202,7 +201,7 @@ def test_lu(dtype: str, batch: tuple[int, ...]) -> None:
             return lu(x)[0]
 
     check_op(build, lambda x: torch.linalg.lu_factor(x)[0], a)
-    assert lu_op.many(a, output_idx_type=tf.int64).p.dtype == tf.int64
+    assert lu.many(a, output_idx_type=tf.int64).p.dtype == tf.int64
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])

@@ -80,6 +80,11 @@ class InvalidArgumentError(_CodedError):
     code = INVALID_ARGUMENT
 
 
+def invalid(message: str) -> InvalidArgumentError:
+    """Returns the error of a kernel that refuses its arguments; the executor adds the node."""
+    return InvalidArgumentError(None, None, message)
+
+
 @export("errors.DeadlineExceededError")
 class DeadlineExceededError(_CodedError):
     """The time limit was exceeded."""

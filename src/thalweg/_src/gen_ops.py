@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.ops.audio import (
+    decode_wav as _decode_wav,
     encode_wav as _encode_wav,
 )
 from thalweg._src.ops.comparison import (
@@ -37,10 +38,15 @@ from thalweg._src.ops.contraction import (
     sparse_matmul as _sparse_matmul,
 )
 from thalweg._src.ops.decoding import (
+    as_string as _as_string,
     decode_base64 as _decode_base64,
+    decode_compressed as _decode_compressed,
+    encode_base64 as _encode_base64,
 )
 from thalweg._src.ops.decompositions import (
     cholesky as _cholesky,
+    lu as _lu,
+    qr as _qr,
 )
 from thalweg._src.ops.diagonal import (
     diag as _diag,
@@ -51,16 +57,30 @@ from thalweg._src.ops.fake_quantization import (
     fake_quant_with_min_max_args as _fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as _fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as _fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient as _fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel as _fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient as _fake_quant_with_min_max_vars_per_channel_gradient,
 )
 from thalweg._src.ops.files import (
     matching_files as _matching_files,
+    read_file as _read_file,
+    timestamp as _timestamp,
+    write_file as _write_file,
+)
+from thalweg._src.ops.fractional_pooling import (
+    fractional_avg_pool as _fractional_avg_pool,
+    fractional_max_pool as _fractional_max_pool,
 )
 from thalweg._src.ops.gather import (
     dynamic_stitch as _dynamic_stitch,
     unravel_index as _unravel_index,
 )
+from thalweg._src.ops.hashing import (
+    string_to_hash_bucket_fast as _string_to_hash_bucket_fast,
+    string_to_hash_bucket_strong as _string_to_hash_bucket_strong,
+)
 from thalweg._src.ops.identity import (
+    bitcast as _bitcast,
     identity as _identity,
     stop_gradient as _stop_gradient,
 )
@@ -76,6 +96,9 @@ from thalweg._src.ops.image_coding import (
 from thalweg._src.ops.image_color import (
     hsv_to_rgb as _hsv_to_rgb,
     rgb_to_hsv as _rgb_to_hsv,
+)
+from thalweg._src.ops.image_resize import (
+    resize_area as _resize_area,
 )
 from thalweg._src.ops.linalg import (
     expm as _expm,
@@ -156,6 +179,12 @@ from thalweg._src.ops.parsing import (
 from thalweg._src.ops.patches import (
     extract_volume_patches as _extract_volume_patches,
 )
+from thalweg._src.ops.quantized import (
+    quantized_avg_pool as _quantized_avg_pool,
+    quantized_concat as _quantized_concat,
+    quantized_max_pool as _quantized_max_pool,
+    quantized_relu_x as _quantized_relu_x,
+)
 from thalweg._src.ops.reduction import (
     arg_max as _arg_max,
     arg_min as _arg_min,
@@ -206,10 +235,17 @@ from thalweg._src.ops.spectral import (
     ifft3d as _ifft3d,
 )
 from thalweg._src.ops.strings import (
+    lower as _lower,
     string_strip as _string_strip,
+    unsorted_segment_join as _unsorted_segment_join,
+    upper as _upper,
 )
 from thalweg._src.ops.unicode import (
     unicode_script as _unicode_script,
+    unicode_transcode as _unicode_transcode,
+)
+from thalweg._src.ops.where import (
+    unique_with_counts as _unique_with_counts,
 )
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
@@ -274,6 +310,21 @@ def arg_min(input: TensorLike, dimension: TensorLike, output_type: DTypeLike = d
         name: A name for the operations that are added to the graph.
     """
     return _arg_min(input, dimension, output_type=output_type, name=name)
+
+
+def as_string(input: TensorLike, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1, fill: str = '', name: str | None = None) -> Tensor:
+    """Formats numbers as strings, as C's printf does.
+
+    Args:
+        input: The input tensor.
+        precision: Number of digits after the point; -1 takes the default.
+        scientific: Whether numbers are written with an exponent, as `%e` does.
+        shortest: Whether the shorter of both forms is used, as `%g` does.
+        width: Smallest number of characters; -1 does not pad.
+        fill: What pads to `width`: a space, "0", or "-" to pad on the right.
+        name: A name for the operations that are added to the graph.
+    """
+    return _as_string(input, precision=precision, scientific=scientific, shortest=shortest, width=width, fill=fill, name=name)
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
@@ -349,6 +400,17 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
         name: A name for the operations that are added to the graph.
     """
     return _betainc(a, b, x, name=name)
+
+
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
+    """Reinterprets the bits of a tensor as another type.
+
+    Args:
+        input: The input tensor.
+        type: The new element type, whose size need not be the same.
+        name: A name for the operations that are added to the graph.
+    """
+    return _bitcast(input, type=type, name=name)
 
 
 def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -495,6 +557,17 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
     return _decode_bmp(contents, channels=channels, name=name)
 
 
+def decode_compressed(bytes: TensorLike, compression_type: str = '', name: str | None = None) -> Tensor:
+    """Decompresses strings: "ZLIB", "GZIP", or "" for uncompressed.
+
+    Args:
+        bytes: The strings.
+        compression_type: "ZLIB", "GZIP", or "" for none.
+        name: A name for the operations that are added to the graph.
+    """
+    return _decode_compressed(bytes, compression_type=compression_type, name=name)
+
+
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
     """Decodes the frames of a GIF file, each drawn over the previous one.
 
@@ -541,6 +614,18 @@ def decode_png(contents: TensorLike, channels: int = 0, dtype: DTypeLike = dtype
         name: A name for the operations that are added to the graph.
     """
     return _decode_png(contents, channels=channels, dtype=dtype, name=name)
+
+
+def decode_wav(contents: TensorLike, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None) -> Any:
+    """Decodes a 16-bit WAV file to samples in [-1, 1), one column per channel; returns them and the sample rate.
+
+    Args:
+        contents: The bytes of the file, a string tensor.
+        desired_channels: Number of channels to return; -1 takes those of the file.
+        desired_samples: Number of samples to return; -1 takes those of the file.
+        name: A name for the operations that are added to the graph.
+    """
+    return _decode_wav.many(contents, desired_channels=desired_channels, desired_samples=desired_samples, name=name)
 
 
 def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
@@ -592,6 +677,17 @@ def elu(features: TensorLike, name: str | None = None) -> Tensor:
         name: A name for the operations that are added to the graph.
     """
     return _elu(features, name=name)
+
+
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
+    """Encodes strings in URL-safe base64.
+
+    Args:
+        input: The input tensor.
+        pad: Whether the strings are padded with `=`.
+        name: A name for the operations that are added to the graph.
+    """
+    return _encode_base64(input, pad=pad, name=name)
 
 
 def encode_jpeg(image: TensorLike, format: str = '', quality: int = 95, progressive: bool = False, optimize_size: bool = False, chroma_downsampling: bool = True, density_unit: str = 'in', x_density: int = 300, y_density: int = 300, xmp_metadata: str = '', name: str | None = None) -> Tensor:
@@ -751,6 +847,21 @@ def fake_quant_with_min_max_vars(inputs: TensorLike, min: TensorLike, max: Tenso
     return _fake_quant_with_min_max_vars(inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
 
 
+def fake_quant_with_min_max_vars_gradient(gradients: TensorLike, inputs: TensorLike, min: TensorLike, max: TensorLike, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Any:
+    """Passes the gradient inside the range, and the sum outside to the respective bound.
+
+    Args:
+        gradients: Gradient with respect to the output.
+        inputs: The numbers to quantize.
+        min: Lower end of the range.
+        max: Upper end of the range.
+        num_bits: Number of bits of a quantized integer.
+        narrow_range: Whether the smallest integer of the quantized range is left out.
+        name: A name for the operations that are added to the graph.
+    """
+    return _fake_quant_with_min_max_vars_gradient.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
+
+
 def fake_quant_with_min_max_vars_per_channel(inputs: TensorLike, min: TensorLike, max: TensorLike, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Tensor:
     """Quantizes and dequantizes values with one trainable range per channel, the last dimension.
 
@@ -763,6 +874,21 @@ def fake_quant_with_min_max_vars_per_channel(inputs: TensorLike, min: TensorLike
         name: A name for the operations that are added to the graph.
     """
     return _fake_quant_with_min_max_vars_per_channel(inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(gradients: TensorLike, inputs: TensorLike, min: TensorLike, max: TensorLike, num_bits: int = 8, narrow_range: bool = False, name: str | None = None) -> Any:
+    """Passes the gradient inside the channel's range, and the sum outside to the respective bound.
+
+    Args:
+        gradients: Gradient with respect to the output.
+        inputs: The numbers to quantize.
+        min: Lower end of the range.
+        max: Upper end of the range.
+        num_bits: Number of bits of a quantized integer.
+        narrow_range: Whether the smallest integer of the quantized range is left out.
+        name: A name for the operations that are added to the graph.
+    """
+    return _fake_quant_with_min_max_vars_per_channel_gradient.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
 
 
 def fft(input: TensorLike, name: str | None = None) -> Tensor:
@@ -825,6 +951,38 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         name: A name for the operations that are added to the graph.
     """
     return _floormod(x, y, name=name)
+
+
+def fractional_avg_pool(value: TensorLike, pooling_ratio: Sequence[float], pseudo_random: bool = False, overlapping: bool = False, deterministic: bool = False, seed: int = 0, seed2: int = 0, name: str | None = None) -> Any:
+    """Computes the means of windows with random sizes; also returns the windows' row and column boundaries.
+
+    Args:
+        value: Images [batch, height, width, channels].
+        pooling_ratio: Ratio of input to output size for each dimension; the first and last are 1.
+        pseudo_random: Whether windows are chosen pseudo-randomly, not at random.
+        overlapping: Whether neighbouring windows share their border.
+        deterministic: Whether each step uses the same windows.
+        seed: The first seed; for `deterministic` windows.
+        seed2: The second seed.
+        name: A name for the operations that are added to the graph.
+    """
+    return _fractional_avg_pool.many(value, pooling_ratio=pooling_ratio, pseudo_random=pseudo_random, overlapping=overlapping, deterministic=deterministic, seed=seed, seed2=seed2, name=name)
+
+
+def fractional_max_pool(value: TensorLike, pooling_ratio: Sequence[float], pseudo_random: bool = False, overlapping: bool = False, deterministic: bool = False, seed: int = 0, seed2: int = 0, name: str | None = None) -> Any:
+    """Computes the maxima of windows with random sizes; also returns the windows' row and column boundaries.
+
+    Args:
+        value: Images [batch, height, width, channels].
+        pooling_ratio: Ratio of input to output size for each dimension; the first and last are 1.
+        pseudo_random: Whether windows are chosen pseudo-randomly, not at random.
+        overlapping: Whether neighbouring windows share their border.
+        deterministic: Whether each step uses the same windows.
+        seed: The first seed; for `deterministic` windows.
+        seed2: The second seed.
+        name: A name for the operations that are added to the graph.
+    """
+    return _fractional_max_pool.many(value, pooling_ratio=pooling_ratio, pseudo_random=pseudo_random, overlapping=overlapping, deterministic=deterministic, seed=seed, seed2=seed2, name=name)
 
 
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -1112,6 +1270,28 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
     return _logm(input, name=name)
 
 
+def lower(input: TensorLike, encoding: str = '', name: str | None = None) -> Tensor:
+    """Converts strings to lower case: ASCII, or with encoding 'utf-8' Unicode.
+
+    Args:
+        input: The input tensor.
+        encoding: "utf-8", or "" to change ASCII letters alone.
+        name: A name for the operations that are added to the graph.
+    """
+    return _lower(input, encoding=encoding, name=name)
+
+
+def lu(input: TensorLike, output_idx_type: DTypeLike = dtypes.int32, name: str | None = None) -> Any:
+    """Returns (lu, p): L below and U on and above the diagonal, and the row permutation p of the input.
+
+    Args:
+        input: The matrices.
+        output_idx_type: Integer type of the permutation.
+        name: A name for the operations that are added to the graph.
+    """
+    return _lu.many(input, output_idx_type=output_idx_type, name=name)
+
+
 def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """Returns the sorted names of the files that match any of the patterns.
 
@@ -1264,6 +1444,84 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return _pow(x, y, name=name)
 
 
+def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Any:
+    """Returns (q, r): an orthonormal and an upper triangular matrix whose product is the input.
+
+    Args:
+        input: The matrices.
+        full_matrices: Whether full-sized factors are returned.
+        name: A name for the operations that are added to the graph.
+    """
+    return _qr.many(input, full_matrices=full_matrices, name=name)
+
+
+def quantized_avg_pool(input: TensorLike, min_input: TensorLike, max_input: TensorLike, ksize: Sequence[int], strides: Sequence[int], padding: str, name: str | None = None) -> Any:
+    """Computes the mean of quantized values in each window; also returns the range.
+
+    Args:
+        input: The input tensor.
+        min_input: The number that the smallest quantized input stands for.
+        max_input: The number that the largest quantized input stands for.
+        ksize: Size of the window along each dimension.
+        strides: Step of the window along each dimension.
+        padding: "SAME" pads with zeros so that strides alone decide the output size, "VALID" does not pad.
+        name: A name for the operations that are added to the graph.
+    """
+    return _quantized_avg_pool.many(input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name)
+
+
+def quantized_concat(concat_dim: TensorLike, values: Sequence[TensorLike], input_mins: Sequence[TensorLike], input_maxes: Sequence[TensorLike], name: str | None = None) -> Any:
+    """Concatenates quantized tensors along a dimension; also returns a range that covers all of theirs.
+
+    Args:
+        concat_dim: The axis to join along.
+        values: The quantized tensors.
+        input_mins: Lower end of the range of each input.
+        input_maxes: Upper end of the range of each input.
+        name: A name for the operations that are added to the graph.
+    """
+    return _quantized_concat.many(concat_dim, values, input_mins, input_maxes, name=name)
+
+
+def quantized_max_pool(input: TensorLike, min_input: TensorLike, max_input: TensorLike, ksize: Sequence[int], strides: Sequence[int], padding: str, name: str | None = None) -> Any:
+    """Computes the maximum of quantized values in each window; also returns the range.
+
+    Args:
+        input: The input tensor.
+        min_input: The number that the smallest quantized input stands for.
+        max_input: The number that the largest quantized input stands for.
+        ksize: Size of the window along each dimension.
+        strides: Step of the window along each dimension.
+        padding: "SAME" pads with zeros so that strides alone decide the output size, "VALID" does not pad.
+        name: A name for the operations that are added to the graph.
+    """
+    return _quantized_max_pool.many(input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name)
+
+
+def quantized_relu_x(features: TensorLike, max_value: TensorLike, min_features: TensorLike, max_features: TensorLike, out_type: DTypeLike = dtypes.quint8, name: str | None = None) -> Any:
+    """Clips quantized features to [0, max_value]; also returns their range.
+
+    Args:
+        features: The input tensor.
+        max_value: Upper bound of the result.
+        min_features: The number that the smallest quantized feature stands for.
+        max_features: The number that the largest quantized feature stands for.
+        out_type: The element type of the result.
+        name: A name for the operations that are added to the graph.
+    """
+    return _quantized_relu_x.many(features, max_value, min_features, max_features, out_type=out_type, name=name)
+
+
+def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the contents of a file, read in each step.
+
+    Args:
+        filename: Path of the file.
+        name: A name for the operations that are added to the graph.
+    """
+    return _read_file(filename, name=name)
+
+
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y, element-wise.
 
@@ -1303,6 +1561,18 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
         name: A name for the operations that are added to the graph.
     """
     return _relu6(features, name=name)
+
+
+def resize_area(images: TensorLike, size: TensorLike, align_corners: bool = False, name: str | None = None) -> Tensor:
+    """Resizes a batch of images to floats, each the mean of the area it covers.
+
+    Args:
+        images: Images [batch, height, width, channels].
+        size: New height and width.
+        align_corners: Whether the centres of the corner pixels of input and output are aligned.
+        name: A name for the operations that are added to the graph.
+    """
+    return _resize_area(images, size, align_corners=align_corners, name=name)
 
 
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
@@ -1581,6 +1851,29 @@ def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     return _string_strip(input, name=name)
 
 
+def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
+    """Hashes each string to a bucket with FarmHash: fast and stable, but not safe against chosen collisions.
+
+    Args:
+        input: The input tensor.
+        num_buckets: Number of buckets.
+        name: A name for the operations that are added to the graph.
+    """
+    return _string_to_hash_bucket_fast(input, num_buckets=num_buckets, name=name)
+
+
+def string_to_hash_bucket_strong(input: TensorLike, num_buckets: int, key: Sequence[int], name: str | None = None) -> Tensor:
+    """Hashes each string to a bucket with keyed SipHash: collisions cannot be constructed without the key.
+
+    Args:
+        input: The input tensor.
+        num_buckets: Number of buckets.
+        key: Two integers that select the hash function.
+        name: A name for the operations that are added to the graph.
+    """
+    return _string_to_hash_bucket_strong(input, num_buckets=num_buckets, key=key, name=name)
+
+
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x - y, element-wise.
 
@@ -1623,6 +1916,15 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     return _tile(input, multiples, name=name)
 
 
+def timestamp(name: str | None = None) -> Tensor:
+    """Returns the current Unix time in seconds.
+
+    Args:
+        name: A name for the operations that are added to the graph.
+    """
+    return _timestamp(name=name)
+
+
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y truncated toward zero, element-wise.
 
@@ -1655,6 +1957,32 @@ def unicode_script(input: TensorLike, name: str | None = None) -> Tensor:
     return _unicode_script(input, name=name)
 
 
+def unicode_transcode(input: TensorLike, input_encoding: str, output_encoding: str, errors: str = 'replace', replacement_char: int = 65533, replace_control_characters: bool = False, name: str | None = None) -> Tensor:
+    """Converts strings from one encoding to another.
+
+    Args:
+        input: The input tensor.
+        input_encoding: Encoding of the input, as ICU names it.
+        output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+        errors: What happens to invalid characters: "replace", "ignore" or "strict", which fails.
+        replacement_char: Code point that replaces invalid characters.
+        replace_control_characters: Whether C0 control characters are replaced too.
+        name: A name for the operations that are added to the graph.
+    """
+    return _unicode_transcode(input, input_encoding=input_encoding, output_encoding=output_encoding, errors=errors, replacement_char=replacement_char, replace_control_characters=replace_control_characters, name=name)
+
+
+def unique_with_counts(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Any:
+    """Returns the distinct values, the index of each element among them, and their counts.
+
+    Args:
+        x: A vector.
+        out_idx: The integer type of the indices that are returned.
+        name: A name for the operations that are added to the graph.
+    """
+    return _unique_with_counts.many(x, out_idx=out_idx, name=name)
+
+
 def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
     """Converts flat indices to coordinates, one row per dimension.
 
@@ -1664,6 +1992,19 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
         name: A name for the operations that are added to the graph.
     """
     return _unravel_index(indices, dims, name=name)
+
+
+def unsorted_segment_join(inputs: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, separator: str = '', name: str | None = None) -> Tensor:
+    """Joins the strings of each segment in order.
+
+    Args:
+        inputs: The strings to join.
+        segment_ids: Segment of each row, in any order; negative ids leave a row out.
+        num_segments: Number of segments.
+        separator: String put between the joined parts.
+        name: A name for the operations that are added to the graph.
+    """
+    return _unsorted_segment_join(inputs, segment_ids, num_segments, separator=separator, name=name)
 
 
 def unsorted_segment_max(data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None) -> Tensor:
@@ -1712,6 +2053,28 @@ def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments
         name: A name for the operations that are added to the graph.
     """
     return _unsorted_segment_sum(data, segment_ids, num_segments, name=name)
+
+
+def upper(input: TensorLike, encoding: str = '', name: str | None = None) -> Tensor:
+    """Converts strings to upper case: ASCII, or with encoding 'utf-8' Unicode.
+
+    Args:
+        input: The input tensor.
+        encoding: "utf-8", or "" to change ASCII letters alone.
+        name: A name for the operations that are added to the graph.
+    """
+    return _upper(input, encoding=encoding, name=name)
+
+
+def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Operation:
+    """Writes a file, and creates its parent directories if they are missing.
+
+    Args:
+        filename: Path of the file.
+        contents: The string to write.
+        name: A name for the operations that are added to the graph.
+    """
+    return _write_file.operation(filename, contents, name=name)
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

@@ -14,15 +14,19 @@ from thalweg._src.gen_ops import (
     decode_and_crop_jpeg as decode_and_crop_jpeg,
     decode_base64 as decode_base64,
     decode_bmp as decode_bmp,
+    decode_compressed as decode_compressed,
     decode_gif as decode_gif,
     decode_jpeg as decode_jpeg,
     decode_json_example as decode_json_example,
     decode_png as decode_png,
+    encode_base64 as encode_base64,
     encode_jpeg as encode_jpeg,
     extract_jpeg_shape as extract_jpeg_shape,
     matching_files as matching_files,
     parse_tensor as parse_tensor,
+    read_file as read_file,
     serialize_tensor as serialize_tensor,
+    write_file as write_file,
 )
 from thalweg._src.graph.graphdef import (
     write_graph as write_graph,
@@ -51,13 +55,7 @@ from thalweg._src.ops.csv import (
     decode_csv as decode_csv,
 )
 from thalweg._src.ops.decoding import (
-    decode_compressed as decode_compressed,
     decode_raw as decode_raw,
-    encode_base64 as encode_base64,
-)
-from thalweg._src.ops.files import (
-    read_file as read_file,
-    write_file as write_file,
 )
 from thalweg._src.ops.image_coding import (
     decode_image as decode_image,

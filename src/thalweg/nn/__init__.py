@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from thalweg._src.gen_ops import (
     elu as elu,
+    fractional_avg_pool as fractional_avg_pool,
+    fractional_max_pool as fractional_max_pool,
     l2_loss as l2_loss,
     local_response_normalization as local_response_normalization,
     local_response_normalization as lrn,
+    quantized_avg_pool as quantized_avg_pool,
+    quantized_max_pool as quantized_max_pool,
+    quantized_relu_x as quantized_relu_x,
     relu as relu,
     relu6 as relu6,
     selu as selu,
@@ -89,10 +94,6 @@ from thalweg._src.ops.dilation import (
     dilation2d as dilation2d,
     erosion2d as erosion2d,
 )
-from thalweg._src.ops.fractional_pooling import (
-    fractional_avg_pool as fractional_avg_pool,
-    fractional_max_pool as fractional_max_pool,
-)
 from thalweg._src.ops.nn import (
     bias_add as bias_add,
     crelu as crelu,
@@ -137,10 +138,7 @@ from thalweg._src.ops.pooling import (
     pool as pool,
 )
 from thalweg._src.ops.quantized import (
-    quantized_avg_pool as quantized_avg_pool,
     quantized_conv2d as quantized_conv2d,
-    quantized_max_pool as quantized_max_pool,
-    quantized_relu_x as quantized_relu_x,
 )
 from thalweg._src.ops.sorting import (
     approx_max_k as approx_max_k,

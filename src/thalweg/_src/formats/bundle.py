@@ -18,6 +18,7 @@ from typing import Any
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.formats import durable
 from thalweg._src.formats.bundle_data import DataWriter
 from thalweg._src.formats.checkpoint_messages import message_class
@@ -100,15 +101,13 @@ class BundleWriter:
             return self.add(name, dtype, shape, data)
         entry = self._entries.setdefault(_key(name), Entry(dtype, whole))
         if entry.shape != whole or entry.dtype is not dtype or (entry.size and not entry.slices):
-            raise errors.InvalidArgumentError(
-                None, None, f"slices of {name!r} belong to tensors of different shapes or types"
-            )
+            raise invalid(f"slices of {name!r} belong to tensors of different shapes or types")
         entry.slices += (part,)
         return self._add(part.key(_key(name)), name, dtype, shape, data)
 
     def _add(self, key: bytes, name: str, dtype: DType, shape: Shape, data: Any) -> None:
         if key in self._entries or not key:
-            raise errors.InvalidArgumentError(None, None, f"the tensor {name!r} is saved twice or has no name")
+            raise invalid(f"the tensor {name!r} is saved twice or has no name")
         entry = self._entries[key] = Entry(dtype, shape, 0, self._data.size)
         with durable.typed_errors(self._prefix):
             if dtype is dtypes.string:
@@ -314,7 +313,7 @@ def _merge(merged: dict[bytes, Entry], key: bytes, entry: Entry) -> None:
     if found is entry:
         return
     if not found.slices or not entry.slices or (found.shape, found.dtype) != (entry.shape, entry.dtype):
-        raise errors.InvalidArgumentError(None, None, f"the tensor {shown(key)!r} is in several of the bundles")
+        raise invalid(f"the tensor {shown(key)!r} is in several of the bundles")
     found.slices += entry.slices
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.formats import durable, slices
 from thalweg._src.formats.bundle import Entry, Shape, data_name, index_name, lost, names_of, read_index
 from thalweg._src.formats.bundle_data import DataFile
@@ -144,13 +145,11 @@ class BundleReader:
         try:
             shape, part = slices.parse(spec)
         except ValueError as error:
-            raise errors.InvalidArgumentError(None, None, f"tensor {name!r}: {error}") from None
+            raise invalid(f"tensor {name!r}: {error}") from None
         if shape != entry.shape:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"tensor {name!r} has shape {list(entry.shape)} in the checkpoint {self.prefix}, "
-                f"a slice of shape {list(shape)} was requested",
+                f"a slice of shape {list(shape)} was requested"
             )
         return part.within(shape)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 
 _MARK = ".tempstate"
 _DIRECT = getattr(os, "O_DIRECT", 0)
@@ -34,7 +35,7 @@ _CLASSES: dict[int, type[errors._CodedError]] = {
 def typed_error(error: Exception, path: str) -> errors.OpError:
     """Returns the typed error of an OSError about a file."""
     if not isinstance(error, OSError):  # a path with a zero byte
-        return errors.InvalidArgumentError(None, None, f"{path!r}: {error}")
+        return invalid(f"{path!r}: {error}")
     error_class = _CLASSES.get(error.errno or 0, errors.UnknownError)
     name = path if error.filename is None else os.fsdecode(error.filename)
     return error_class(None, None, f"{name}: {error.strerror or error}")

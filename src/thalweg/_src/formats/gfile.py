@@ -12,25 +12,8 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.export import export
-
-__all__ = [
-    "GFile",
-    "copy",
-    "exists",
-    "get_registered_schemes",
-    "glob",
-    "isdir",
-    "join",
-    "listdir",
-    "makedirs",
-    "mkdir",
-    "remove",
-    "rename",
-    "rmtree",
-    "stat",
-    "walk",
-]
 
 _CLASSES: dict[int, type[errors._CodedError]] = {
     errno.ENOENT: errors.NotFoundError,
@@ -66,7 +49,7 @@ def _typed_errors(path: Any = None) -> Iterator[None]:
             None, None, f"{'' if name is None else os.fsdecode(name)}; {error.strerror or error}"
         ) from None
     except ValueError as error:  # a path with a zero byte
-        raise errors.InvalidArgumentError(None, None, f"{path!r}; {error}") from None
+        raise invalid(f"{path!r}; {error}") from None
 
 
 @export("gfile.FastGFile", "gfile.GFile", "gfile.Open", "io.gfile.GFile")
@@ -76,9 +59,7 @@ class GFile:
     def __init__(self, name: Any, mode: str = "r") -> None:
         plain = mode.replace("b", "")
         if plain not in _MODES:
-            raise errors.InvalidArgumentError(
-                None, None, f"mode {mode!r} is not one of {', '.join(_MODES)}, with or without b"
-            )
+            raise invalid(f"mode {mode!r} is not one of {', '.join(_MODES)}, with or without b")
         self._name = name
         self._mode = mode
         self._plain = plain
@@ -141,7 +122,7 @@ class GFile:
         if offset is None:
             raise TypeError("seek(): offset argument required")
         if whence not in (0, 1, 2):
-            raise errors.InvalidArgumentError(None, None, f"Invalid whence argument: {whence}. Valid are 0, 1, or 2.")
+            raise invalid(f"Invalid whence argument: {whence}. Valid are 0, 1, or 2.")
         with _typed_errors(self._name):
             self._open().seek(offset, whence)
 

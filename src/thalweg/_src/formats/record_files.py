@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import IO, Any, ClassVar, Protocol
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.formats.crc32c import masked_crc32c
 from thalweg._src.formats.gfile import _path, _typed_errors
@@ -202,7 +203,7 @@ def _lost(path: Any, what: str) -> errors.DataLossError:
 def open_source(path: Any, compression: str = "") -> tuple[Source, Any]:
     """Opens a file for reading; returns the stream of its bytes, and the file to close."""
     if compression not in TFRecordOptions.compression_type_map.values():
-        raise errors.InvalidArgumentError(None, None, f"unknown compression: {compression!r}")
+        raise invalid(f"unknown compression: {compression!r}")
     with _typed_errors(path):
         file = open(_path(path), "rb")  # noqa: SIM115
     return (_Inflated(file, path, compression) if compression else file), file

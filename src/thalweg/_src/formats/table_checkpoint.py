@@ -15,6 +15,7 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.formats import durable, gfile
 from thalweg._src.formats.bundle import Entry, Shape, index_name, lost
 from thalweg._src.formats.bundle_reader import Array, BundleReader
@@ -202,20 +203,16 @@ def write_table_checkpoint(path: str, tensors: Iterable[Saved]) -> None:
             for size in shape:
                 entry.shape.dim.add(size=size)
         elif entry.type != dtype.as_datatype_enum or [dim.size for dim in entry.shape.dim] != list(shape):
-            raise _refused(f"slices of {name!r} belong to tensors of different shapes or types")
+            raise invalid(f"slices of {name!r} belong to tensors of different shapes or types")
         key = part.key(name.encode("utf-8", "surrogateescape"))
         if key in items:
-            raise _refused(f"the tensor {name!r} is saved twice")
+            raise invalid(f"the tensor {name!r} is saved twice")
         _add_slice(entry.slice.add(), part)
         items[key] = _value(name, dtype, part, data)
     content = table([(b"", meta.SerializeToString()), *sorted(items.items())])
     with durable.typed_errors(path):
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         durable.write_file(path, content)
-
-
-def _refused(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 def _add_slice(message: Any, part: Slice) -> None:
@@ -228,7 +225,7 @@ def _add_slice(message: Any, part: Slice) -> None:
 
 def _value(name: str, dtype: DType, part: Slice, data: Any) -> bytes:
     if dtype.name not in _FIELDS:
-        raise _refused(f"tensor {name!r}: a version 1 checkpoint cannot hold values of {dtype.name}")
+        raise invalid(f"tensor {name!r}: a version 1 checkpoint cannot hold values of {dtype.name}")
     message = message_class("SavedTensorSlices")()
     message.data.name = name
     _add_slice(message.data.slice, part)

@@ -9,10 +9,11 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Known, kernel
+from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
-from thalweg._src.kernels.waiting import failure, invalid, require_same, shared
+from thalweg._src.kernels.waiting import failure, require_same, shared
 from thalweg._src.resources.accumulators import Accumulator, SparseAccumulator
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
@@ -135,10 +136,7 @@ def bind_count(node: Node, device: Device) -> Function:
     return lambda handle: torch.tensor(_require(handle, Accumulator).count, dtype=torch.int32)
 
 
-@kernel("ResourceAccumulatorSetGlobalStep", devices=_DENSE)
-@kernel("AccumulatorSetGlobalStep", devices=_SPARSE)
-def bind_set_global_step(node: Node, device: Device) -> Function:
-    def set_step(handle: Any, step: Step) -> None:
-        _require(handle, Accumulator).set_global_step(_number(step, "new_global_step"))
-
-    return set_step
+@plain_kernel("ResourceAccumulatorSetGlobalStep", devices=_DENSE)
+@plain_kernel("AccumulatorSetGlobalStep", devices=_SPARSE)
+def _set_global_step(handle: Any, step: Step) -> None:
+    _require(handle, Accumulator).set_global_step(_number(step, "new_global_step"))

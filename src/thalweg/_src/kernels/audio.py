@@ -10,14 +10,15 @@ import numpy as np
 import torch
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
 
 def _invalid(data: bytes, why: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, f"invalid WAV data of {len(data)} bytes: {why}")
+    return invalid(f"invalid WAV data of {len(data)} bytes: {why}")
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
@@ -73,23 +74,20 @@ def bind_decode_wav(node: Node, device: Device) -> Callable[..., Any]:
     return decode
 
 
-@kernel("EncodeWav", devices=("CPU",))
-def bind_encode_wav(node: Node, device: Device) -> Callable[..., Any]:
-    def encode(audio: torch.Tensor, sample_rate: torch.Tensor) -> Any:
-        require(audio.ndim == 2, f"audio has rank {audio.ndim}", expected="samples and channels")
-        require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")
-        rate, channels = int(sample_rate), audio.shape[1]
-        require(rate > 0, f"sample_rate is {rate}", expected="a positive number")
-        require(0 < channels < 2**15, f"audio has {channels} channels", expected="at least one channel")
-        samples = torch.nan_to_num(audio * 2**15)
-        rounded = torch.where(samples < 0, torch.ceil(samples - 0.5), torch.floor(samples + 0.5))
-        body = rounded.clamp_(-(2**15), 2**15 - 1).to(torch.int16).numpy().astype("<i2").tobytes()
-        step = 2 * channels
-        require(len(body) < 2**32 - 36 and rate * step < 2**32, "the audio is too long for a WAV file")
-        header = struct.pack("<4sI4s4sI", b"RIFF", 36 + len(body), b"WAVE", b"fmt ", 16)
-        header += struct.pack("<HHIIHH4sI", 1, channels, rate, rate * step, step, 16, b"data", len(body))
-        result = np.empty((), dtype=object)
-        result[()] = header + body
-        return result
-
-    return encode
+@plain_kernel("EncodeWav", devices=("CPU",))
+def encode_wav(audio: torch.Tensor, sample_rate: torch.Tensor) -> Any:
+    require(audio.ndim == 2, f"audio has rank {audio.ndim}", expected="samples and channels")
+    require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")
+    rate, channels = int(sample_rate), audio.shape[1]
+    require(rate > 0, f"sample_rate is {rate}", expected="a positive number")
+    require(0 < channels < 2**15, f"audio has {channels} channels", expected="at least one channel")
+    samples = torch.nan_to_num(audio * 2**15)
+    rounded = torch.where(samples < 0, torch.ceil(samples - 0.5), torch.floor(samples + 0.5))
+    body = rounded.clamp_(-(2**15), 2**15 - 1).to(torch.int16).numpy().astype("<i2").tobytes()
+    step = 2 * channels
+    require(len(body) < 2**32 - 36 and rate * step < 2**32, "the audio is too long for a WAV file")
+    header = struct.pack("<4sI4s4sI", b"RIFF", 36 + len(body), b"WAVE", b"fmt ", 16)
+    header += struct.pack("<HHIIHH4sI", 1, channels, rate, rate * step, step, 16, b"data", len(body))
+    result = np.empty((), dtype=object)
+    result[()] = header + body
+    return result

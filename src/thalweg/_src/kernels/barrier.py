@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.queues import batches, slices
-from thalweg._src.kernels.registry import Known, kernel
+from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.strings import string_array
-from thalweg._src.kernels.waiting import failure, invalid, kept, require_same, shared
+from thalweg._src.kernels.waiting import failure, kept, require_same, shared
 from thalweg._src.resources.barrier import Barrier
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
@@ -102,11 +103,9 @@ def bind_close(node: Node, device: Device) -> Function:
     return lambda handle: _require(handle).close(cancel)
 
 
-@kernel("BarrierReadySize", devices=("CPU",))
-def bind_ready_size(node: Node, device: Device) -> Function:
-    return lambda handle: torch.tensor(_require(handle).ready_size(), dtype=torch.int32)
-
-
-@kernel("BarrierIncompleteSize", devices=("CPU",))
-def bind_incomplete_size(node: Node, device: Device) -> Function:
-    return lambda handle: torch.tensor(_require(handle).incomplete_size(), dtype=torch.int32)
+plain_kernel("BarrierReadySize", devices=("CPU",))(
+    lambda handle: torch.tensor(_require(handle).ready_size(), dtype=torch.int32)
+)
+plain_kernel("BarrierIncompleteSize", devices=("CPU",))(
+    lambda handle: torch.tensor(_require(handle).incomplete_size(), dtype=torch.int32)
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
@@ -21,9 +21,7 @@ def bind_histogram(node: Node, device: Device) -> Function:
         check(node, values.shape, value_range.shape, nbins.shape, values={2: nbins.numpy()})
         (low, high), bins = value_range.tolist(), int(nbins)
         if not low < high:
-            raise InvalidArgumentError(
-                None, None, f"value_range is [{low}, {high}], expected the first to be less than the second"
-            )
+            raise invalid(f"value_range is [{low}, {high}], expected the first to be less than the second")
         step = float(value_range[1] - value_range[0]) / bins
         positions = (torch.clamp(values.reshape(-1), min=low) - low).double() / step
         index = torch.nan_to_num(positions.clamp(max=bins - 1)).to(torch.int64).clamp_(0, bins - 1)
@@ -41,7 +39,7 @@ def bind_bincount(node: Node, device: Device) -> Function:
         check(node, values.shape, size.shape, weights.shape, values={1: size.numpy()})
         limit = int(size)
         if values.device.type == "cpu" and values.numel() and int(values.min()) < 0:
-            raise InvalidArgumentError(None, None, f"the integers to count must not be negative, got {values.min()}")
+            raise invalid(f"the integers to count must not be negative, got {values.min()}")
         rows = values.shape[0] if values.ndim == 2 and node.type == "DenseBincount" else 1
         positions = values.to(torch.int64).reshape(rows, values.numel() // rows if rows else 0)
         # An extra column collects values that are not counted.

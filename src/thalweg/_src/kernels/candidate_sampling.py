@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.files import read_whole
 from thalweg._src.kernels.registry import kernel
@@ -103,9 +103,7 @@ class Fixed(Uniform):
         require(valid, "the weights are not a distribution", expected="non-negative numbers, not all of them 0")
         drawn = np.count_nonzero(weights)
         if node.attrs["unique"] and drawn < node.attrs["num_sampled"]:
-            raise InvalidArgumentError(
-                None, None, f"Sampler's range is too small: only {drawn} classes have a weight above 0"
-            )
+            raise invalid(f"Sampler's range is too small: only {drawn} classes have a weight above 0")
         self._probabilities = (weights / np.float32(self._sums[-1])).astype(np.float32)
 
     def draw(self, count: int, random: np.random.Generator) -> Array:
@@ -137,7 +135,7 @@ def _read(path: str) -> list[float]:
         try:
             result.append(float(line.rpartition(",")[2]))
         except ValueError:
-            raise InvalidArgumentError(None, None, f"Wrong vocabulary format at line: {line}") from None
+            raise invalid(f"Wrong vocabulary format at line: {line}") from None
     return result
 
 
@@ -161,7 +159,7 @@ def _expected(probability: Array, count: int, tries: int) -> Array:
 def _require_in_range(classes: Array, limit: int) -> None:
     outside = classes[(classes < 0) | (classes >= limit)]
     if outside.size:
-        raise InvalidArgumentError(None, None, f"true class {outside[0]} is out of range [0, {limit})")
+        raise invalid(f"true class {outside[0]} is out of range [0, {limit})")
 
 
 def _require_columns(classes: torch.Tensor, num_true: int) -> None:

@@ -12,13 +12,14 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.formats import slices
 from thalweg._src.formats.bundle import BundleWriter, index_name, merge_bundles
 from thalweg._src.formats.bundle_reader import BundleReader
 from thalweg._src.formats.table_checkpoint import open_checkpoint, write_table_checkpoint
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.files import local_path
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.state import find_variable
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.checkpoint_writers import writer_for
@@ -40,7 +41,7 @@ def _texts(values: Array) -> list[str]:
 def _require_tensors(types: tuple[DType, ...]) -> None:
     for dtype in types:
         if dtype not in _TENSORS:
-            raise errors.InvalidArgumentError(None, None, f"a checkpoint cannot hold values of {dtype.name}")
+            raise invalid(f"a checkpoint cannot hold values of {dtype.name}")
 
 
 @kernel("SaveV2", devices=("CPU",))
@@ -92,11 +93,9 @@ def _planned(names: list[str], specs: list[str], types: tuple[DType, ...], value
                 shape, part = slices.parse(spec)
                 sizes = [length for _, length in part.within(shape)]
             except ValueError as error:
-                raise errors.InvalidArgumentError(None, None, f"tensor {name!r}: {error}") from None
+                raise invalid(f"tensor {name!r}: {error}") from None
             if sizes != list(value.shape):
-                raise errors.InvalidArgumentError(
-                    None, None, f"tensor {name!r} has shape {list(value.shape)}, its slice {spec!r} has shape {sizes}"
-                )
+                raise invalid(f"tensor {name!r} has shape {list(value.shape)}, its slice {spec!r} has shape {sizes}")
         plan.append((name, dtype, shape, part))
     return plan
 
@@ -177,10 +176,8 @@ def _require_present(reader: BundleReader, wanted: list[tuple[str, str, DType]])
     for name, spec, dtype in wanted:
         found = reader.entry(name).dtype
         if found is not dtype:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"tensor {name!r} is {found.name} in the checkpoint {reader.prefix}, {dtype.name} was requested",
+            raise invalid(
+                f"tensor {name!r} is {found.name} in the checkpoint {reader.prefix}, {dtype.name} was requested"
             )
         reader.require_room(name, spec)
 
@@ -224,22 +221,14 @@ def bind_merge(node: Node, device: Device) -> Callable[..., None]:
     return merge
 
 
-@kernel("ShardedFilename", devices=("CPU",))
-def bind_filename(node: Node, device: Device) -> Callable[..., Array]:
-    def filename(basename: Array, shard: torch.Tensor, count: torch.Tensor) -> Array:
-        return np.array(b"%s-%05d-of-%05d" % (basename.item(), int(shard), int(count)), dtype=object)
-
-    return filename
+@plain_kernel("ShardedFilename", devices=("CPU",))
+def _filename(basename: Array, shard: torch.Tensor, count: torch.Tensor) -> Array:
+    return np.array(b"%s-%05d-of-%05d" % (basename.item(), int(shard), int(count)), dtype=object)
 
 
-@kernel("ShardedFilespec", devices=("CPU",))
-def bind_filespec(node: Node, device: Device) -> Callable[..., Array]:
-    def filespec(basename: Array, count: torch.Tensor) -> Array:
-        return np.array(b"%s-?????-of-%05d" % (basename.item(), int(count)), dtype=object)
-
-    return filespec
+@plain_kernel("ShardedFilespec", devices=("CPU",))
+def _filespec(basename: Array, count: torch.Tensor) -> Array:
+    return np.array(b"%s-?????-of-%05d" % (basename.item(), int(count)), dtype=object)
 
 
-@kernel("DisableCopyOnRead")
-def bind_disable_copy(node: Node, device: Device) -> Callable[..., None]:
-    return lambda resource: None
+plain_kernel("DisableCopyOnRead")(lambda resource: None)

@@ -9,7 +9,7 @@ import torch
 
 from thalweg._src.errors import ShapeError
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function
 from thalweg._src.ops.concat import concatenated, split_sizes
 from thalweg._src.ops.shape_functions import normalize_axis
@@ -34,25 +34,22 @@ def bind_concat(node: Node, device: Device) -> Function | Call:
     return concat
 
 
-@kernel("ConcatV2", **STRINGS)
-def bind_concat_strings(node: Node, device: Device) -> Function:
-    return lambda *values: np.concatenate(values[:-1], normalize_axis(int(values[-1]), values[0].ndim))
+plain_kernel("ConcatV2", **STRINGS)(
+    lambda *values: np.concatenate(values[:-1], normalize_axis(int(values[-1]), values[0].ndim))
+)
 
 
-@kernel("ConcatOffset")
-def bind_concat_offset(node: Node, device: Device) -> Function:
-    def offsets(concat_dim: torch.Tensor, *shapes: torch.Tensor) -> list[torch.Tensor]:
-        axis = normalize_axis(int(concat_dim), len(shapes[0]), "concat_dim")
-        concatenated([tuple(shape.tolist()) for shape in shapes], axis)
-        result, start = [], 0
-        for shape in shapes:
-            offset = torch.zeros_like(shape)
-            offset[axis] = start
-            start += int(shape[axis])
-            result.append(offset)
-        return result
-
-    return offsets
+@plain_kernel("ConcatOffset")
+def _concat_offset(concat_dim: torch.Tensor, *shapes: torch.Tensor) -> list[torch.Tensor]:
+    axis = normalize_axis(int(concat_dim), len(shapes[0]), "concat_dim")
+    concatenated([tuple(shape.tolist()) for shape in shapes], axis)
+    result, start = [], 0
+    for shape in shapes:
+        offset = torch.zeros_like(shape)
+        offset[axis] = start
+        start += int(shape[axis])
+        result.append(offset)
+    return result
 
 
 @kernel("Pack")

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.kernels.registry import Call, Input, Known, kernel, plain_kernel
 from thalweg._src.kernels.types import from_numpy
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import compatible, show
@@ -35,10 +36,8 @@ def bind_arg(node: Node, device: Device) -> NoReturn:
 @kernel("Placeholder")
 def bind_placeholder(node: Node, device: Device) -> Callable[[], NoReturn]:
     def missing() -> NoReturn:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"nothing was fed to placeholder '{node.name}', which takes {node.dtypes[0].name}{show(node.shapes[0])}",
+        raise invalid(
+            f"nothing was fed to placeholder '{node.name}', which takes {node.dtypes[0].name}{show(node.shapes[0])}"
         )
 
     return missing
@@ -66,6 +65,6 @@ def bind_fill(node: Node, device: Device) -> Callable[..., torch.Tensor] | Call:
     return lambda dims, value: value.expand(dims.tolist())
 
 
-@kernel("Fill", devices=("CPU",), T=[dtypes.string], priority=1)
-def bind_fill_strings(node: Node, device: Device) -> Callable[..., Any]:
-    return lambda dims, value: np.full(dims.tolist(), value.item(), dtype=object)
+plain_kernel("Fill", devices=("CPU",), T=[dtypes.string], priority=1)(
+    lambda dims, value: np.full(dims.tolist(), value.item(), dtype=object)
+)

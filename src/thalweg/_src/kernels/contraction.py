@@ -9,7 +9,7 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.equation import ELLIPSIS, Equation, Term, parse
@@ -20,17 +20,12 @@ from thalweg._src.shapes import is_fully_defined, show
 _WIDE = (torch.uint16, torch.uint32, torch.uint64)
 
 
-@kernel("Cross")
-def bind_cross(node: Node, device: Device) -> Function:
-    def cross(a: torch.Tensor, b: torch.Tensor) -> Any:
-        require(
-            a.shape == b.shape, f"b has shape {show(tuple(b.shape))}", expected=f"that of a, {show(tuple(a.shape))}"
-        )
-        if a.dtype in _WIDE:
-            return torch.linalg.cross(a.to(torch.int64), b.to(torch.int64)).to(a.dtype)
-        return torch.linalg.cross(a, b)
-
-    return cross
+@plain_kernel("Cross")
+def _cross(a: torch.Tensor, b: torch.Tensor) -> Any:
+    require(a.shape == b.shape, f"b has shape {show(tuple(b.shape))}", expected=f"that of a, {show(tuple(a.shape))}")
+    if a.dtype in _WIDE:
+        return torch.linalg.cross(a.to(torch.int64), b.to(torch.int64)).to(a.dtype)
+    return torch.linalg.cross(a, b)
 
 
 @kernel("SparseMatMul")

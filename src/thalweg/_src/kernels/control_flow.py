@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.kernels.registry import Call, Input, Known, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 
@@ -23,9 +23,7 @@ def bind_by_engine(node: Node, device: Device) -> Callable[..., Any]:
     return _same
 
 
-@kernel("ControlTrigger")
-def bind_control_trigger(node: Node, device: Device) -> Known:
-    return Known()
+plain_kernel("ControlTrigger")(Known())
 
 
 @kernel("_AsNumber")

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.nn import activate
@@ -280,7 +281,7 @@ def bind_fused_convolution(node: Node, device: Device) -> Function | Call:
     if not fused or fused[0] != "BiasAdd":
         raise errors.UnimplementedError(None, None, f"_FusedConv2D cannot fuse {fused}: the first op must be BiasAdd")
     if len(node.inputs) != 3 or node.input_dtype(2) is not node.attrs["T"]:
-        raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias of the filter's type")
+        raise invalid(f"{fused} takes one bias of the filter's type")
     conv = _StaticConvolution(node, node.input_shape(0), node.input_shape(1))
     if not conv.known:
         window, layout = conv.window, conv.layout

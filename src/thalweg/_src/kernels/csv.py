@@ -9,10 +9,11 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decoding import number_tensor, parse_number
 from thalweg._src.kernels.registry import Call, Input, kernel
-from thalweg._src.kernels.strings import as_bytes, invalid, string_array
+from thalweg._src.kernels.strings import as_bytes, string_array
 from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import InvalidArgumentError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.sparse import require_inside, require_order
@@ -101,7 +101,7 @@ def _from_sparse(
     owners = indices[:, 0]
     given = torch.bincount(owners, minlength=batch)
     if not bool(given.all()):
-        raise InvalidArgumentError(None, None, f"example {int((given == 0).int().argmax())} has no labels")
+        raise invalid(f"example {int((given == 0).int().argmax())} has no labels")
     kept = torch.ones_like(owners, dtype=torch.bool)
     if collapse:
         kept[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
@@ -111,15 +111,11 @@ def _from_sparse(
     late = null[:-1] & ~null[1:] & (owners[1:] == owners[:-1])
     if bool(late.any()):
         example = int(owners[1:][late][0])
-        raise InvalidArgumentError(
-            None, None, f"a label follows one that is not below num_classes - 1 = {classes - 1}, batch: {example}"
-        )
+        raise invalid(f"a label follows one that is not below num_classes - 1 = {classes - 1}, batch: {example}")
     values, owners = values[~null], owners[~null]
     wrong = (values < 0) | (values >= classes)
     if bool(wrong.any()):
-        raise InvalidArgumentError(
-            None, None, f"label {int(values[wrong][0])} is not in [0, {classes}), batch: {int(owners[wrong][0])}"
-        )
+        raise invalid(f"label {int(values[wrong][0])} is not in [0, {classes}), batch: {int(owners[wrong][0])}")
     lengths = torch.bincount(owners, minlength=batch)
     columns = torch.arange(len(owners)) - (lengths.cumsum(0) - lengths)[owners]
     rows = torch.zeros((batch, max(1, int(lengths.max()))), dtype=torch.int64)
@@ -145,11 +141,9 @@ def bind_loss(node: Node, device: Device) -> Callable[..., Any]:
         too_long = given > lengths
         if not ignore and bool(too_long.any()):
             example = int(too_long.int().argmax())
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 f"example {example} has more labels than time steps: {int(given[example])} labels, "
-                f"{int(lengths[example])} steps; hint: ignore_longer_outputs_than_inputs skips it",
+                f"{int(lengths[example])} steps; hint: ignore_longer_outputs_than_inputs skips it"
             )
         losses, gradient = forward_backward(inputs, labels, lengths.tolist(), classes - 1 if last else 0, merge)
         if ignore:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from thalweg._src.errors import FailedPreconditionError, InvalidArgumentError
+from thalweg._src.errors import FailedPreconditionError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.ctc import require_inputs, require_time_steps
 from thalweg._src.kernels.registry import kernel
@@ -164,7 +164,7 @@ def bind_beam_search(node: Node, device: Device) -> Callable[..., Any]:
         scores = torch.log_softmax(inputs[:steps], 2)
         history = [beam.step(scores[t], moments > t, width) for t in range(steps)]
         if beam.total.shape[1] < paths or bool((beam.total[:, :paths] == -torch.inf).any()):
-            raise InvalidArgumentError(None, None, f"the beam search found fewer than top_paths={paths} sequences")
+            raise invalid(f"the beam search found fewer than top_paths={paths} sequences")
         found = _sequences(history, inputs.shape[1], paths, merge, inputs.device)
         parts = zip(*(_as_sparse(labels, labels != _NOTHING) for labels in found))
         return *(tensor for kind in parts for tensor in kind), beam.total[:, :paths].clone()

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.elements import number
-from thalweg._src.kernels.registry import Known, kernel
-from thalweg._src.kernels.waiting import failure, invalid, require_same, shared
+from thalweg._src.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.kernels.waiting import failure, require_same, shared
 from thalweg._src.ops.data import Definition, definition_of
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -68,23 +69,17 @@ def _require_iterator(handle: Any) -> IteratorResource:
     return handle
 
 
-@kernel("MakeIterator", devices=("CPU",))
-def bind_make_iterator(node: Node, device: Device) -> Function:
-    def make(dataset: Any, handle: Any) -> None:
-        iterator = _require_iterator(handle)
-        if not hasattr(dataset, "iterate"):
-            raise invalid(f"the variant is not a dataset: {dataset!r}")
-        iterator.make(dataset)
-
-    return make
+@plain_kernel("MakeIterator", devices=("CPU",))
+def _make_iterator(dataset: Any, handle: Any) -> None:
+    iterator = _require_iterator(handle)
+    if not hasattr(dataset, "iterate"):
+        raise invalid(f"the variant is not a dataset: {dataset!r}")
+    iterator.make(dataset)
 
 
-@kernel("IteratorToStringHandle", devices=("CPU",))
-def bind_to_string_handle(node: Node, device: Device) -> Function:
-    def text(handle: Any) -> Any:
-        return np.array(_require_iterator(handle).handle.encode(), dtype=object)
-
-    return text
+@plain_kernel("IteratorToStringHandle", devices=("CPU",))
+def _to_string_handle(handle: Any) -> Any:
+    return np.array(_require_iterator(handle).handle.encode(), dtype=object)
 
 
 @kernel("IteratorFromStringHandleV2", devices=("CPU",))
@@ -169,11 +164,8 @@ def bind_single_element(node: Node, device: Device) -> Function:
     return take
 
 
-@kernel("DatasetCardinality", devices=("CPU",))
-def bind_cardinality(node: Node, device: Device) -> Function:
-    def count(dataset: Any) -> Any:
-        if not hasattr(dataset, "cardinality"):
-            raise invalid(f"the variant is not a dataset: {dataset!r}")
-        return number(dataset.cardinality())
-
-    return count
+@plain_kernel("DatasetCardinality", devices=("CPU",))
+def _cardinality(dataset: Any) -> Any:
+    if not hasattr(dataset, "cardinality"):
+        raise invalid(f"the variant is not a dataset: {dataset!r}")
+    return number(dataset.cardinality())

@@ -14,9 +14,10 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.strings import each, invalid, string_array
+from thalweg._src.kernels.strings import each, string_array
 from thalweg._src.kernels.types import from_numpy
 from thalweg._src.resources.devices import Device
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from thalweg._src import errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
@@ -38,7 +38,7 @@ def widened(function: Function, dtype: DType) -> Function:
 def require_success(info: torch.Tensor, text: str, matrices: torch.Tensor | None = None) -> None:
     """Raises if the routine reports an error for some matrix; if matrices are given, for one of finite numbers."""
     if info.any() and (matrices is None or matrices[info != 0].isfinite().all(-1).all(-1).any()):
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(text)
 
 
 def require_square(x: torch.Tensor) -> None:
@@ -141,7 +141,7 @@ def bind_eig(node: Node, device: Device) -> Function:
 def _require_finite(x: torch.Tensor, what: str) -> None:
     """Rejects infinite values, with which some libraries never terminate."""
     if not x.isfinite().all():
-        raise errors.InvalidArgumentError(None, None, f"{what} failed: the input contains infinities or NaN")
+        raise invalid(f"{what} failed: the input contains infinities or NaN")
 
 
 @kernel("Lu")

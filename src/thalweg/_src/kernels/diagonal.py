@@ -9,71 +9,53 @@ from typing import Any
 import torch
 
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.ops.diagonal import band_limits, longest_diagonal, matrix_sizes
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
-
-@kernel("MatrixDiag")
-def bind_matrix_diag(node: Node, device: Device) -> Function:
-    return torch.diag_embed
+plain_kernel("MatrixDiag")(torch.diag_embed)
+plain_kernel("MatrixDiagPart")(Call(torch.diagonal, (Input(0), 0, -2, -1)))
 
 
-@kernel("MatrixDiagPart")
-def bind_matrix_diag_part(node: Node, device: Device) -> Call:
-    return Call(torch.diagonal, (Input(0), 0, -2, -1))
+@plain_kernel("MatrixSetDiag")
+def _matrix_set_diag(value: torch.Tensor, diagonal: torch.Tensor) -> torch.Tensor:
+    result = value.clone()
+    target = result.diagonal(0, -2, -1)
+    require(
+        target.shape == diagonal.shape,
+        f"diagonal has shape {show(tuple(diagonal.shape))}",
+        show(tuple(target.shape)),
+    )
+    target.copy_(diagonal)
+    return result
 
 
-@kernel("MatrixSetDiag")
-def bind_matrix_set_diag(node: Node, device: Device) -> Function:
-    def replace(value: torch.Tensor, diagonal: torch.Tensor) -> torch.Tensor:
-        result = value.clone()
-        target = result.diagonal(0, -2, -1)
-        require(
-            target.shape == diagonal.shape,
-            f"diagonal has shape {show(tuple(diagonal.shape))}",
-            show(tuple(target.shape)),
-        )
-        target.copy_(diagonal)
-        return result
-
-    return replace
+plain_kernel("Diag")(lambda diagonal: torch.diag_embed(diagonal.reshape(-1)).reshape(diagonal.shape + diagonal.shape))
 
 
-@kernel("Diag")
-def bind_diag(node: Node, device: Device) -> Function:
-    return lambda diagonal: torch.diag_embed(diagonal.reshape(-1)).reshape(diagonal.shape + diagonal.shape)
+@plain_kernel("DiagPart")
+def _diag_part(value: torch.Tensor) -> torch.Tensor:
+    half = value.shape[: value.ndim // 2]
+    require(half + half == value.shape, f"input has shape {show(tuple(value.shape))}", expected="two equal halves")
+    count = math.prod(half)
+    return value.reshape(count, count).diagonal().reshape(half)
 
 
-@kernel("DiagPart")
-def bind_diag_part(node: Node, device: Device) -> Function:
-    def part(value: torch.Tensor) -> torch.Tensor:
-        half = value.shape[: value.ndim // 2]
-        require(half + half == value.shape, f"input has shape {show(tuple(value.shape))}", expected="two equal halves")
-        count = math.prod(half)
-        return value.reshape(count, count).diagonal().reshape(half)
-
-    return part
-
-
-@kernel("MatrixBandPart")
-def bind_matrix_band_part(node: Node, device: Device) -> Function:
-    def band(value: torch.Tensor, num_lower: torch.Tensor, num_upper: torch.Tensor) -> torch.Tensor:
-        lower, upper = int(num_lower), int(num_upper)
-        require(value.ndim >= 2, f"input has rank {value.ndim}", expected="rank at least 2")
-        rows, columns = value.shape[-2:]
-        require(lower <= rows and upper <= columns, f"the band {lower}, {upper} is wider than the matrix")
-        result = signed(value)
-        if lower >= 0:
-            result = torch.triu(result, -lower)
-        if upper >= 0:
-            result = torch.tril(result, upper)
-        return result.view(value.dtype)
-
-    return band
+@plain_kernel("MatrixBandPart")
+def _matrix_band_part(value: torch.Tensor, num_lower: torch.Tensor, num_upper: torch.Tensor) -> torch.Tensor:
+    lower, upper = int(num_lower), int(num_upper)
+    require(value.ndim >= 2, f"input has rank {value.ndim}", expected="rank at least 2")
+    rows, columns = value.shape[-2:]
+    require(lower <= rows and upper <= columns, f"the band {lower}, {upper} is wider than the matrix")
+    result = signed(value)
+    if lower >= 0:
+        result = torch.triu(result, -lower)
+    if upper >= 0:
+        result = torch.tril(result, upper)
+    return result.view(value.dtype)
 
 
 # -- bands of diagonals -----------------------------------------------------------------------------------------------

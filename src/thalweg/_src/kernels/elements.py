@@ -10,6 +10,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.kernels.types import from_numpy
 from thalweg._src.ops.constants import as_array
 
@@ -44,11 +45,9 @@ def from_python(value: Any, dtype: DType) -> Any:
 def _mismatch(what: str, index: int, parts: Sequence[Any]) -> errors.InvalidArgumentError:
     first = tuple(parts[0].shape)
     at = next(i for i, part in enumerate(parts) if tuple(part.shape) != first)
-    return errors.InvalidArgumentError(
-        None,
-        None,
+    return invalid(
         f"Cannot {what} tensors with different shapes in component {index}. "
-        f"First element had shape {list(first)} and element {at} had shape {list(parts[at].shape)}.",
+        f"First element had shape {list(first)} and element {at} had shape {list(parts[at].shape)}."
     )
 
 
@@ -82,11 +81,9 @@ def stack_padded(parts: Sequence[Any], sizes: Sequence[int | None] | None, paddi
     rank = parts[0].ndim if sizes is None else len(sizes)
     if any(part.ndim != rank for part in parts):
         wrong = next(part.ndim for part in parts if part.ndim != rank)
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             f"All elements in a batch must have the same rank as the padded shape for component {index}: "
-            f"expected rank {rank} got element with rank {wrong}",
+            f"expected rank {rank} got element with rank {wrong}"
         )
     largest = [max(part.shape[i] for part in parts) for i in range(rank)]
     for i, size in enumerate(sizes or ()):
@@ -143,9 +140,7 @@ def _take(values: Any, chosen: torch.Tensor) -> Any:
 def stack_sparse(parts: Sequence[Sparse], index: int = 0) -> Sparse:
     """Stacks sparse values of one rank along a new first dimension."""
     if any(part[2].shape != parts[0][2].shape for part in parts):
-        raise errors.InvalidArgumentError(
-            None, None, f"sparse elements of different rank cannot be batched in component {index}"
-        )
+        raise invalid(f"sparse elements of different rank cannot be batched in component {index}")
     indices = []
     for row, (own, _, _) in enumerate(parts):
         indices.append(torch.cat([torch.full((own.shape[0], 1), row, dtype=torch.int64), own], 1))

@@ -13,8 +13,9 @@ import numpy as np
 import torch
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import STEP, Call, Input, kernel
+from thalweg._src.kernels.registry import STEP, Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.strings import string_array
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
@@ -45,7 +46,7 @@ def _shown(path: bytes) -> str:
 def local_path(path: bytes) -> bytes:
     """Returns a file's local path, without a `file://` prefix."""
     if b"\0" in path:
-        raise errors.InvalidArgumentError(None, None, f"a file name cannot have a zero byte: {path!r}")
+        raise invalid(f"a file name cannot have a zero byte: {path!r}")
     return path.removeprefix(b"file://")
 
 
@@ -73,20 +74,17 @@ def _require_step(step: Step) -> None:
         raise errors.FailedPreconditionError(None, None, "files can only be read in a step")
 
 
-@kernel("WriteFile", devices=("CPU",))
-def bind_write_file(node: Node, device: Device) -> Callable[..., None]:
-    def write(filename: Array, contents: Array) -> None:
-        path = local_path(filename.item())
-        try:
-            folder = os.path.dirname(path)
-            if folder:
-                os.makedirs(folder, exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(contents.item())
-        except OSError as error:
-            raise file_error(error, filename.item()) from None
-
-    return write
+@plain_kernel("WriteFile", devices=("CPU",))
+def _write_file(filename: Array, contents: Array) -> None:
+    path = local_path(filename.item())
+    try:
+        folder = os.path.dirname(path)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(contents.item())
+    except OSError as error:
+        raise file_error(error, filename.item()) from None
 
 
 @kernel("MatchingFiles", devices=("CPU",))

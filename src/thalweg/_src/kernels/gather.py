@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.errors import InvalidArgumentError, ShapeError
+from thalweg._src.errors import ShapeError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.concat import one_or_all
 from thalweg._src.kernels.convolution import check
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, signed
 from thalweg._src.kernels.scatter import is_in_range
 from thalweg._src.kernels.sorting import comparable, restored
@@ -33,7 +33,7 @@ def refuse_index(indices: Any, size: int, name: str = "indices") -> None:
     array = np.asarray(indices)
     for position in np.argwhere((array < 0) | (array >= size))[:1]:
         where, index = ",".join(map(str, position)), array[tuple(position)]
-        raise InvalidArgumentError(None, None, f"{name}[{where}] = {index} is not in [0, {size})")
+        raise invalid(f"{name}[{where}] = {index} is not in [0, {size})")
 
 
 def select_rows(
@@ -92,9 +92,7 @@ def _take_batches(params: torch.Tensor, indices: torch.Tensor, axis: int, batch_
     return taken.movedim(tuple(range(count, count + inner)), tuple(range(axis, axis + inner)))
 
 
-@kernel("Gather")
-def bind_gather(node: Node, device: Device) -> Function:
-    return lambda params, indices: _take(params, indices, 0, 0)
+plain_kernel("Gather")(lambda params, indices: _take(params, indices, 0, 0))
 
 
 @kernel("GatherV2")
@@ -148,9 +146,7 @@ def linear_index(indices: torch.Tensor, dims: Sequence[int], outside: int) -> to
 def _refuse_row(indices: torch.Tensor, dims: Sequence[int], row: int) -> NoReturn:
     position = ",".join(map(str, np.unravel_index(row, tuple(indices.shape[:-1]) or (1,))))
     found = indices.reshape(-1, len(dims))[row].tolist()
-    raise InvalidArgumentError(
-        None, None, f"indices[{position}] = {found} does not index into shape {show(tuple(dims))}"
-    )
+    raise invalid(f"indices[{position}] = {found} does not index into shape {show(tuple(dims))}")
 
 
 def _depth(shape: Sequence[int], indices: torch.Tensor) -> int:
@@ -159,6 +155,7 @@ def _depth(shape: Sequence[int], indices: torch.Tensor) -> int:
     return indices.shape[-1]
 
 
+@plain_kernel("GatherNd")
 def _take_nd(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     depth = _depth(params.shape, indices)
     tail = params.shape[depth:]
@@ -169,18 +166,10 @@ def _take_nd(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     return select_rows(rows, 0, linear).reshape(indices.shape[:-1] + tail)
 
 
-@kernel("GatherNd")
-def bind_gather_nd(node: Node, device: Device) -> Function:
-    return _take_nd
-
-
-@kernel("GatherNd", devices=("CPU",), priority=1, Tparams=[dtypes.string])
-def bind_gather_nd_strings(node: Node, device: Device) -> Function:
-    def gather(params: Any, indices: torch.Tensor) -> Any:
-        positions = torch.arange(params.size).reshape(params.shape)
-        return params.ravel()[_take_nd(positions, indices).numpy()]
-
-    return gather
+@plain_kernel("GatherNd", devices=("CPU",), priority=1, Tparams=[dtypes.string])
+def _gather_nd_strings(params: Any, indices: torch.Tensor) -> Any:
+    positions = torch.arange(params.size).reshape(params.shape)
+    return params.ravel()[_take_nd(positions, indices).numpy()]
 
 
 def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, how: str) -> torch.Tensor:
@@ -239,9 +228,7 @@ def bind_scatter_nd_strings(node: Node, device: Device) -> Function:
     return scatter
 
 
-@kernel("TensorScatterUpdate")
-def bind_tensor_scatter_update(node: Node, device: Device) -> Function:
-    return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "copy")
+plain_kernel("TensorScatterUpdate")(lambda tensor, indices, updates: _scatter(tensor, indices, updates, "copy"))
 
 
 @kernel("TensorScatterUpdate", **STRINGS)
@@ -256,14 +243,8 @@ def bind_tensor_scatter_update_strings(node: Node, device: Device) -> Function:
     return scatter
 
 
-@kernel("TensorScatterAdd")
-def bind_tensor_scatter_add(node: Node, device: Device) -> Function:
-    return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "add")
-
-
-@kernel("TensorScatterSub")
-def bind_tensor_scatter_sub(node: Node, device: Device) -> Function:
-    return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "subtract")
+plain_kernel("TensorScatterAdd")(lambda tensor, indices, updates: _scatter(tensor, indices, updates, "add"))
+plain_kernel("TensorScatterSub")(lambda tensor, indices, updates: _scatter(tensor, indices, updates, "subtract"))
 
 
 @kernel("TensorScatterMax", "TensorScatterMin", T=dtypes.REAL)
@@ -345,7 +326,7 @@ def bind_dynamic_stitch(node: Node, device: Device) -> Function:
         if not flat.numel():
             return rows
         if int(flat.min()) < 0:
-            raise InvalidArgumentError(None, None, f"index {int(flat.min())} is negative")
+            raise invalid(f"index {int(flat.min())} is negative")
         result = signed(rows.new_zeros((int(flat.max()) + 1, *tail)))
         return result.index_copy_(0, flat, signed(rows)).view(rows.dtype)
 

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.errors import InvalidArgumentError, ShapeError
+from thalweg._src.errors import ShapeError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.hash_functions import Hash, farmhash64, hash_all, murmur64, siphash
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.types import to_read
 from thalweg._src.resources.devices import Device
 
@@ -42,20 +42,17 @@ def bind_bucket_fast(node: Node, device: Device) -> Function:
 def bind_bucket_strong(node: Node, device: Device) -> Function:
     key = node.attrs["key"]
     if len(key) != 2:
-        raise InvalidArgumentError(None, None, f"Key must have 2 elements, got {len(key)}")
+        raise invalid(f"Key must have 2 elements, got {len(key)}")
     return _bucket(siphash(key), node.attrs["num_buckets"])
 
 
-@kernel("Fingerprint", devices=("CPU",), T=dtypes.ALL - {dtypes.resource, dtypes.variant})
-def bind_fingerprint(node: Node, device: Device) -> Function:
-    def fingerprint(data: Any, method: Array) -> torch.Tensor:
-        if method.item() != b"farmhash64":
-            raise InvalidArgumentError(None, None, f"Unsupported fingerprint method: {method.item()!r}")
-        if not data.ndim:
-            raise ShapeError("data is a scalar", expected="data of rank at least 1")
-        return torch.from_numpy(_fingerprints(data).view(np.uint8).reshape(len(data), 8))
-
-    return fingerprint
+@plain_kernel("Fingerprint", devices=("CPU",), T=dtypes.ALL - {dtypes.resource, dtypes.variant})
+def _fingerprint(data: Any, method: Array) -> torch.Tensor:
+    if method.item() != b"farmhash64":
+        raise invalid(f"Unsupported fingerprint method: {method.item()!r}")
+    if not data.ndim:
+        raise ShapeError("data is a scalar", expected="data of rank at least 1")
+    return torch.from_numpy(_fingerprints(data).view(np.uint8).reshape(len(data), 8))
 
 
 def _fingerprints(data: Any) -> Array:

@@ -10,24 +10,20 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import compatible, show
 
 
+@plain_kernel("Identity", "StopGradient", "PreventGradient")
 def _same(value: Any) -> Any:
     return value
 
 
 def _all_the_same(*values: Any) -> tuple[Any, ...]:
     return values
-
-
-@kernel("Identity", "StopGradient", "PreventGradient")
-def bind_identity(node: Node, device: Device) -> Callable[[Any], Any]:
-    return _same
 
 
 @kernel("IdentityN")

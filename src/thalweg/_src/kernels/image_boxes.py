@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -147,26 +147,25 @@ def bind_crop_and_resize_grad_image(node: Node, device: Device) -> Callable[...,
     return spread
 
 
-@kernel("CropAndResizeGradBoxes")
-def bind_crop_and_resize_grad_boxes(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    def slope(grads: torch.Tensor, image: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor) -> torch.Tensor:
-        pixels = _pixels(image)
-        _require_grads(grads, boxes, image.shape[3])
-        require(0 not in grads.shape[1:3], f"grads has shape {list(grads.shape)}", expected="crops with pixels")
-        _require_boxes(boxes, box_ind, image.shape[0])
-        if not grads.numel() or not pixels.numel():
-            return boxes.new_zeros((len(boxes), 4))
-        old, new = (image.shape[1], image.shape[2]), (grads.shape[1], grads.shape[2])
-        grid = _Grid(boxes, box_ind, old, new, "bilinear")
-        a, b, c, d = (_take(pixels, index) for index, _ in grid.corners())
-        x, y = grid.columns.share[:, None, :, None], grid.rows.share[:, :, None, None]
-        given = torch.where(grid.inside[..., None], grads, 0)
-        by_y = (torch.lerp(c - a, d - b, x) * given).sum((2, 3))
-        by_x = (torch.lerp(b - a, d - c, y) * given).sum((1, 3))
-        (y1, y2), (x1, x2) = (_by_ends(by_y, old[0]), _by_ends(by_x, old[1]))
-        return torch.stack((y1, x1, y2, x2), 1)
-
-    return slope
+@plain_kernel("CropAndResizeGradBoxes")
+def _crop_and_resize_grad_boxes(
+    grads: torch.Tensor, image: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor
+) -> torch.Tensor:
+    pixels = _pixels(image)
+    _require_grads(grads, boxes, image.shape[3])
+    require(0 not in grads.shape[1:3], f"grads has shape {list(grads.shape)}", expected="crops with pixels")
+    _require_boxes(boxes, box_ind, image.shape[0])
+    if not grads.numel() or not pixels.numel():
+        return boxes.new_zeros((len(boxes), 4))
+    old, new = (image.shape[1], image.shape[2]), (grads.shape[1], grads.shape[2])
+    grid = _Grid(boxes, box_ind, old, new, "bilinear")
+    a, b, c, d = (_take(pixels, index) for index, _ in grid.corners())
+    x, y = grid.columns.share[:, None, :, None], grid.rows.share[:, :, None, None]
+    given = torch.where(grid.inside[..., None], grads, 0)
+    by_y = (torch.lerp(c - a, d - b, x) * given).sum((2, 3))
+    by_x = (torch.lerp(b - a, d - c, y) * given).sum((1, 3))
+    (y1, y2), (x1, x2) = (_by_ends(by_y, old[0]), _by_ends(by_x, old[1]))
+    return torch.stack((y1, x1, y2, x2), 1)
 
 
 def _by_ends(grads: torch.Tensor, old: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -187,29 +186,26 @@ _COLORS = [
 ]
 
 
-@kernel("DrawBoundingBoxes", "DrawBoundingBoxesV2")
-def bind_draw(node: Node, device: Device) -> Callable[..., torch.Tensor]:
-    def draw(images: torch.Tensor, boxes: torch.Tensor, colors: torch.Tensor | None = None) -> torch.Tensor:
-        require(images.ndim == 4, f"images has rank {images.ndim}", expected="batch, height, width, channels")
-        batch, height, width, depth = images.shape
-        require(depth in (1, 3, 4), f"images has {depth} channels", expected="1, 3 or 4 channels")
-        fits = boxes.ndim == 3 and boxes.shape[0] == batch and boxes.shape[2] == 4
-        require(fits, f"boxes has shape {list(boxes.shape)}", expected="4 columns per image")
-        table = torch.tensor(_COLORS) if colors is None or not len(colors) else colors
-        require(table.ndim == 2 and table.shape[1] >= depth, f"colors has shape {list(table.shape)}")
-        palette = table[:, :depth].to(images.device, images.dtype, copy=True)
-        if depth == 1 and colors is None:
-            palette.fill_(1)
-        result = images.clone()
-        sizes = np.array([height - 1, width - 1] * 2, np.float32)
-        with np.errstate(all="ignore"):
-            corners = np.nan_to_num(boxes.cpu().numpy() * sizes, nan=-(2.0**62)).clip(-(2.0**62), 2.0**62)
-        for image, own in zip(result, corners.astype(np.int64).tolist()):
-            for number, box in enumerate(own):
-                _outline(image, box, palette[number % len(palette)])
-        return result
-
-    return draw
+@plain_kernel("DrawBoundingBoxes", "DrawBoundingBoxesV2")
+def _draw(images: torch.Tensor, boxes: torch.Tensor, colors: torch.Tensor | None = None) -> torch.Tensor:
+    require(images.ndim == 4, f"images has rank {images.ndim}", expected="batch, height, width, channels")
+    batch, height, width, depth = images.shape
+    require(depth in (1, 3, 4), f"images has {depth} channels", expected="1, 3 or 4 channels")
+    fits = boxes.ndim == 3 and boxes.shape[0] == batch and boxes.shape[2] == 4
+    require(fits, f"boxes has shape {list(boxes.shape)}", expected="4 columns per image")
+    table = torch.tensor(_COLORS) if colors is None or not len(colors) else colors
+    require(table.ndim == 2 and table.shape[1] >= depth, f"colors has shape {list(table.shape)}")
+    palette = table[:, :depth].to(images.device, images.dtype, copy=True)
+    if depth == 1 and colors is None:
+        palette.fill_(1)
+    result = images.clone()
+    sizes = np.array([height - 1, width - 1] * 2, np.float32)
+    with np.errstate(all="ignore"):
+        corners = np.nan_to_num(boxes.cpu().numpy() * sizes, nan=-(2.0**62)).clip(-(2.0**62), 2.0**62)
+    for image, own in zip(result, corners.astype(np.int64).tolist()):
+        for number, box in enumerate(own):
+            _outline(image, box, palette[number % len(palette)])
+    return result
 
 
 def _outline(image: torch.Tensor, box: list[int], color: torch.Tensor) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src import dtypes, errors
+from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.image_files import (
     Array,
@@ -41,9 +42,7 @@ def _format(contents: bytes) -> str:
         if contents.startswith(start):
             return name
     found = "an empty string" if not contents else f"{len(contents)} bytes that start with {contents[:4]!r}"
-    raise errors.InvalidArgumentError(
-        None, None, f"unknown image file format: {found}; JPEG, PNG, GIF or BMP is required"
-    )
+    raise invalid(f"unknown image file format: {found}; JPEG, PNG, GIF or BMP is required")
 
 
 def _only(contents: Any) -> bytes:
@@ -67,9 +66,7 @@ def bind_decode(node: Node, device: Device) -> Callable[..., torch.Tensor]:
         data = _only(contents)
         form = _format(data)
         if op not in _ACCEPTED[form]:
-            raise errors.InvalidArgumentError(
-                None, None, f"{op} cannot decode {form}: use tf.image.decode_{form.lower()} or tf.image.decode_image"
-            )
+            raise invalid(f"{op} cannot decode {form}: use tf.image.decode_{form.lower()} or tf.image.decode_image")
         if form == "JPEG":
             pixels = decode_jpeg(data, channels, crop=None if window is None else window.tolist(), **jpeg)
             image = _scaled(pixels, dtype, 256)
@@ -87,11 +84,11 @@ def bind_decode(node: Node, device: Device) -> Callable[..., torch.Tensor]:
 
 def _frames(op: str, data: bytes, channels: int, dtype: DType, expand: bool) -> torch.Tensor:
     if channels not in (0, 3):
-        raise errors.InvalidArgumentError(None, None, f"a GIF has 3 channels, not {channels}")
+        raise invalid(f"a GIF has 3 channels, not {channels}")
     frames = decode_gif(data, None if expand or op != "DecodeImage" else 1)
     if op not in ("DecodeGif", "DecodeImage") and len(frames) > 1:
         text = f"{op} cannot decode an animation of {len(frames)} frames: use tf.image.decode_gif"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(text)
     image = _scaled(frames, dtype, 256)
     return image if expand else image[0]
 

@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 import torch
 
-from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import plain_kernel
 from thalweg._src.ops.shape_functions import require
-from thalweg._src.resources.devices import Device
 
 Adjust = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 _CENTERS = (3.0, 2.0, 4.0)  # on a circle of 6, where red is smallest, green and blue largest
@@ -36,6 +34,7 @@ def _require_channels(images: torch.Tensor, rank: int) -> None:
     require(images.shape[-1] == 3, f"images has {images.shape[-1]} channels", expected="3 channels")
 
 
+@plain_kernel("RGBToHSV")
 def _to_hsv(images: torch.Tensor) -> torch.Tensor:
     _require_channels(images, 1)
     greatest, least = images.amax(-1), images.amin(-1)
@@ -45,21 +44,12 @@ def _to_hsv(images: torch.Tensor) -> torch.Tensor:
     return torch.stack((_hue(images, greatest, spread) / 6, saturation, greatest), dim=-1)
 
 
+@plain_kernel("HSVToRGB")
 def _to_rgb(images: torch.Tensor) -> torch.Tensor:
     _require_channels(images, 1)
     hue, saturation, value = images.unbind(-1)
     s = saturation.unsqueeze(-1)
     return ((1 - s) + s * _portions(hue * 6)) * value.unsqueeze(-1)
-
-
-@kernel("RGBToHSV")
-def bind_rgb_to_hsv(node: Node, device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
-    return _to_hsv
-
-
-@kernel("HSVToRGB")
-def bind_hsv_to_rgb(node: Node, device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
-    return _to_rgb
 
 
 def _adjust_hue(images: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
@@ -85,24 +75,14 @@ def _adjust_contrast(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor
     return torch.addcmul(mean, wide - mean, factor).to(images.dtype)
 
 
-@kernel("AdjustHue")
-def bind_adjust_hue(node: Node, device: Device) -> Adjust:
-    return _with_scalar(_adjust_hue)
-
-
-@kernel("AdjustSaturation")
-def bind_adjust_saturation(node: Node, device: Device) -> Adjust:
-    return _with_scalar(_adjust_saturation)
-
-
-@kernel("AdjustContrastv2")
-def bind_adjust_contrast(node: Node, device: Device) -> Adjust:
-    return _with_scalar(_adjust_contrast)
-
-
 def _with_scalar(function: Adjust) -> Adjust:
     def adjust(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
         require(factor.ndim == 0, f"the factor has shape {list(factor.shape)}", expected="a scalar")
         return function(images, factor)
 
     return adjust
+
+
+plain_kernel("AdjustHue")(_with_scalar(_adjust_hue))
+plain_kernel("AdjustSaturation")(_with_scalar(_adjust_saturation))
+plain_kernel("AdjustContrastv2")(_with_scalar(_adjust_contrast))

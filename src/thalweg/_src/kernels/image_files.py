@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 
 Array = np.ndarray[Any, Any]
 _MOST_PIXELS = 1 << 29
@@ -24,7 +25,7 @@ _BLOCKS = 4096  # pixels per byte that a JPEG file can encode, generously
 
 
 def _invalid(form: str, data: bytes, why: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, f"invalid {form} data of {len(data)} bytes: {why}")
+    return invalid(f"invalid {form} data of {len(data)} bytes: {why}")
 
 
 def _require_size(form: str, data: bytes, width: int, height: int, at_most: int) -> None:
@@ -263,12 +264,12 @@ def decode_jpeg(
 
 def _cropped(data: bytes, pixels: Array, crop: list[int]) -> Array:
     if len(crop) != 4:
-        raise errors.InvalidArgumentError(None, None, f"crop_window has {len(crop)} elements, not 4")
+        raise invalid(f"crop_window has {len(crop)} elements, not 4")
     top, left, height, width = crop
     inside = top >= 0 and left >= 0 and top + height <= pixels.shape[0] and left + width <= pixels.shape[1]
     if not inside or height <= 0 or width <= 0:
         text = f"the window {crop} is not inside an image of {pixels.shape[0]} x {pixels.shape[1]} pixels"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise invalid(text)
     return np.ascontiguousarray(pixels[top : top + height, left : left + width])
 
 
@@ -289,7 +290,7 @@ def encode_jpeg(
 
     height, width, channels = pixels.shape
     if height >= 1 << 16 or width >= 1 << 16:
-        raise errors.InvalidArgumentError(None, None, f"{height} x {width} pixels are too many for a JPEG file")
+        raise invalid(f"{height} x {width} pixels are too many for a JPEG file")
     image = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
     out = io.BytesIO()
     # Pillow interprets quality 0 as unset; libjpeg maps both 0 and 1 to its lowest.

@@ -7,18 +7,14 @@ from typing import Any
 
 import torch
 
-from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
 
-@kernel("_ConnectedComponents")
-def bind_components(node: Node, device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
-    return _components
-
-
+@plain_kernel("_ConnectedComponents")
 def _components(images: torch.Tensor) -> torch.Tensor:
     """Merges equal neighbors under the smallest of their indices until a fixed point, and numbers the roots."""
     require(images.ndim == 3, f"images has rank {images.ndim}", expected="a batch of planes")
@@ -61,9 +57,7 @@ def bind_match(node: Node, device: Device) -> Callable[..., Any]:
         asked = float(num_valid_rows)
         valid = int(asked + 0.1) if 0 <= asked < 2**31 else rows if asked < 0 else -1
         if not 0 <= valid <= rows:
-            raise errors.InvalidArgumentError(
-                None, None, f"num_valid_rows is {asked:g}, but distance_mat has only {rows} rows"
-            )
+            raise invalid(f"num_valid_rows is {asked:g}, but distance_mat has only {rows} rows")
         of_row, of_column = [-1] * rows, [-1] * columns
         left = min(valid, columns, top if top > 0 else valid)
         for place in torch.argsort(distances[:valid].reshape(-1), stable=True).tolist():

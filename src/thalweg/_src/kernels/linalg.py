@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decompositions import Function, require_square, require_success, widened
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
@@ -74,7 +74,7 @@ def bind_triangular_solve(node: Node, device: Device) -> Function:
 
     def solve(matrix: torch.Tensor, rhs: torch.Tensor) -> Any:
         if tested and matrix.numel() and (matrix.diagonal(0, -2, -1) == 0).any():
-            raise errors.InvalidArgumentError(None, None, _SINGULAR)
+            raise invalid(_SINGULAR)
         return torch.linalg.solve_triangular(matrix.mH if adjoint else matrix, rhs, upper=lower == adjoint)
 
     return widened(solve, node.attrs["T"])
@@ -103,7 +103,7 @@ def bind_solve_ls(node: Node, device: Device) -> Function:
 def _weight(regularizer: torch.Tensor) -> float:
     require(regularizer.ndim == 0, f"l2_regularizer has rank {regularizer.ndim}", expected="a scalar")
     if regularizer < 0:
-        raise errors.InvalidArgumentError(None, None, f"l2_regularizer is {float(regularizer)}, expected 0 or more")
+        raise invalid(f"l2_regularizer is {float(regularizer)}, expected 0 or more")
     return float(regularizer)
 
 
@@ -138,19 +138,16 @@ def bind_square_root(node: Node, device: Device) -> Function:
     return widened(root, node.attrs["T"])
 
 
-@kernel("MatrixLogarithm")
-def bind_logarithm(node: Node, device: Device) -> Function:
-    def logarithm(x: torch.Tensor) -> torch.Tensor:
-        require_square(x)
-        if not x.numel():
-            return x
-        z = x.to(torch.complex128)
-        by_eigen = _by_eigenvalues(z, torch.log)
-        wrong = _is_far(torch.linalg.matrix_exp(by_eigen), z)
-        result = torch.where(wrong, _log_by_roots(z), by_eigen) if wrong.any() else by_eigen
-        return result.to(x.dtype)
-
-    return logarithm
+@plain_kernel("MatrixLogarithm")
+def _logarithm(x: torch.Tensor) -> torch.Tensor:
+    require_square(x)
+    if not x.numel():
+        return x
+    z = x.to(torch.complex128)
+    by_eigen = _by_eigenvalues(z, torch.log)
+    wrong = _is_far(torch.linalg.matrix_exp(by_eigen), z)
+    result = torch.where(wrong, _log_by_roots(z), by_eigen) if wrong.any() else by_eigen
+    return result.to(x.dtype)
 
 
 def _by_eigenvalues(z: torch.Tensor, function: Function) -> torch.Tensor:

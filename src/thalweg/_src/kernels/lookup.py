@@ -10,11 +10,12 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decoding import parse_number
 from thalweg._src.kernels.files import read_whole
-from thalweg._src.kernels.registry import Known, kernel
-from thalweg._src.kernels.strings import as_bytes, invalid
+from thalweg._src.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.kernels.strings import as_bytes
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.tables import KEYS, DenseTable, LookupTable, StaticTable, same_table
@@ -34,14 +35,12 @@ def _find_table(node: Node, device: Device, kind: type, make: Callable[[str], Lo
     table: LookupTable = device.resources.lookup_or_create(attrs["container"], "table", name, lambda: make(name))
     key, value = attrs["key_dtype"], attrs["value_dtype"]
     if not same_table(table, kind, key, value, attrs.get("value_shape", ())):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             errors.describe(
                 f"table {name!r} already exists with another type",
                 expected=repr(table),
                 received=f"{node.type} {key.name} -> {value.name}{show(attrs.get('value_shape', ()))}",
-            ),
+            )
         )
     return table
 
@@ -130,9 +129,7 @@ def bind_remove(node: Node, device: Device) -> Function:
     return lambda table, keys: check(table).remove(keys)
 
 
-@kernel("LookupTableSizeV2", devices=("CPU",))
-def bind_size(node: Node, device: Device) -> Function:
-    return lambda table: torch.tensor(_require_table(table).size())
+plain_kernel("LookupTableSizeV2", devices=("CPU",))(lambda table: torch.tensor(_require_table(table).size()))
 
 
 def _empty(dtype: DType) -> Any:

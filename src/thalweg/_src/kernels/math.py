@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.tensor_list import add_lists
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unsigned import SAME_BITS, UNSIGNED, by_bits, by_order, by_value, on_host
@@ -107,9 +108,7 @@ def bind_unsigned_extreme(node: Node, device: Device) -> Call:
     return by_order(_PLAIN[node.type], node.attrs["T"], 2, returns_number=True)
 
 
-@kernel("Add", devices=("CPU",), T=(dtypes.string,))
-def bind_concatenate(node: Node, device: Device) -> Function:
-    return lambda x, y: np.asarray(np.add(x, y), dtype=object)
+plain_kernel("Add", devices=("CPU",), T=(dtypes.string,))(lambda x, y: np.asarray(np.add(x, y), dtype=object))
 
 
 # Integer division.
@@ -163,7 +162,7 @@ def _divided(function: Function, node: Node) -> Function:
             return function(x, y)  # type: ignore[no-any-return]
         except RuntimeError as error:
             if "ZeroDivisionError" in str(error):
-                raise errors.InvalidArgumentError(None, None, "Integer division by zero") from None
+                raise invalid("Integer division by zero") from None
             raise
 
     return divide
@@ -172,14 +171,13 @@ def _divided(function: Function, node: Node) -> Function:
 # Division and products with defined results at 0, and powers.
 
 
-@kernel("FloorDiv", T=dtypes.FLOATING)
-def bind_floordiv(node: Node, device: Device) -> Call:
-    return Call(torch.floor, (Call(torch.div, (Input(0), Input(1))),))
+plain_kernel("FloorDiv", T=dtypes.FLOATING)(Call(torch.floor, (Call(torch.div, (Input(0), Input(1))),)))
+plain_kernel("TruncateDiv", T=dtypes.FLOATING)(Call(torch.trunc, (Call(torch.div, (Input(0), Input(1))),)))
 
 
-@kernel("TruncateDiv", T=dtypes.FLOATING)
-def bind_truncatediv(node: Node, device: Device) -> Call:
-    return Call(torch.trunc, (Call(torch.div, (Input(0), Input(1))),))
+def _zero_where_zero(result: Call, index: int) -> Call:
+    """Returns 0 where an input is 0."""
+    return Call(torch.masked_fill, (result, Call(torch.eq, (Input(index), 0)), 0))
 
 
 @kernel("MulNoNan", "DivNoNan")
@@ -188,24 +186,9 @@ def bind_zero_by_y(node: Node, device: Device) -> Call:
     return _zero_where_zero(Call(function, (Input(0), Input(1))), 1)
 
 
-@kernel("Xdivy")
-def bind_xdivy(node: Node, device: Device) -> Call:
-    return _zero_where_zero(Call(torch.div, (Input(0), Input(1))), 0)
-
-
-@kernel("Xlogy")
-def bind_xlogy(node: Node, device: Device) -> Call:
-    return _zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log, (Input(1),)))), 0)
-
-
-@kernel("Xlog1py")
-def bind_xlog1py(node: Node, device: Device) -> Call:
-    return _zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log1p, (Input(1),)))), 0)
-
-
-def _zero_where_zero(result: Call, index: int) -> Call:
-    """Returns 0 where an input is 0."""
-    return Call(torch.masked_fill, (result, Call(torch.eq, (Input(index), 0)), 0))
+plain_kernel("Xdivy")(_zero_where_zero(Call(torch.div, (Input(0), Input(1))), 0))
+plain_kernel("Xlogy")(_zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log, (Input(1),)))), 0))
+plain_kernel("Xlog1py")(_zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log1p, (Input(1),)))), 0))
 
 
 @kernel("Pow", T=_ANALYTIC)
@@ -226,9 +209,7 @@ def bind_integer_pow(node: Node, device: Device) -> Function:
 
     def power(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if (y < 0).any():
-            raise errors.InvalidArgumentError(
-                None, None, "an integer was raised to a negative power; hint: tf.cast to a floating type"
-            )
+            raise invalid("an integer was raised to a negative power; hint: tf.cast to a floating type")
         return torch.pow(x, y)
 
     return power
@@ -365,9 +346,7 @@ def bind_add_n(node: Node, device: Device) -> Function | Call:
     return add_n
 
 
-@kernel("AddN", T=[dtypes.variant])
-def bind_add_lists(node: Node, device: Device) -> Function:
-    return add_lists
+plain_kernel("AddN", T=[dtypes.variant])(add_lists)
 
 
 def _total(values: Any) -> torch.Tensor:

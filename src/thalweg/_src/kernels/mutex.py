@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Known, kernel
-from thalweg._src.kernels.waiting import failure, invalid, shared
+from thalweg._src.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.kernels.waiting import failure, shared
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.mutex import Lock, Mutex
 from thalweg._src.resources.step import Step
@@ -32,11 +33,8 @@ def bind_lock(node: Node, device: Device) -> Function:
     return acquire
 
 
-@kernel("ConsumeMutexLock")
-def bind_consume(node: Node, device: Device) -> Function:
-    def release(lock: Any) -> None:
-        if not isinstance(lock, Lock):
-            raise invalid(f"this is not the lock of a mutex: {lock!r}")
-        lock.release()
-
-    return release
+@plain_kernel("ConsumeMutexLock")
+def _consume(lock: Any) -> None:
+    if not isinstance(lock, Lock):
+        raise invalid(f"this is not the lock of a mutex: {lock!r}")
+    lock.release()

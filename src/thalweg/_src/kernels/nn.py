@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unsigned import SAME_BITS
 from thalweg._src.resources.devices import Device
@@ -80,9 +81,7 @@ def bind_relu6_grad(node: Node, device: Device) -> Function | Call:
     return _guarded(node, grad_of_integers)
 
 
-@kernel("Elu")
-def bind_elu(node: Node, device: Device) -> Function:
-    return torch._C._nn.elu
+plain_kernel("Elu")(torch._C._nn.elu)
 
 
 @kernel("EluGrad")
@@ -90,9 +89,7 @@ def bind_elu_grad(node: Node, device: Device) -> Function | Call:
     return _guarded(node, lambda grad, y: _aten.elu_backward(grad, 1, 1, 1, True, y))
 
 
-@kernel("Selu")
-def bind_selu(node: Node, device: Device) -> Function:
-    return torch.selu
+plain_kernel("Selu")(torch.selu)
 
 
 @kernel("SeluGrad")
@@ -113,9 +110,7 @@ def bind_leaky_relu_grad(node: Node, device: Device) -> Function | Call:
     return _guarded(node, _aten.leaky_relu_backward.default, node.attrs["alpha"], False)
 
 
-@kernel("Softplus")
-def bind_softplus(node: Node, device: Device) -> Call:
-    return Call(torch._C._nn.softplus, (Input(0), 1, _LINEAR))
+plain_kernel("Softplus")(Call(torch._C._nn.softplus, (Input(0), 1, _LINEAR)))
 
 
 @kernel("SoftplusGrad")
@@ -123,9 +118,7 @@ def bind_softplus_grad(node: Node, device: Device) -> Function | Call:
     return _guarded(node, _aten.softplus_backward.default, 1, _LINEAR)
 
 
-@kernel("Softsign")
-def bind_softsign(node: Node, device: Device) -> Call:
-    return Call(torch.div, (Input(0), Call(torch.add, (Call(torch.abs, (Input(0),)), 1))))
+plain_kernel("Softsign")(Call(torch.div, (Input(0), Call(torch.add, (Call(torch.abs, (Input(0),)), 1)))))
 
 
 @kernel("SoftsignGrad")
@@ -136,32 +129,18 @@ def bind_softsign_grad(node: Node, device: Device) -> Function | Call:
 # Softmax and losses.
 
 
-@kernel("Softmax")
-def bind_softmax(node: Node, device: Device) -> Call:
-    return Call(torch.softmax, (Input(0), -1))
+plain_kernel("Softmax")(Call(torch.softmax, (Input(0), -1)))
+plain_kernel("LogSoftmax")(Call(torch.log_softmax, (Input(0), -1)))
 
 
-@kernel("LogSoftmax")
-def bind_log_softmax(node: Node, device: Device) -> Call:
-    return Call(torch.log_softmax, (Input(0), -1))
-
-
-@kernel("SoftmaxCrossEntropyWithLogits")
-def bind_softmax_cross_entropy(node: Node, device: Device) -> Function:
-    return _softmax_cross_entropy
-
-
+@plain_kernel("SoftmaxCrossEntropyWithLogits")
 def _softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     features, labels = _matrices(features, labels)
     logs = torch.log_softmax(features, 1)
     return torch.sum(logs * labels, 1).neg_(), logs.exp_().sub_(labels)
 
 
-@kernel("_SoftmaxCrossEntropyLoss")
-def bind_softmax_cross_entropy_loss(node: Node, device: Device) -> Function:
-    return _softmax_cross_entropy_loss
-
-
+@plain_kernel("_SoftmaxCrossEntropyLoss")
 def _softmax_cross_entropy_loss(features: Tensor, labels: Tensor) -> Tensor:
     features, labels = _matrices(features, labels)
     return torch.log_softmax(features, 1).mul_(labels).sum(1).neg_()
@@ -223,11 +202,9 @@ def _sparse_cross_entropy_loss_on_cpu(features: Tensor, labels: Tensor) -> Tenso
 
 def _bad_label(labels: Tensor, classes: int) -> errors.InvalidArgumentError:
     bad = labels[(labels < 0) | (labels >= classes)]
-    return errors.InvalidArgumentError(
-        None,
-        None,
+    return invalid(
         f"label {int(bad[0])} is out of range, expected 0 <= label < {classes}; "
-        f"labels: {' '.join(map(str, labels.tolist()[:20]))}",
+        f"labels: {' '.join(map(str, labels.tolist()[:20]))}"
     )
 
 
@@ -317,7 +294,7 @@ def bind_fused_matmul(node: Node, device: Device) -> Function | Call:
     if not fused or fused[0] != "BiasAdd":
         raise errors.UnimplementedError(None, None, f"_FusedMatMul cannot fuse {fused}: the first op must be BiasAdd")
     if len(node.inputs) != 3:
-        raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias, got {len(node.inputs) - 2} arguments")
+        raise invalid(f"{fused} takes one bias, got {len(node.inputs) - 2} arguments")
     depth = _depth(node)
     if _linear is not None and depth is not None and depth >= _DEEP and _fits_linear(node, device):
         rows = Input(1) if node.attrs["transpose_b"] else Call(torch.t, (Input(1),))

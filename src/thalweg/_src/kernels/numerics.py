@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.resources.devices import Device
@@ -19,7 +19,7 @@ def bind_check_numerics(node: Node, device: Device) -> Callable[[torch.Tensor], 
     def check(tensor: torch.Tensor) -> torch.Tensor:
         if not torch.isfinite(tensor).all():
             found = [kind for kind, test in (("Inf", torch.isinf), ("NaN", torch.isnan)) if test(tensor).any()]
-            raise errors.InvalidArgumentError(None, None, f"{message} : Tensor had {' and '.join(found)} values")
+            raise invalid(f"{message} : Tensor had {' and '.join(found)} values")
         return tensor
 
     return check

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Known, kernel
-from thalweg._src.kernels.waiting import failure, invalid
+from thalweg._src.kernels.registry import Known, kernel, plain_kernel
+from thalweg._src.kernels.waiting import failure
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.iterators import IteratorResource
 from thalweg._src.resources.step import Step
@@ -43,14 +44,10 @@ def bind_from_value(node: Node, device: Device) -> Function:
     return lambda *components: OptionalValue(types, components)
 
 
-@kernel("OptionalNone", devices=("CPU",))
-def bind_none(node: Node, device: Device) -> Known:
-    return Known(_NOTHING)
-
-
-@kernel("OptionalHasValue", devices=("CPU",))
-def bind_has_value(node: Node, device: Device) -> Function:
-    return lambda optional: torch.tensor(_require_optional(optional).components is not None)
+plain_kernel("OptionalNone", devices=("CPU",))(Known(_NOTHING))
+plain_kernel("OptionalHasValue", devices=("CPU",))(
+    lambda optional: torch.tensor(_require_optional(optional).components is not None)
+)
 
 
 @kernel("OptionalGetValue", devices=("CPU",))

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, by_position, flip, flip_function, signed
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import normalize_axis, require
@@ -36,13 +36,10 @@ def bind_tile(node: Node, device: Device) -> Function | Call:
     return tile
 
 
-@kernel("Tile", **STRINGS)
-def bind_tile_strings(node: Node, device: Device) -> Function:
-    def tile(value: Any, multiples: torch.Tensor) -> Any:
-        _require_multiples(value, multiples.tolist())
-        return np.tile(value, multiples.tolist())
-
-    return tile
+@plain_kernel("Tile", **STRINGS)
+def _tile_strings(value: Any, multiples: torch.Tensor) -> Any:
+    _require_multiples(value, multiples.tolist())
+    return np.tile(value, multiples.tolist())
 
 
 def _require_paddings(value: Any, paddings: list[list[int]]) -> None:
@@ -70,27 +67,21 @@ def bind_pad(node: Node, device: Device) -> Function | Call:
     return pad
 
 
-@kernel("PadV2")
-def bind_pad_v2(node: Node, device: Device) -> Function:
-    def pad(value: torch.Tensor, paddings: torch.Tensor, constant: torch.Tensor) -> torch.Tensor:
-        rows = paddings.tolist()
-        _require_paddings(value, rows)
-        sizes = [size + sum(row) for size, row in zip(value.shape, rows)]
-        result = constant.expand(sizes).clone()
-        result[tuple(slice(before, before + size) for size, (before, _) in zip(value.shape, rows))] = value
-        return result
-
-    return pad
+@plain_kernel("PadV2")
+def _pad_v2(value: torch.Tensor, paddings: torch.Tensor, constant: torch.Tensor) -> torch.Tensor:
+    rows = paddings.tolist()
+    _require_paddings(value, rows)
+    sizes = [size + sum(row) for size, row in zip(value.shape, rows)]
+    result = constant.expand(sizes).clone()
+    result[tuple(slice(before, before + size) for size, (before, _) in zip(value.shape, rows))] = value
+    return result
 
 
-@kernel("Pad", "PadV2", **STRINGS)
-def bind_pad_strings(node: Node, device: Device) -> Function:
-    def pad(value: Any, paddings: torch.Tensor, constant: Any = None) -> Any:
-        rows = paddings.tolist()
-        _require_paddings(value, rows)
-        return np.pad(value, rows, constant_values=b"" if constant is None else constant.item())
-
-    return pad
+@plain_kernel("Pad", "PadV2", **STRINGS)
+def _pad_strings(value: Any, paddings: torch.Tensor, constant: Any = None) -> Any:
+    rows = paddings.tolist()
+    _require_paddings(value, rows)
+    return np.pad(value, rows, constant_values=b"" if constant is None else constant.item())
 
 
 def _mirror(size: int, before: int, after: int, edge: int) -> list[int]:
@@ -152,9 +143,7 @@ def bind_reverse(node: Node, device: Device) -> Function | Call:
     return lambda value, axes: flip(value, axes.tolist())
 
 
-@kernel("ReverseV2", **STRINGS)
-def bind_reverse_strings(node: Node, device: Device) -> Function:
-    return lambda value, axes: np.flip(value, tuple(axes.tolist()))
+plain_kernel("ReverseV2", **STRINGS)(lambda value, axes: np.flip(value, tuple(axes.tolist())))
 
 
 @kernel("ReverseSequence")
@@ -200,9 +189,7 @@ def bind_broadcast_to(node: Node, device: Device) -> Function | Call:
     return expand
 
 
-@kernel("BroadcastTo", **STRINGS)
-def bind_broadcast_to_strings(node: Node, device: Device) -> Function:
-    return lambda value, shape: np.broadcast_to(value, shape.tolist())
+plain_kernel("BroadcastTo", **STRINGS)(lambda value, shape: np.broadcast_to(value, shape.tolist()))
 
 
 @kernel("BroadcastArgs")
@@ -211,21 +198,16 @@ def bind_broadcast_args(node: Node, device: Device) -> Function:
     return lambda s0, s1: torch.tensor(broadcast(tuple(s0.tolist()), tuple(s1.tolist())), dtype=kind)
 
 
-@kernel("Roll")
-def bind_roll(node: Node, device: Device) -> Function:
-    def roll(value: torch.Tensor, shift: torch.Tensor, axis: torch.Tensor) -> torch.Tensor:
-        shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
-        require(value.ndim > 0, "input is a scalar", expected="rank at least 1")
-        require(
-            len(shifts) == len(axes), f"{len(shifts)} shifts for {len(axes)} axes", expected="as many shifts as axes"
-        )
-        for axis_ in axes:
-            normalize_axis(axis_, value.ndim)
-        return value.roll(shifts, axes) if axes else value
-
-    return roll
+@plain_kernel("Roll")
+def _roll(value: torch.Tensor, shift: torch.Tensor, axis: torch.Tensor) -> torch.Tensor:
+    shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
+    require(value.ndim > 0, "input is a scalar", expected="rank at least 1")
+    require(len(shifts) == len(axes), f"{len(shifts)} shifts for {len(axes)} axes", expected="as many shifts as axes")
+    for axis_ in axes:
+        normalize_axis(axis_, value.ndim)
+    return value.roll(shifts, axes) if axes else value
 
 
-@kernel("Roll", **STRINGS)
-def bind_roll_strings(node: Node, device: Device) -> Function:
-    return lambda value, shift, axis: np.roll(value, shift.reshape(-1).tolist(), axis.reshape(-1).tolist())
+plain_kernel("Roll", **STRINGS)(
+    lambda value, shift, axis: np.roll(value, shift.reshape(-1).tolist(), axis.reshape(-1).tolist())
+)

@@ -10,10 +10,11 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.formats.example import example_from_json, parse_message
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, content_proto
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.types import from_numpy, to_read
 from thalweg._src.ops.parsing import require_default, stride_of
 from thalweg._src.resources.devices import Device
@@ -23,10 +24,6 @@ Row = Array | None
 
 _FIELDS = {dtypes.float32: "float_list", dtypes.int64: "int64_list", dtypes.string: "bytes_list"}
 _NAMES = {"float_list": "float", "int64_list": "int64", "bytes_list": "string"}
-
-
-def invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 def decode_message(kind: str, data: bytes, name: str) -> Any:
@@ -246,15 +243,12 @@ def bind_parse_single_example(node: Node, device: Device) -> Callable[..., Any]:
     return parse
 
 
-@kernel("DecodeJSONExample", devices=("CPU",))
-def bind_decode_json_example(node: Node, device: Device) -> Callable[..., Any]:
-    def decode(texts: Any) -> Any:
-        try:
-            return _objects([example_from_json(text) for text in texts.ravel().tolist()]).reshape(texts.shape)
-        except ValueError as error:
-            raise invalid(f"Error while parsing JSON: {error}") from None
-
-    return decode
+@plain_kernel("DecodeJSONExample", devices=("CPU",))
+def _decode_json_example(texts: Any) -> Any:
+    try:
+        return _objects([example_from_json(text) for text in texts.ravel().tolist()]).reshape(texts.shape)
+    except ValueError as error:
+        raise invalid(f"Error while parsing JSON: {error}") from None
 
 
 @kernel("ParseTensor", devices=("CPU",))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import to_read
@@ -74,7 +75,7 @@ def bind_assert(node: Node, device: Device) -> Call:
             raise errors.ShapeError("condition must be a scalar", hint="use tf.reduce_all on it")
         if not condition:
             shown = " ".join(f"[{summary(value, summarize)}]" for value in data)
-            raise errors.InvalidArgumentError(None, None, f"assertion failed: {shown}")
+            raise invalid(f"assertion failed: {shown}")
 
     return Call(check, (Input(0), [Input(i) for i in range(1, len(node.inputs))]))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import from_numpy, to_numpy
@@ -31,19 +32,15 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
     token = node.attrs["token"]
     entry = python_function(token)
     if entry is None:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"the Python function {token!r} is unknown: it exists only in the process and graph that created it",
+        raise invalid(
+            f"the Python function {token!r} is unknown: it exists only in the process and graph that created it"
         )
     function, types = entry.function, tuple(node.attrs["Tout"])
 
     def call(*values: Any) -> Any:
         results = _called(function, [_own(value) for value in values])
         if len(results) != len(types):
-            raise errors.InvalidArgumentError(
-                None, None, f"{token} returns {len(results)} values, but expects to see {len(types)} values."
-            )
+            raise invalid(f"{token} returns {len(results)} values, but expects to see {len(types)} values.")
         converted = [_as_value(value, dtype, i, token) for i, (value, dtype) in enumerate(zip(results, types))]
         return converted[0] if len(types) == 1 else tuple(converted)
 
@@ -82,16 +79,12 @@ def _as_value(value: Any, dtype: DType, index: int, token: str) -> Any:
         array = as_array(value, dtypes.string)[0] if dtype is dtypes.string else np.asarray(value)
         found = dtypes.as_dtype(array.dtype)
     except (TypeError, ValueError) as error:
-        raise errors.InvalidArgumentError(
-            None, None, f"{index}-th value returned by {token} cannot be converted to {dtype.name}: {error}"
-        ) from None
+        raise invalid(f"{index}-th value returned by {token} cannot be converted to {dtype.name}: {error}") from None
     if found is not dtype:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             errors.describe(
                 f"{index}-th value returned by {token} is {found.name}, but expects {dtype.name}",
                 hint=f"return np.asarray(value, np.{dtype.name}) from the function",
-            ),
+            )
         )
     return from_numpy(array, dtype)

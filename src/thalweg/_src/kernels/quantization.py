@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from thalweg._src.dtypes import DType
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
@@ -67,7 +67,7 @@ def bind_quantize(node: Node, device: Device) -> Function:
     def quantize(x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         check(node, x.shape, low.shape, high.shape)
         if bool((high < low).any()):
-            raise InvalidArgumentError(None, None, "max_range is less than min_range")
+            raise invalid("max_range is less than min_range")
         largest = torch.maximum(low.abs(), high.abs()).clamp(min=1.0)
         least = low.clamp(max=0.0)
         most = torch.maximum(high, least + largest * attrs["ensure_minimum_range"]).clamp(min=0.0)
@@ -152,7 +152,7 @@ def bind_simulated(node: Node, device: Device) -> Function:
             dims = [d for d in range(x.ndim) if d != axis]
             ends = [numbers.amin(dims, keepdim=True), numbers.amax(dims, keepdim=True)]
         elif bool((ends[0] > ends[1]).any()):
-            raise InvalidArgumentError(None, None, "input_min is greater than input_max")
+            raise invalid("input_min is greater than input_max")
         low, high = ends
         narrow = attrs.get("narrow_range", False)
         low, high, scale, inverse = _simulated_range(low, high, attrs["signed_input"], bits, narrow)

@@ -11,7 +11,7 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.pooling import Pool
@@ -81,7 +81,7 @@ def _kept(node: Node) -> DType:
     """Returns the type of an op that does not change it."""
     given, wanted = node.attrs["Tinput"], node.attrs["out_type"]
     if given is not wanted:
-        raise InvalidArgumentError(None, None, f"out_type is {wanted.name}, expected that of features, {given.name}")
+        raise invalid(f"out_type is {wanted.name}, expected that of features, {given.name}")
     return given  # type: ignore[no-any-return]
 
 
@@ -128,7 +128,7 @@ def bind_product(node: Node, device: Device) -> Function:
     def multiply(a: Tensor, b: Tensor, *ends: Tensor) -> Ranged:
         _checked(node, a, b, *ends)
         if bool(ends[1] <= ends[0]) or bool(ends[3] <= ends[2]):
-            raise InvalidArgumentError(None, None, "the end of a range is not greater than its beginning")
+            raise invalid("the end of a range is not greater than its beginning")
         x, y = _centered(a, ends[:2], types[0]), _centered(b, ends[2:], types[1])
         if node.type == "QuantizedMul":
             product = x * y
@@ -219,7 +219,7 @@ def bind_requantize(node: Node, device: Device) -> Function:
         _checked(node, x, low, high, least, most)
         if not (float(least) <= 0 and float(least) <= float(most)):
             text = f"the requested range is {float(least)} to {float(most)}, expected one that starts at or below 0"
-            raise InvalidArgumentError(None, None, text)
+            raise invalid(text)
         return requantize(x, low, high, least, most, source, dtype), least, most
 
     return change

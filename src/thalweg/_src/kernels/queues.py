@@ -10,10 +10,11 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Known, kernel
+from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
-from thalweg._src.kernels.waiting import failure, invalid, kept, require_same, shared
+from thalweg._src.kernels.waiting import failure, kept, require_same, shared
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.queues import ByPriority, Element, InOrder, Queue, Shuffled, Store
 from thalweg._src.resources.step import Step
@@ -244,21 +245,14 @@ def bind_close(node: Node, device: Device) -> Function:
     return close
 
 
-@kernel("QueueSizeV2", devices=("CPU",))
-def bind_size(node: Node, device: Device) -> Function:
-    return lambda handle: torch.tensor(require_queue(handle).size(), dtype=torch.int32)
+plain_kernel("QueueSizeV2", devices=("CPU",))(
+    lambda handle: torch.tensor(require_queue(handle).size(), dtype=torch.int32)
+)
+plain_kernel("QueueIsClosedV2", devices=("CPU",))(lambda handle: torch.tensor(require_queue(handle).is_closed))
 
 
-@kernel("QueueIsClosedV2", devices=("CPU",))
-def bind_is_closed(node: Node, device: Device) -> Function:
-    return lambda handle: torch.tensor(require_queue(handle).is_closed)
-
-
-@kernel("_SelectHandle", devices=("CPU",))
-def bind_select_handle(node: Node, device: Device) -> Function:
-    def select(index: Any, *handles: Any) -> Any:
-        if index.ndim or not 0 <= int(index) < len(handles):
-            raise invalid(f"index is {index.tolist()}, expected one of the {len(handles)} handles")
-        return handles[int(index)]
-
-    return select
+@plain_kernel("_SelectHandle", devices=("CPU",))
+def _select_handle(index: Any, *handles: Any) -> Any:
+    if index.ndim or not 0 <= int(index) < len(handles):
+        raise invalid(f"index is {index.tolist()}, expected one of the {len(handles)} handles")
+    return handles[int(index)]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src import dtypes, errors
+from thalweg._src import dtypes
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Bind, Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
@@ -114,7 +115,7 @@ def _integers(
     """Draws uniform integers in [minval, maxval): draws from an incomplete last cycle are rejected."""
     low, high = int(minval), int(maxval)
     if low >= high:
-        raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {low} >= {high}")
+        raise invalid(f"Need minval < maxval, got {low} >= {high}")
     count = high - low
     sizes, device = shape.tolist(), generator.device
     if count > 2**_BITS:
@@ -201,9 +202,7 @@ def bind_poisson(node: Node, device: Device) -> Callable[..., Any]:
 def _draws(logits: torch.Tensor, count: int, generator: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
     """Draws classes by inverting the cumulative probabilities; a class of probability 0 is never drawn."""
     if logits.dim() != 2 or count < 0 or (logits.shape[1] == 0 and logits.shape[0]):
-        raise errors.InvalidArgumentError(
-            None, None, f"cannot draw {count} samples from logits of shape {list(logits.shape)}"
-        )
+        raise invalid(f"cannot draw {count} samples from logits of shape {list(logits.shape)}")
     u = torch.rand((logits.shape[0], count), generator=generator, dtype=torch.float64, device=logits.device)
     if not u.numel():
         return u.to(dtype)

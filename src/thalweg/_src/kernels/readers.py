@@ -9,11 +9,12 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.queues import require_queue
-from thalweg._src.kernels.registry import Known, kernel
+from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.strings import string_array
-from thalweg._src.kernels.waiting import failure, invalid, require_same, shared
+from thalweg._src.kernels.waiting import failure, require_same, shared
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.queues import Queue
 from thalweg._src.resources.readers import (
@@ -121,31 +122,20 @@ def bind_read_up_to(node: Node, device: Device) -> Function:
     return read
 
 
-@kernel("ReaderNumRecordsProducedV2", devices=("CPU",))
-def bind_num_records_produced(node: Node, device: Device) -> Function:
-    return lambda reader: torch.tensor(_require(reader).records_produced)
+plain_kernel("ReaderNumRecordsProducedV2", devices=("CPU",))(
+    lambda reader: torch.tensor(_require(reader).records_produced)
+)
+plain_kernel("ReaderNumWorkUnitsCompletedV2", devices=("CPU",))(
+    lambda reader: torch.tensor(_require(reader).work_finished)
+)
+plain_kernel("ReaderSerializeStateV2", devices=("CPU",))(lambda reader: _text(_require(reader).serialized()))
 
 
-@kernel("ReaderNumWorkUnitsCompletedV2", devices=("CPU",))
-def bind_num_work_units_completed(node: Node, device: Device) -> Function:
-    return lambda reader: torch.tensor(_require(reader).work_finished)
+@plain_kernel("ReaderRestoreStateV2", devices=("CPU",))
+def _restore_state(reader: Any, state: Any) -> None:
+    if state.ndim:
+        raise invalid(f"state has shape {show(tuple(state.shape))}, expected a scalar")
+    _require(reader).restore(state.item())
 
 
-@kernel("ReaderSerializeStateV2", devices=("CPU",))
-def bind_serialize_state(node: Node, device: Device) -> Function:
-    return lambda reader: _text(_require(reader).serialized())
-
-
-@kernel("ReaderRestoreStateV2", devices=("CPU",))
-def bind_restore_state(node: Node, device: Device) -> Function:
-    def restore(reader: Any, state: Any) -> None:
-        if state.ndim:
-            raise invalid(f"state has shape {show(tuple(state.shape))}, expected a scalar")
-        _require(reader).restore(state.item())
-
-    return restore
-
-
-@kernel("ReaderResetV2", devices=("CPU",))
-def bind_reset(node: Node, device: Device) -> Function:
-    return lambda reader: _require(reader).reset()
+plain_kernel("ReaderResetV2", devices=("CPU",))(lambda reader: _require(reader).reset())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
@@ -14,6 +15,8 @@ from thalweg._src.registry import Loader
 from thalweg._src.resources.accelerators import accelerator_types
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
+
+T = TypeVar("T")
 
 
 @export("Input")
@@ -123,6 +126,24 @@ def kernel(
             entries.insert(0, Kernel(op, frozenset(devices), bind, limits, priority))
             entries.sort(key=lambda entry: -entry.priority)
         return bind
+
+    return register
+
+
+def plain_kernel(*ops: str, **limits: Any) -> Callable[[T], T]:
+    """Registers what each step calls, where no attribute and no device changes it; the limits are those of `kernel`.
+
+    It is a function, which may be decorated, or a Call: `plain_kernel("Softmax")(Call(torch.softmax, (Input(0), -1)))`.
+    """
+    module = sys._getframe(1).f_globals["__name__"]
+
+    def register(called: T) -> T:
+        def bind(node: Node, device: Device) -> Any:
+            return called
+
+        bind.__module__ = module
+        kernel(*ops, **limits)(bind)
+        return called
 
     return register
 

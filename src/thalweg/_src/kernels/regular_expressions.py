@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.kernels.unicode_scripts import SCRIPTS, script_ranges
 
 Ranges = list[tuple[int, int]]
@@ -126,7 +126,7 @@ def compile_pattern(pattern: bytes) -> re.Pattern[str]:
         reason = "invalid UTF-8"
     except (re.error, OverflowError, RecursionError, _BadPattern) as error:
         reason = str(error)
-    raise InvalidArgumentError(None, None, f"Invalid pattern: {shown}, error: {reason}")
+    raise invalid(f"Invalid pattern: {shown}, error: {reason}")
 
 
 class _BadPattern(Exception):

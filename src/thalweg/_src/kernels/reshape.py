@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from thalweg._src.errors import ShapeError, UnimplementedError, invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
@@ -71,9 +71,7 @@ def bind_size(node: Node, device: Device) -> Function:
     return lambda value: torch.tensor(math.prod(value.shape), dtype=dtype)
 
 
-@kernel("Rank")
-def bind_rank(node: Node, device: Device) -> Function:
-    return lambda value: torch.tensor(value.ndim, dtype=torch.int32)
+plain_kernel("Rank")(lambda value: torch.tensor(value.ndim, dtype=torch.int32))
 
 
 @kernel("Shape", "ShapeN", "Size", "Rank", T=[dtypes.resource], priority=1)
@@ -81,19 +79,9 @@ def bind_handle(node: Node, device: Device) -> NoReturn:
     raise UnimplementedError(None, None, "a handle has no shape: read the variable")
 
 
-@kernel("ZerosLike")
-def bind_zeros_like(node: Node, device: Device) -> Function:
-    return torch.zeros_like
-
-
-@kernel("ZerosLike", **STRINGS)
-def bind_empty_strings_like(node: Node, device: Device) -> Function:
-    return lambda value: np.full(value.shape, b"", dtype=object)
-
-
-@kernel("OnesLike")
-def bind_ones_like(node: Node, device: Device) -> Function:
-    return torch.ones_like
+plain_kernel("ZerosLike")(torch.zeros_like)
+plain_kernel("ZerosLike", **STRINGS)(lambda value: np.full(value.shape, b"", dtype=object))
+plain_kernel("OnesLike")(torch.ones_like)
 
 
 @kernel("BroadcastGradientArgs")
@@ -144,9 +132,7 @@ def bind_reshape(node: Node, device: Device) -> Function | Call:
     return lambda value, shape: value.reshape(shape.tolist())
 
 
-@kernel("Reshape", **STRINGS)
-def bind_reshape_strings(node: Node, device: Device) -> Function:
-    return lambda value, shape: value.reshape(shape.tolist())
+plain_kernel("Reshape", **STRINGS)(lambda value, shape: value.reshape(shape.tolist()))
 
 
 @kernel("ExpandDims")
@@ -157,9 +143,7 @@ def bind_expand_dims(node: Node, device: Device) -> Function | Call:
     return lambda value, dim: value.unsqueeze(dim.item())
 
 
-@kernel("ExpandDims", **STRINGS)
-def bind_expand_dims_strings(node: Node, device: Device) -> Function:
-    return lambda value, dim: np.expand_dims(value, dim.item())
+plain_kernel("ExpandDims", **STRINGS)(lambda value, dim: np.expand_dims(value, dim.item()))
 
 
 @kernel("Squeeze")
@@ -195,27 +179,18 @@ def bind_transpose(node: Node, device: Device) -> Function | Call:
     return lambda value, perm: value.permute(perm.tolist())
 
 
-@kernel("ConjugateTranspose")
-def bind_conjugate_transpose(node: Node, device: Device) -> Function:
-    return lambda value, perm: value.permute(perm.tolist()).conj()
+plain_kernel("ConjugateTranspose")(lambda value, perm: value.permute(perm.tolist()).conj())
+plain_kernel("Transpose", "ConjugateTranspose", **STRINGS)(lambda value, perm: value.transpose(perm.tolist()))
 
 
-@kernel("Transpose", "ConjugateTranspose", **STRINGS)
-def bind_transpose_strings(node: Node, device: Device) -> Function:
-    return lambda value, perm: value.transpose(perm.tolist())
-
-
-@kernel("InvertPermutation")
-def bind_invert_permutation(node: Node, device: Device) -> Function:
-    def invert(x: torch.Tensor) -> torch.Tensor:
-        order = x.tolist()
-        result = [-1] * len(order)
-        for i, p in enumerate(order):
-            if not 0 <= p < len(order):
-                raise InvalidArgumentError(None, None, f"{p} is not between 0 and {len(order)}")
-            if result[p] != -1:
-                raise InvalidArgumentError(None, None, f"{p} is duplicated in the input")
-            result[p] = i
-        return torch.tensor(result, dtype=x.dtype)
-
-    return invert
+@plain_kernel("InvertPermutation")
+def _invert_permutation(x: torch.Tensor) -> torch.Tensor:
+    order = x.tolist()
+    result = [-1] * len(order)
+    for i, p in enumerate(order):
+        if not 0 <= p < len(order):
+            raise invalid(f"{p} is not between 0 and {len(order)}")
+        if result[p] != -1:
+            raise invalid(f"{p} is duplicated in the input")
+        result[p] = i
+    return torch.tensor(result, dtype=x.dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.ops.state import scatter_nd_shapes, scatter_shapes
 
 # torch cannot index wide unsigned types, and their sums have the bits of signed sums.
@@ -40,9 +40,7 @@ def require_in_range(indices: Any, limit: int) -> None:
     if bad.any():
         where = tuple(int(axis[0]) for axis in np.nonzero(bad.cpu().numpy()))
         position = ", ".join(map(str, where))
-        raise errors.InvalidArgumentError(
-            None, None, f"indices[{position}] = {int(indices[where])} is not in [0, {limit})"
-        )
+        raise invalid(f"indices[{position}] = {int(indices[where])} is not in [0, {limit})")
 
 
 def _present(indices: torch.Tensor, limit: int) -> tuple[torch.Tensor, torch.Tensor | None]:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.errors import InvalidArgumentError, ShapeError
+from thalweg._src.errors import ShapeError, invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.scatter import is_in_range
 from thalweg._src.kernels.types import TORCH
@@ -41,7 +41,7 @@ def _prepare(data: torch.Tensor, ids: torch.Tensor, count: int) -> tuple[torch.T
         first = np.unravel_index(int(outside.to(torch.int8).argmax()), tuple(ids.shape) or (1,))
         where = ",".join(map(str, first))
         value = int(flat[outside][0])
-        raise InvalidArgumentError(None, None, f"segment_ids[{where}] = {value} is out of range [0, {count})")
+        raise invalid(f"segment_ids[{where}] = {value} is out of range [0, {count})")
     return rows, torch.where((flat < 0) | outside, count, flat)
 
 
@@ -81,24 +81,10 @@ def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, 
     return _reduce(data, ids, count, how, _extreme(dtype, how) if empty is None else empty)
 
 
-@kernel("UnsortedSegmentSum")
-def bind_unsorted_segment_sum(node: Node, device: Device) -> Function:
-    return lambda data, ids, count: segment_sum(data, ids, int(count))
-
-
-@kernel("UnsortedSegmentProd")
-def bind_unsorted_segment_prod(node: Node, device: Device) -> Function:
-    return lambda data, ids, count: segment_reduce(data, ids, int(count), "prod")
-
-
-@kernel("UnsortedSegmentMax")
-def bind_unsorted_segment_max(node: Node, device: Device) -> Function:
-    return lambda data, ids, count: segment_reduce(data, ids, int(count), "amax")
-
-
-@kernel("UnsortedSegmentMin")
-def bind_unsorted_segment_min(node: Node, device: Device) -> Function:
-    return lambda data, ids, count: segment_reduce(data, ids, int(count), "amin")
+plain_kernel("UnsortedSegmentSum")(lambda data, ids, count: segment_sum(data, ids, int(count)))
+plain_kernel("UnsortedSegmentProd")(lambda data, ids, count: segment_reduce(data, ids, int(count), "prod"))
+plain_kernel("UnsortedSegmentMax")(lambda data, ids, count: segment_reduce(data, ids, int(count), "amax"))
+plain_kernel("UnsortedSegmentMin")(lambda data, ids, count: segment_reduce(data, ids, int(count), "amin"))
 
 
 def rows_of(ids: torch.Tensor) -> int:
@@ -111,9 +97,9 @@ def rows_of(ids: torch.Tensor) -> int:
         return int(ids[-1]) + 1
     array = ids.numpy()  # takes a third of torch's time for vectors of this length
     if array[0] < 0:
-        raise InvalidArgumentError(None, None, "segment ids must be >= 0")
+        raise invalid("segment ids must be >= 0")
     if (array[1:] < array[:-1]).any():
-        raise InvalidArgumentError(None, None, "segment ids are not increasing")
+        raise invalid("segment ids are not increasing")
     return int(array[-1]) + 1
 
 
@@ -137,21 +123,16 @@ def bind_segment_sum(node: Node, device: Device) -> Function:
     return of_sorted
 
 
-@kernel("SegmentMean")
-def bind_segment_mean(node: Node, device: Device) -> Function:
-    def mean(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        count = rows_of(ids)
-        total, rows = segment_sum(data, ids, count), _counts(data, ids, count).clamp(min=1)
-        if data.is_floating_point() or data.is_complex():
-            return total / rows.to(data.dtype)
-        return torch.div(total.to(torch.int64), rows, rounding_mode="trunc").to(data.dtype)
-
-    return mean
+@plain_kernel("SegmentMean")
+def _segment_mean(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    count = rows_of(ids)
+    total, rows = segment_sum(data, ids, count), _counts(data, ids, count).clamp(min=1)
+    if data.is_floating_point() or data.is_complex():
+        return total / rows.to(data.dtype)
+    return torch.div(total.to(torch.int64), rows, rounding_mode="trunc").to(data.dtype)
 
 
-@kernel("SegmentProd")
-def bind_segment_prod(node: Node, device: Device) -> Function:
-    return lambda data, ids: segment_reduce(data, ids, rows_of(ids), "prod")
+plain_kernel("SegmentProd")(lambda data, ids: segment_reduce(data, ids, rows_of(ids), "prod"))
 
 
 @kernel("SegmentMax", "SegmentMin")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.parsing import (
     Array,
     FeaturePlan,
     decode_message,
     empty_values,
-    invalid,
     key_of,
     names_of,
     outputs_of,

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, flip, flip_function
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.ops.slicing import Item, index_of, items_of
@@ -45,11 +45,7 @@ def bind_slice(node: Node, device: Device) -> Function | Call:
     return _slice
 
 
-@kernel("Slice", **STRINGS)
-def bind_slice_strings(node: Node, device: Device) -> Function:
-    return _slice
-
-
+@plain_kernel("Slice", **STRINGS)
 def _slice(value: Any, begin: torch.Tensor, size: torch.Tensor) -> Any:
     return value[_slice_index(value.shape, begin.tolist(), size.tolist())]
 

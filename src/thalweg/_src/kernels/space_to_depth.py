@@ -7,7 +7,7 @@ import math
 import torch
 
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, by_position
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -66,44 +66,38 @@ def _require_blocks(value: torch.Tensor, block: list[int], margins: list[list[in
     require(all(m >= 0 for row in margins for m in row), f"{margins} has a negative entry")
 
 
-@kernel("SpaceToBatchND")
-def bind_space_to_batch(node: Node, device: Device) -> Function:
-    def to_batch(value: torch.Tensor, block_shape: torch.Tensor, paddings: torch.Tensor) -> torch.Tensor:
-        block, rows = block_shape.tolist(), paddings.tolist()
-        _require_blocks(value, block, rows)
-        count, tail = len(block), value.shape[1 + len(block) :]
-        order = [p for row in reversed([*rows, *[[0, 0]] * len(tail)]) for p in row]
-        padded = torch.constant_pad_nd(value, order, 0)
-        batch, space = padded.shape[0], padded.shape[1 : 1 + count]
-        split: list[int] = [batch]
-        for size, b in zip(space, block):
-            require(size % b == 0, f"a padded dimension of size {size} is not divisible into blocks of {b}")
-            split += [size // b, b]
-        parts = padded.reshape(*split, *tail)
-        inner, outer = [2 * i + 2 for i in range(count)], [2 * i + 1 for i in range(count)]
-        parts = parts.permute(*inner, 0, *outer, *range(2 * count + 1, parts.ndim))
-        return parts.reshape(batch * math.prod(block), *[s // b for s, b in zip(space, block)], *tail)
-
-    return to_batch
+@plain_kernel("SpaceToBatchND")
+def _space_to_batch(value: torch.Tensor, block_shape: torch.Tensor, paddings: torch.Tensor) -> torch.Tensor:
+    block, rows = block_shape.tolist(), paddings.tolist()
+    _require_blocks(value, block, rows)
+    count, tail = len(block), value.shape[1 + len(block) :]
+    order = [p for row in reversed([*rows, *[[0, 0]] * len(tail)]) for p in row]
+    padded = torch.constant_pad_nd(value, order, 0)
+    batch, space = padded.shape[0], padded.shape[1 : 1 + count]
+    split: list[int] = [batch]
+    for size, b in zip(space, block):
+        require(size % b == 0, f"a padded dimension of size {size} is not divisible into blocks of {b}")
+        split += [size // b, b]
+    parts = padded.reshape(*split, *tail)
+    inner, outer = [2 * i + 2 for i in range(count)], [2 * i + 1 for i in range(count)]
+    parts = parts.permute(*inner, 0, *outer, *range(2 * count + 1, parts.ndim))
+    return parts.reshape(batch * math.prod(block), *[s // b for s, b in zip(space, block)], *tail)
 
 
-@kernel("BatchToSpaceND")
-def bind_batch_to_space(node: Node, device: Device) -> Function:
-    def to_space(value: torch.Tensor, block_shape: torch.Tensor, crops: torch.Tensor) -> torch.Tensor:
-        block, rows = block_shape.tolist(), crops.tolist()
-        _require_blocks(value, block, rows)
-        count, product = len(block), math.prod(block)
-        require(value.shape[0] % product == 0, f"a batch of {value.shape[0]} is not divisible into blocks of {product}")
-        batch, space, tail = value.shape[0] // product, value.shape[1 : 1 + count], value.shape[1 + count :]
-        parts = value.reshape(*block, batch, *space, *tail)
-        order = [count]
-        for i in range(count):
-            order += [count + 1 + i, i]
-        parts = parts.permute(*order, *range(2 * count + 1, parts.ndim))
-        whole = parts.reshape(batch, *[s * b for s, b in zip(space, block)], *tail)
-        for axis, (before, after) in enumerate(rows, 1):
-            require(before + after <= whole.shape[axis], f"crops {rows} exceed the size")
-            whole = whole.narrow(axis, before, whole.shape[axis] - before - after)
-        return whole
-
-    return to_space
+@plain_kernel("BatchToSpaceND")
+def _batch_to_space(value: torch.Tensor, block_shape: torch.Tensor, crops: torch.Tensor) -> torch.Tensor:
+    block, rows = block_shape.tolist(), crops.tolist()
+    _require_blocks(value, block, rows)
+    count, product = len(block), math.prod(block)
+    require(value.shape[0] % product == 0, f"a batch of {value.shape[0]} is not divisible into blocks of {product}")
+    batch, space, tail = value.shape[0] // product, value.shape[1 : 1 + count], value.shape[1 + count :]
+    parts = value.reshape(*block, batch, *space, *tail)
+    order = [count]
+    for i in range(count):
+        order += [count + 1 + i, i]
+    parts = parts.permute(*order, *range(2 * count + 1, parts.ndim))
+    whole = parts.reshape(batch, *[s * b for s, b in zip(space, block)], *tail)
+    for axis, (before, after) in enumerate(rows, 1):
+        require(before + after <= whole.shape[axis], f"crops {rows} exceed the size")
+        whole = whole.narrow(axis, before, whole.shape[axis] - before - after)
+    return whole

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, signed
@@ -22,7 +22,7 @@ LIMIT = 2**63 - 1
 def refuse(indices: torch.Tensor, position: int, what: str) -> None:
     """Raises the error for one row of indices."""
     row = ",".join(map(str, indices[position].reshape(-1).tolist()))
-    raise InvalidArgumentError(None, None, f"indices[{position}] = [{row}] {what}")
+    raise invalid(f"indices[{position}] = [{row}] {what}")
 
 
 def require_shape(shape: Sequence[int], name: str = "dense_shape") -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
@@ -77,12 +77,10 @@ def bind_take_many(node: Node, device: Device) -> Function:
         tensors = kept.take(handles.tolist())
         for tensor in tensors:
             if tensor.dtype is not dtype:
-                raise InvalidArgumentError(
-                    None, None, f"a sparse tensor of {tensor.dtype.name} is requested as {dtype.name}"
-                )
+                raise invalid(f"a sparse tensor of {tensor.dtype.name} is requested as {dtype.name}")
         ranks = {len(tensor.shape) for tensor in tensors}
         if len(ranks) > 1:
-            raise InvalidArgumentError(None, None, f"the sparse tensors differ in rank: {sorted(ranks)}")
+            raise invalid(f"the sparse tensors differ in rank: {sorted(ranks)}")
         indices = [torch.nn.functional.pad(t.indices, (1, 0), value=i) for i, t in enumerate(tensors)]
         shape = [len(tensors), *np.max([t.shape for t in tensors], axis=0).astype(np.int64).tolist()]
         return torch.cat(indices), join([t.values for t in tensors]), torch.tensor(shape, dtype=torch.int64)

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.segment import segment_reduce, segment_sum
 from thalweg._src.kernels.sparse import linear_indices, ravel, require_fit, require_inside, require_shape, unravel
@@ -36,18 +36,15 @@ def _united(a: Sparse, b: Sparse) -> tuple[list[int], torch.Tensor, torch.Tensor
     return sizes, numbers, owners[: first.numel()], owners[first.numel() :]
 
 
-@kernel("SparseAdd")
-def bind_add(node: Node, device: Device) -> Function:
-    def add(*inputs: torch.Tensor) -> Any:
-        a, b, threshold = inputs[:3], inputs[3:6], inputs[6]
-        require(threshold.ndim == 0, f"thresh has shape {show(tuple(threshold.shape))}", expected="a scalar")
-        sizes, numbers, in_a, in_b = _united(a, b)  # type: ignore[arg-type]
-        values = torch.cat([signed(a[1]), signed(b[1])]).view(a[1].dtype)
-        total = segment_sum(values, torch.cat([in_a, in_b]), numbers.numel())
-        keep = _magnitude(total) >= threshold.item()
-        return unravel(numbers[keep], sizes), signed(total)[keep].view(total.dtype), a[2]
-
-    return add
+@plain_kernel("SparseAdd")
+def _add(*inputs: torch.Tensor) -> Any:
+    a, b, threshold = inputs[:3], inputs[3:6], inputs[6]
+    require(threshold.ndim == 0, f"thresh has shape {show(tuple(threshold.shape))}", expected="a scalar")
+    sizes, numbers, in_a, in_b = _united(a, b)  # type: ignore[arg-type]
+    values = torch.cat([signed(a[1]), signed(b[1])]).view(a[1].dtype)
+    total = segment_sum(values, torch.cat([in_a, in_b]), numbers.numel())
+    keep = _magnitude(total) >= threshold.item()
+    return unravel(numbers[keep], sizes), signed(total)[keep].view(total.dtype), a[2]
 
 
 def _magnitude(values: torch.Tensor) -> torch.Tensor:
@@ -56,14 +53,11 @@ def _magnitude(values: torch.Tensor) -> torch.Tensor:
     return values if values.dtype is torch.uint8 else values.abs()
 
 
-@kernel("SparseAddGrad")
-def bind_add_grad(node: Node, device: Device) -> Function:
-    def gradient(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor, total: torch.Tensor) -> Any:
-        require_gradients(grad, a, total)
-        require_gradients(grad, b, total)
-        return spread(grad, *match(a, total)), spread(grad, *match(b, total))
-
-    return gradient
+@plain_kernel("SparseAddGrad")
+def _add_grad(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor, total: torch.Tensor) -> Any:
+    require_gradients(grad, a, total)
+    require_gradients(grad, b, total)
+    return spread(grad, *match(a, total)), spread(grad, *match(b, total))
 
 
 def _bind_extreme(function: Function) -> Function:
@@ -100,21 +94,18 @@ def _ordered(function: Callable[..., torch.Tensor]) -> Function:
     return compare
 
 
-@kernel("SparseTensorDenseAdd")
-def bind_dense_add(node: Node, device: Device) -> Function:
-    def add(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor, dense: torch.Tensor) -> torch.Tensor:
-        require_fit(indices, values, shape)
-        sizes = shape.tolist()
-        require(
-            sizes == list(dense.shape),
-            f"shapes {sizes} and {show(tuple(dense.shape))} differ",
-            expected="two tensors of equal shape",
-        )
-        numbers = linear_indices(indices.to(torch.int64), sizes)
-        flat = signed(dense).reshape(-1).index_add(0, numbers, signed(values))
-        return flat.view(dense.dtype).reshape(dense.shape)
-
-    return add
+@plain_kernel("SparseTensorDenseAdd")
+def _dense_add(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor, dense: torch.Tensor) -> torch.Tensor:
+    require_fit(indices, values, shape)
+    sizes = shape.tolist()
+    require(
+        sizes == list(dense.shape),
+        f"shapes {sizes} and {show(tuple(dense.shape))} differ",
+        expected="two tensors of equal shape",
+    )
+    numbers = linear_indices(indices.to(torch.int64), sizes)
+    flat = signed(dense).reshape(-1).index_add(0, numbers, signed(values))
+    return flat.view(dense.dtype).reshape(dense.shape)
 
 
 @kernel("SparseTensorDenseMatMul")
@@ -201,7 +192,7 @@ def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if x.is_floating_point() or x.is_complex():
         return torch.div(x, y)
     if not bool((signed(y) != 0).all()):
-        raise InvalidArgumentError(None, None, "Integer division by zero")
+        raise invalid("Integer division by zero")
     if x.dtype is torch.uint64:
         return on_host(lambda a, b: a // b)(x, y)
     if x.dtype in (torch.uint16, torch.uint32):
@@ -209,19 +200,9 @@ def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.div(x, y, rounding_mode="trunc")
 
 
-@kernel("SparseDenseCwiseAdd")
-def bind_cwise_add(node: Node, device: Device) -> Function:
-    return _bind_cwise(_by_bits(torch.add))
-
-
-@kernel("SparseDenseCwiseMul")
-def bind_cwise_mul(node: Node, device: Device) -> Function:
-    return _bind_cwise(_by_bits(torch.mul))
-
-
-@kernel("SparseDenseCwiseDiv")
-def bind_cwise_div(node: Node, device: Device) -> Function:
-    return _bind_cwise(_quotient)
+plain_kernel("SparseDenseCwiseAdd")(_bind_cwise(_by_bits(torch.add)))
+plain_kernel("SparseDenseCwiseMul")(_bind_cwise(_by_bits(torch.mul)))
+plain_kernel("SparseDenseCwiseDiv")(_bind_cwise(_quotient))
 
 
 def _kept(shape: Sequence[int], axes: torch.Tensor, keep: bool) -> tuple[list[int], list[int]]:
@@ -276,16 +257,13 @@ def bind_reduce_sparse(node: Node, device: Device) -> Function:
     return apply
 
 
-@kernel("SparseSoftmax")
-def bind_softmax(node: Node, device: Device) -> Function:
-    def softmax(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
-        require_fit(indices, values, shape)
-        sizes = shape.tolist()
-        require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank at least 2")
-        linear_indices(indices, sizes)
-        numbers, rows = torch.unique(ravel(indices[:, :-1], sizes[:-1]), return_inverse=True)
-        count = numbers.numel()
-        powers = torch.exp(values - segment_reduce(values, rows, count, "amax")[rows])
-        return powers / segment_sum(powers, rows, count)[rows]
-
-    return softmax
+@plain_kernel("SparseSoftmax")
+def _softmax(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
+    require_fit(indices, values, shape)
+    sizes = shape.tolist()
+    require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank at least 2")
+    linear_indices(indices, sizes)
+    numbers, rows = torch.unique(ravel(indices[:, :-1], sizes[:-1]), return_inverse=True)
+    count = numbers.numel()
+    powers = torch.exp(values - segment_reduce(values, rows, count, "amax")[rows])
+    return powers / segment_sum(powers, rows, count)[rows]

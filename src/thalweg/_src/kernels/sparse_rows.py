@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.segment import segment_sum
 from thalweg._src.kernels.sparse import require_fit, require_inside, require_shape
@@ -20,35 +20,32 @@ from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 
-@kernel("SparseFillEmptyRows")
-def bind_fill_empty_rows(node: Node, device: Device) -> Function:
-    def fill(indices: torch.Tensor, values: Any, shape: torch.Tensor, default: Any) -> Any:
-        require_fit(indices, values, shape)
-        sizes = shape.tolist()
-        require(bool(sizes), "the sparse tensor is a scalar", expected="rank at least 1")
-        require(np.ndim(default) == 0, f"default_value has rank {np.ndim(default)}", expected="a scalar")
-        count = sizes[0]
-        require(count >= 0, f"dense_shape {sizes} has a negative dimension", expected="at least 0")
-        rows = indices[:, 0]
-        _require_rows(rows, count)
-        empty = torch.ones(count, dtype=torch.bool, device=rows.device).index_fill_(0, rows, False)
-        added = empty.nonzero().reshape(-1)
-        new = torch.zeros((added.numel(), indices.shape[1]), dtype=torch.int64, device=rows.device)
-        new[:, 0] = added
-        order = torch.argsort(torch.cat([rows, added]), stable=True)
-        positions = torch.empty_like(order)
-        positions[order] = torch.arange(order.numel(), device=order.device)
-        filled = join([values, _repeated(default, added.numel())])
-        return torch.cat([indices, new])[order], take(filled, order), empty, positions[: rows.numel()]
-
-    return fill
+@plain_kernel("SparseFillEmptyRows")
+def _fill_empty_rows(indices: torch.Tensor, values: Any, shape: torch.Tensor, default: Any) -> Any:
+    require_fit(indices, values, shape)
+    sizes = shape.tolist()
+    require(bool(sizes), "the sparse tensor is a scalar", expected="rank at least 1")
+    require(np.ndim(default) == 0, f"default_value has rank {np.ndim(default)}", expected="a scalar")
+    count = sizes[0]
+    require(count >= 0, f"dense_shape {sizes} has a negative dimension", expected="at least 0")
+    rows = indices[:, 0]
+    _require_rows(rows, count)
+    empty = torch.ones(count, dtype=torch.bool, device=rows.device).index_fill_(0, rows, False)
+    added = empty.nonzero().reshape(-1)
+    new = torch.zeros((added.numel(), indices.shape[1]), dtype=torch.int64, device=rows.device)
+    new[:, 0] = added
+    order = torch.argsort(torch.cat([rows, added]), stable=True)
+    positions = torch.empty_like(order)
+    positions[order] = torch.arange(order.numel(), device=order.device)
+    filled = join([values, _repeated(default, added.numel())])
+    return torch.cat([indices, new])[order], take(filled, order), empty, positions[: rows.numel()]
 
 
 def _require_rows(rows: torch.Tensor, count: int) -> None:
     outside = (rows < 0) | (rows >= count)
     if bool(outside.any()):
         position = int(outside.to(torch.int8).argmax())
-        raise InvalidArgumentError(None, None, f"indices({position}, 0) is invalid: {int(rows[position])} >= {count}")
+        raise invalid(f"indices({position}, 0) is invalid: {int(rows[position])} >= {count}")
 
 
 def _repeated(value: Any, count: int) -> Any:
@@ -59,30 +56,25 @@ def _repeated(value: Any, count: int) -> Any:
     return result
 
 
-@kernel("SparseFillEmptyRowsGrad", T=dtypes.NUMERIC)
-def bind_fill_empty_rows_grad(node: Node, device: Device) -> Function:
-    def gradient(positions: torch.Tensor, grad: torch.Tensor) -> Any:
-        require(positions.ndim == 1, f"reverse_index_map has shape {show(tuple(positions.shape))}", "a vector")
-        require(grad.ndim == 1, f"grad_values has shape {show(tuple(grad.shape))}", expected="a vector")
-        count = grad.numel()
-        outside = (positions < 0) | (positions >= count)
-        if bool(outside.any()):
-            where = int(outside.to(torch.int8).argmax())
-            raise InvalidArgumentError(
-                None, None, f"reverse_index_map[{where}] = {int(positions[where])} is not in [0, {count})"
-            )
-        added = torch.ones(count, dtype=torch.bool, device=grad.device).index_fill_(0, positions, False)
-        rest = torch.where(added, signed(grad), 0).sum().to(signed(grad).dtype)
-        return signed(grad)[positions].view(grad.dtype), rest.view(grad.dtype)
-
-    return gradient
+@plain_kernel("SparseFillEmptyRowsGrad", T=dtypes.NUMERIC)
+def _fill_empty_rows_grad(positions: torch.Tensor, grad: torch.Tensor) -> Any:
+    require(positions.ndim == 1, f"reverse_index_map has shape {show(tuple(positions.shape))}", "a vector")
+    require(grad.ndim == 1, f"grad_values has shape {show(tuple(grad.shape))}", expected="a vector")
+    count = grad.numel()
+    outside = (positions < 0) | (positions >= count)
+    if bool(outside.any()):
+        where = int(outside.to(torch.int8).argmax())
+        raise invalid(f"reverse_index_map[{where}] = {int(positions[where])} is not in [0, {count})")
+    added = torch.ones(count, dtype=torch.bool, device=grad.device).index_fill_(0, positions, False)
+    rest = torch.where(added, signed(grad), 0).sum().to(signed(grad).dtype)
+    return signed(grad)[positions].view(grad.dtype), rest.view(grad.dtype)
 
 
 def _numbers(values: torch.Tensor) -> torch.Tensor:
     """Returns the integers to count, which must be non-negative."""
     flat = values.reshape(-1).to(torch.int64)
     if bool((flat < 0).any()):
-        raise InvalidArgumentError(None, None, "Input must be non-negative")
+        raise invalid("Input must be non-negative")
     return flat
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.gather import select_rows
@@ -39,7 +39,7 @@ def bind_sparse_segments(node: Node, device: Device) -> Function:
         found = rows_of(ids)
         limit = found if count is None else int(count)
         if found > limit:
-            raise InvalidArgumentError(None, None, f"segment ids must be < num_segments = {limit}, got {found - 1}")
+            raise invalid(f"segment ids must be < num_segments = {limit}, got {found - 1}")
         rows = select_rows(data, 0, indices)
         wide = torch.float32 if data.dtype in (torch.float16, torch.bfloat16) else data.dtype
         total = segment_sum(rows.to(wide), ids, limit)
@@ -57,7 +57,7 @@ def bind_sparse_segments_grad(node: Node, device: Device) -> Function:
     def spread(grad: Tensor, indices: Tensor, ids: Tensor, rows: Tensor) -> Tensor:
         check(node, grad.shape, indices.shape, ids.shape, rows.shape, values={3: rows.numpy()})
         if indices.device.type == "cpu" and indices.numel() and int(indices.min()) < 0:
-            raise InvalidArgumentError(None, None, f"index {int(indices.min())} is out of range [0, {int(rows)})")
+            raise invalid(f"index {int(indices.min())} is out of range [0, {int(rows)})")
         if verb != "Sum":
             counted = ids.clamp(min=0).to(torch.int64)
             grad = grad / _over_rows(_scale(counted, grad.shape[0], verb, grad.dtype)[: grad.shape[0]], grad)

@@ -11,7 +11,7 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import MakeNdarray, content_proto
 from thalweg._src.kernels.registry import kernel
@@ -78,10 +78,10 @@ def _array(data: Any, dtype: DType, what: str) -> Array:
         found = dtypes.as_dtype(proto.dtype) if proto.dtype else None
         array = MakeNdarray(proto) if found is not None else np.zeros(())
     except (DecodeError, TypeError, ValueError) as error:
-        raise InvalidArgumentError(None, None, f"Could not parse serialized_sparse ({what}): {error}") from None
+        raise invalid(f"Could not parse serialized_sparse ({what}): {error}") from None
     if found is not dtype:
         kind = "nothing" if found is None else found.name
-        raise InvalidArgumentError(None, None, f"serialized_sparse holds {what} of {kind}, expected {dtype.name}")
+        raise invalid(f"serialized_sparse holds {what} of {kind}, expected {dtype.name}")
     return array
 
 
@@ -92,7 +92,7 @@ def _sparse(strings: Sequence[Any], dtype: DType) -> tuple[Array, Array, Array]:
     fits = indices.ndim == 2 and values.shape == indices.shape[:1] and shape.shape == indices.shape[1:]
     if not fits:
         shapes = f"{show(indices.shape)}, {show(values.shape)} and {show(shape.shape)}"
-        raise InvalidArgumentError(None, None, f"indices, values and shape do not match: {shapes}")
+        raise invalid(f"indices, values and shape do not match: {shapes}")
     return indices, values, shape
 
 
@@ -109,10 +109,10 @@ def bind_deserialize(node: Node, device: Device) -> Function:
         batch = serialized.shape[:-1]
         items = [_sparse(row, dtype) for row in serialized.reshape(-1, 3).tolist()]
         if not items:
-            raise InvalidArgumentError(None, None, "serialized_sparse is empty")
+            raise invalid("serialized_sparse is empty")
         ranks = {len(shape) for _, _, shape in items}
         if len(ranks) > 1:
-            raise InvalidArgumentError(None, None, f"the sparse tensors differ in rank: {sorted(ranks)}")
+            raise invalid(f"the sparse tensors differ in rank: {sorted(ranks)}")
         rows = [
             np.concatenate([np.tile(np.array(place, np.int64), (len(indices), 1)), indices], axis=1)
             for place, (indices, _, _) in zip(np.ndindex(*batch), items)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.sparse import LIMIT, is_inside, ravel, require_fit, require_inside, require_shape, unravel
 from thalweg._src.ops.reshape import reshaped
@@ -42,36 +42,30 @@ def in_order(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
     return order
 
 
-@kernel("SparseReorder")
-def bind_reorder(node: Node, device: Device) -> Function:
-    def reorder(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Any:
-        require_fit(indices, values, shape)
-        order = in_order(indices, shape.tolist())
-        return indices[order], take(values, order)
-
-    return reorder
+@plain_kernel("SparseReorder")
+def _reorder(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Any:
+    require_fit(indices, values, shape)
+    order = in_order(indices, shape.tolist())
+    return indices[order], take(values, order)
 
 
-@kernel("SparseReshape")
-def bind_reshape(node: Node, device: Device) -> Function:
-    def reshape(indices: torch.Tensor, shape: torch.Tensor, new_shape: torch.Tensor) -> Any:
-        require_fit(indices, None, shape)
-        sizes = shape.tolist()
-        require_shape(sizes, "input_shape")
-        target: Any = reshaped(tuple(sizes), new_shape.tolist())
-        require_shape(target, "new_shape")
-        require(
-            0 not in sizes or not indices.shape[0],
-            f"{indices.shape[0]} indices in a tensor of shape {sizes}",
-            expected="no indices in an empty tensor",
-        )
-        if target == tuple(sizes):
-            return indices, shape
-        if not len(target):
-            return indices.new_zeros((indices.shape[0], 0)), torch.tensor([], dtype=torch.int64)
-        return unravel(ravel(indices, sizes), target), torch.tensor(target, dtype=torch.int64)
-
-    return reshape
+@plain_kernel("SparseReshape")
+def _reshape(indices: torch.Tensor, shape: torch.Tensor, new_shape: torch.Tensor) -> Any:
+    require_fit(indices, None, shape)
+    sizes = shape.tolist()
+    require_shape(sizes, "input_shape")
+    target: Any = reshaped(tuple(sizes), new_shape.tolist())
+    require_shape(target, "new_shape")
+    require(
+        0 not in sizes or not indices.shape[0],
+        f"{indices.shape[0]} indices in a tensor of shape {sizes}",
+        expected="no indices in an empty tensor",
+    )
+    if target == tuple(sizes):
+        return indices, shape
+    if not len(target):
+        return indices.new_zeros((indices.shape[0], 0)), torch.tensor([], dtype=torch.int64)
+    return unravel(ravel(indices, sizes), target), torch.tensor(target, dtype=torch.int64)
 
 
 @kernel("SparseConcat")
@@ -133,27 +127,24 @@ def bind_split(node: Node, device: Device) -> Function:
     return split
 
 
-@kernel("SparseSlice")
-def bind_slice(node: Node, device: Device) -> Function:
-    def cut(indices: torch.Tensor, values: Any, shape: torch.Tensor, start: torch.Tensor, size: torch.Tensor) -> Any:
-        require_fit(indices, values, shape)
-        starts, sizes, limits = start.tolist(), size.tolist(), shape.tolist()
-        require(
-            len(starts) == len(sizes) == len(limits),
-            f"start has {len(starts)} entries, size {len(sizes)}",
-            expected=f"{len(limits)}, one per dimension",
-        )
-        require(min(sizes, default=0) >= 0, f"size is {sizes}", expected="non-negative sizes")
-        require_shape(limits)
-        inside = torch.ones(indices.shape[0], dtype=torch.bool, device=indices.device)
-        for axis, (first, length, limit) in enumerate(zip(starts, sizes, limits)):
-            column = indices[:, axis]
-            inside &= (column >= first) & (column < min(first + length, limit))
-        result = [max(min(length, limit - first), 0) for first, length, limit in zip(starts, sizes, limits)]
-        shift = torch.tensor(starts, dtype=torch.int64, device=indices.device)
-        return indices[inside] - shift, take(values, inside), torch.tensor(result, dtype=torch.int64)
-
-    return cut
+@plain_kernel("SparseSlice")
+def _slice(indices: torch.Tensor, values: Any, shape: torch.Tensor, start: torch.Tensor, size: torch.Tensor) -> Any:
+    require_fit(indices, values, shape)
+    starts, sizes, limits = start.tolist(), size.tolist(), shape.tolist()
+    require(
+        len(starts) == len(sizes) == len(limits),
+        f"start has {len(starts)} entries, size {len(sizes)}",
+        expected=f"{len(limits)}, one per dimension",
+    )
+    require(min(sizes, default=0) >= 0, f"size is {sizes}", expected="non-negative sizes")
+    require_shape(limits)
+    inside = torch.ones(indices.shape[0], dtype=torch.bool, device=indices.device)
+    for axis, (first, length, limit) in enumerate(zip(starts, sizes, limits)):
+        column = indices[:, axis]
+        inside &= (column >= first) & (column < min(first + length, limit))
+    result = [max(min(length, limit - first), 0) for first, length, limit in zip(starts, sizes, limits)]
+    shift = torch.tensor(starts, dtype=torch.int64, device=indices.device)
+    return indices[inside] - shift, take(values, inside), torch.tensor(result, dtype=torch.int64)
 
 
 def match(rows: torch.Tensor, others: torch.Tensor, *, once: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
@@ -205,19 +196,16 @@ def spread(values: torch.Tensor, at: torch.Tensor, found: torch.Tensor) -> torch
     return torch.where(found, signed(values)[at], 0).view(values.dtype)
 
 
-@kernel("SparseSliceGrad")
-def bind_slice_grad(node: Node, device: Device) -> Function:
-    def gradient(grad: torch.Tensor, indices: torch.Tensor, start: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
-        require(indices.ndim == outputs.ndim == 2, "indices must be matrices", expected="input_indices of rank 2")
-        require(
-            start.shape == indices.shape[1:],
-            f"input_start has shape {list(start.shape)}",
-            expected=f"[{indices.shape[1]}], one start per dimension",
-        )
-        require_gradients(grad, indices, outputs)
-        at, found = match(indices - start.to(indices.device), outputs, once=True)
-        missing = outputs.shape[0] - int(found.sum())
-        require(not missing, f"{missing} of output_indices are not in the input", expected="indices of a slice of it")
-        return spread(grad, at, found)
-
-    return gradient
+@plain_kernel("SparseSliceGrad")
+def _slice_grad(grad: torch.Tensor, indices: torch.Tensor, start: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
+    require(indices.ndim == outputs.ndim == 2, "indices must be matrices", expected="input_indices of rank 2")
+    require(
+        start.shape == indices.shape[1:],
+        f"input_start has shape {list(start.shape)}",
+        expected=f"[{indices.shape[1]}], one start per dimension",
+    )
+    require_gradients(grad, indices, outputs)
+    at, found = match(indices - start.to(indices.device), outputs, once=True)
+    missing = outputs.shape[0] - int(found.sum())
+    require(not missing, f"{missing} of output_indices are not in the input", expected="indices of a slice of it")
+    return spread(grad, at, found)

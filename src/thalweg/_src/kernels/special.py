@@ -10,7 +10,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 
@@ -41,11 +41,7 @@ def bind_narrow_ndtri(node: Node, device: Device) -> Call:
     return Call(torch.Tensor.to, (Call(torch.special.ndtri, (wide,)), TORCH[node.attrs["T"]]))
 
 
-@kernel("Polygamma")
-def bind_polygamma(node: Node, device: Device) -> Callable[..., Any]:
-    return _polygamma
-
-
+@plain_kernel("Polygamma")
 def _polygamma(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Returns (-1)^(a + 1) a! zeta(a + 1, x); digamma for order 0, NaN unless a is a non-negative integer."""
     order = torch.add(a, 1)
@@ -55,11 +51,7 @@ def _polygamma(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return torch.masked_fill(value, (a < 0) | (torch.floor(a) != a), torch.nan)
 
 
-@kernel("IgammaGradA")
-def bind_igamma_grad_a(node: Node, device: Device) -> Callable[..., Any]:
-    return _igamma_grad_a
-
-
+@plain_kernel("IgammaGradA")
 def _igamma_grad_a(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Differentiates the series igamma(a, x) = x^a exp(-x) sum of x^n / gamma(a + n + 1) term by term."""
     dtype = a.dtype
@@ -75,11 +67,7 @@ def _igamma_grad_a(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return torch.masked_fill(total, (a <= 0) | (x < 0), torch.nan).to(dtype)
 
 
-@kernel("Betainc")
-def bind_betainc(node: Node, device: Device) -> Callable[..., Any]:
-    return _betainc
-
-
+@plain_kernel("Betainc")
 def _betainc(a: torch.Tensor, b: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Evaluates the continued fraction of the incomplete beta function on the side where it converges fast."""
     if len({value.shape for value in (a, b, x) if value.dim()}) > 1:

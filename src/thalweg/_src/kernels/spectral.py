@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
@@ -58,9 +58,7 @@ def _lengths(x: torch.Tensor, fft_length: torch.Tensor, rank: int, inverse: bool
     require(min(lengths) >= 0, f"fft_length is {lengths}", expected="non-negative lengths")
     taken = [*lengths[:-1], half(lengths[-1])] if inverse else lengths
     if x.numel() and any(size < n for size, n in zip(x.shape[-rank:], taken)):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"input has shape {list(x.shape)}, but fft_length {lengths} requires {taken} in the last dimensions",
+        raise invalid(
+            f"input has shape {list(x.shape)}, but fft_length {lengths} requires {taken} in the last dimensions"
         )
     return lengths

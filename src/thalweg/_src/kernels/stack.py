@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.resources.devices import Device
 
 
@@ -24,28 +24,27 @@ class Items:
 
 def _require_stack(handle: Any) -> None:
     if type(handle) is not Items:
-        raise _refused("the handle is not a stack")
+        raise invalid("the handle is not a stack")
 
 
-def _refused(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
+@plain_kernel("StackPushV2")
 def _push(stack: Items, value: Any) -> Any:
     _require_stack(stack)
     if 0 <= stack.limit <= len(stack.values):
-        raise _refused(f"stack {stack.name!r} is full: it holds {len(stack.values)} values")
+        raise invalid(f"stack {stack.name!r} is full: it holds {len(stack.values)} values")
     stack.values.append(value)
     return value
 
 
+@plain_kernel("StackPopV2")
 def _pop(stack: Items) -> Any:
     _require_stack(stack)
     if not stack.values:
-        raise _refused(f"stack {stack.name!r} is empty")
+        raise invalid(f"stack {stack.name!r} is empty")
     return stack.values.pop()
 
 
+@plain_kernel("StackCloseV2")
 def _close(stack: Items) -> None:
     _require_stack(stack)
     stack.values.clear()
@@ -59,18 +58,3 @@ def bind_stack(node: Node, device: Device) -> Callable[[Any], Items]:
         return Items(int(max_size), name)
 
     return make
-
-
-@kernel("StackPushV2")
-def bind_push(node: Node, device: Device) -> Callable[..., Any]:
-    return _push
-
-
-@kernel("StackPopV2")
-def bind_pop(node: Node, device: Device) -> Callable[..., Any]:
-    return _pop
-
-
-@kernel("StackCloseV2")
-def bind_close(node: Node, device: Device) -> Callable[..., Any]:
-    return _close

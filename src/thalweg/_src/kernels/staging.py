@@ -9,10 +9,11 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
-from thalweg._src.kernels.waiting import failure, invalid, kept, shared
+from thalweg._src.kernels.waiting import failure, kept, shared
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.staging import MapStagingArea, StagingArea
 from thalweg._src.resources.step import Step

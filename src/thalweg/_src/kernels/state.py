@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
 from thalweg._src.kernels.reshape import flip
@@ -34,14 +35,12 @@ def find_variable(node: Node, device: Device) -> VariableResource:
         node.attrs["container"], "variable", name, lambda: VariableResource(name, dtype, shape, device.torch)
     )
     if variable.dtype is not dtype or not compatible(variable.shape, shape):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise invalid(
             errors.describe(
                 f"variable {name!r} already exists with another type or shape",
                 expected=f"{variable.dtype.name}{show(variable.shape)}",
                 received=f"{dtype.name}{show(shape)}",
-            ),
+            )
         )
     variable.shape = most_general(variable.shape, shape)
     return variable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.random import seeded
@@ -34,7 +34,7 @@ def _poisson(generator: torch.Generator, rates: Tensor) -> Tensor:
 def _truncated_normal(generator: torch.Generator, mean: Tensor, deviation: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """Inverts the distribution function between the bounds, from the side of the nearer tail."""
     if not bool(((deviation > 0) & (low < high)).all()):
-        raise InvalidArgumentError(None, None, "stddevs must be > 0, and minvals < maxvals")
+        raise invalid("stddevs must be > 0, and minvals < maxvals")
     a, b = (low - mean) / deviation, (high - mean) / deviation
     turned = a > -b
     first, last = torch.where(turned, -b, a), torch.where(turned, -a, b)

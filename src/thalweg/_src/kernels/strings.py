@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.errors import InvalidArgumentError, invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.regular_expressions import Replacement, compile_pattern
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import normalize_axis, require
@@ -43,10 +43,6 @@ def each(function: Callable[[bytes], bytes]) -> Function:
         return string_array([function(s) for s in strings.ravel().tolist()], strings.shape)
 
     return apply
-
-
-def invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)
 
 
 @kernel("StringJoin", devices=("CPU",))
@@ -121,9 +117,7 @@ def _split_on_spaces(string: bytes, limit: int) -> list[bytes]:
     return [*pieces, b""] if len(pieces) == limit else pieces
 
 
-@kernel("StringStrip", devices=("CPU",))
-def bind_strip(node: Node, device: Device) -> Function:
-    return each(bytes.strip)
+plain_kernel("StringStrip", devices=("CPU",))(each(bytes.strip))
 
 
 @kernel("StringLower", "StringUpper", devices=("CPU",))
@@ -216,9 +210,7 @@ def bind_static_full_match(node: Node, device: Device) -> Function:
     return lambda strings: _matches(strings, pattern)
 
 
-@kernel("RegexFullMatch", devices=("CPU",))
-def bind_full_match(node: Node, device: Device) -> Function:
-    return lambda strings, pattern: _matches(strings, pattern.item())
+plain_kernel("RegexFullMatch", devices=("CPU",))(lambda strings, pattern: _matches(strings, pattern.item()))
 
 
 @kernel("ReduceJoin", devices=("CPU",))

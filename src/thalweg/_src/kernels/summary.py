@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src import dtypes, errors
+from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.formats import summaries
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import array_proto, shape_proto
-from thalweg._src.kernels.audio import bind_encode_wav
+from thalweg._src.kernels.audio import encode_wav
 from thalweg._src.kernels.image_files import encode_png
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.types import to_read
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -28,10 +29,6 @@ def _result(summary: bytes) -> Array:
     result = np.empty((), dtype=object)
     result[()] = summary
     return result
-
-
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 def _only(tag: Array, name: str = "tag") -> bytes:
@@ -50,23 +47,20 @@ def _require_text(tag: bytes) -> None:
     try:
         tag.decode("utf-8")
     except UnicodeDecodeError:
-        raise _invalid(f"the tag {tag!r} is not valid UTF-8") from None
+        raise invalid(f"the tag {tag!r} is not valid UTF-8") from None
 
 
-@kernel("ScalarSummary", devices=("CPU",))
-def bind_scalar_summary(node: Node, device: Device) -> Callable[..., Array]:
-    def summarize(tags: Array, values: torch.Tensor) -> Array:
-        require(
-            tags.shape == tuple(values.shape),
-            f"tags and values differ in shape: {list(tags.shape)} and {list(values.shape)}",
-            expected="one tag per value",
-        )
-        names = tags.reshape(-1).tolist()
-        for name in names:
-            _require_text(name)
-        return _result(summaries.scalars(names, map(float, values.reshape(-1).tolist())))
-
-    return summarize
+@plain_kernel("ScalarSummary", devices=("CPU",))
+def _scalar_summary(tags: Array, values: torch.Tensor) -> Array:
+    require(
+        tags.shape == tuple(values.shape),
+        f"tags and values differ in shape: {list(tags.shape)} and {list(values.shape)}",
+        expected="one tag per value",
+    )
+    names = tags.reshape(-1).tolist()
+    for name in names:
+        _require_text(name)
+    return _result(summaries.scalars(names, map(float, values.reshape(-1).tolist())))
 
 
 @kernel("HistogramSummary", devices=("CPU",))
@@ -75,7 +69,7 @@ def bind_histogram_summary(node: Node, device: Device) -> Callable[..., Array]:
         name, numbers = _tag(tag), values.reshape(-1).to(torch.float64).numpy()
         if not np.isfinite(numbers).all():
             what = "Nan" if np.isnan(numbers).any() else "Infinity"
-            raise _invalid(f"{what} in summary histogram for: {node.name}")
+            raise invalid(f"{what} in summary histogram for: {node.name}")
         return _result(summaries.histogram(name, numbers))
 
     return summarize
@@ -124,7 +118,7 @@ def _as_bytes(image: Array, bad_color: Array) -> Array:
 
 @kernel("AudioSummaryV2", devices=("CPU",))
 def bind_audio_summary(node: Node, device: Device) -> Callable[..., Array]:
-    most, encode = node.attrs["max_outputs"], bind_encode_wav(node, device)
+    most = node.attrs["max_outputs"]
 
     def summarize(tag: Array, tensor: torch.Tensor, sample_rate: torch.Tensor) -> Array:
         name = _tag(tag)
@@ -136,21 +130,18 @@ def bind_audio_summary(node: Node, device: Device) -> Callable[..., Array]:
         audio = tensor if tensor.ndim == 3 else tensor.unsqueeze(-1)
         waves = []
         for sound in audio[:most]:
-            waves.append((sound.shape[1], sound.shape[0], encode(sound, whole).item()))  # type: ignore[operator]
+            waves.append((sound.shape[1], sound.shape[0], encode_wav(sound, whole).item()))
         return _result(summaries.sounds(name, waves, rate, numbered=most > 1))
 
     return summarize
 
 
-@kernel("MergeSummary", devices=("CPU",))
-def bind_merge_summary(node: Node, device: Device) -> Callable[..., Array]:
-    def merge(*inputs: Array) -> Array:
-        try:
-            return _result(summaries.merged(part for array in inputs for part in array.reshape(-1).tolist()))
-        except ValueError as error:
-            raise _invalid(str(error)) from None
-
-    return merge
+@plain_kernel("MergeSummary", devices=("CPU",))
+def _merge_summary(*inputs: Array) -> Array:
+    try:
+        return _result(summaries.merged(part for array in inputs for part in array.reshape(-1).tolist()))
+    except ValueError as error:
+        raise invalid(str(error)) from None
 
 
 def _proto(value: Any, dtype: DType) -> Any:
@@ -160,7 +151,7 @@ def _proto(value: Any, dtype: DType) -> Any:
     if dtype is dtypes.string:
         return array_proto(value, dtype)
     if dtype in (dtypes.resource, dtypes.variant):
-        raise _invalid(f"values of type {dtype.name} cannot be summarized")
+        raise invalid(f"values of type {dtype.name} cannot be summarized")
     array = to_read(value)
     content, shape = array.tobytes(), shape_proto(array.shape)
     return TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape, tensor_content=content)
@@ -175,7 +166,7 @@ def bind_tensor_summary_v2(node: Node, device: Device) -> Callable[..., Array]:
         try:
             return _result(summaries.tensor(name, _proto(value, dtype), _only(metadata, "serialized_summary_metadata")))
         except ValueError as error:
-            raise _invalid(str(error)) from None
+            raise invalid(str(error)) from None
 
     return summarize
 

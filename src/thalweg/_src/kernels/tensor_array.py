@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import Shape, compatible, merge, show
@@ -50,7 +51,7 @@ class Elements:
         of: Elements | None = None,
     ) -> None:
         if not 0 <= size <= _MAX_SIZE:
-            raise _refused(f"TensorArray {name!r} cannot have {size} elements")
+            raise invalid(f"TensorArray {name!r} cannot have {size} elements")
         self.dtype = dtype
         self.items: list[Any] = [None] * size
         self.shape = shape
@@ -77,21 +78,21 @@ class Elements:
             items[index] = before + value
         else:
             done = "read" if index in self.were_read else "written"
-            raise _refused(f"TensorArray {self.name!r}: element {index} was {done} before and cannot be written again")
+            raise invalid(f"TensorArray {self.name!r}: element {index} was {done} before and cannot be written again")
 
     def _grow(self, index: int) -> None:
         if index < 0 or not self.dynamic:
-            raise _refused(
+            raise invalid(
                 f"TensorArray {self.name!r}: cannot write element {index} of an array of {len(self.items)}"
                 + ("" if self.dynamic else " that has no dynamic_size")
             )
         if index >= _MAX_SIZE:
-            raise _refused(f"TensorArray {self.name!r} cannot have {index + 1} elements")
+            raise invalid(f"TensorArray {self.name!r} cannot have {index + 1} elements")
         self.items += [None] * (index + 1 - len(self.items))
 
     def _admit(self, shape: tuple[int, ...]) -> None:
         if not compatible(self.shape, shape):
-            raise _refused(
+            raise invalid(
                 f"TensorArray {self.name!r}: an element of shape {show(shape)} does not fit, "
                 f"its elements have shape {show(self.shape)}"
             )
@@ -101,7 +102,7 @@ class Elements:
     def read(self, index: int) -> Any:
         items = self.items
         if not 0 <= index < len(items):
-            raise _refused(f"TensorArray {self.name!r}: cannot read element {index} of an array of {len(items)}")
+            raise invalid(f"TensorArray {self.name!r}: cannot read element {index} of an array of {len(items)}")
         value = items[index]
         if value is None:
             return self._missing(index)
@@ -113,13 +114,13 @@ class Elements:
     def _missing(self, index: int) -> Any:
         """Returns zeros for an element that was never written."""
         if index in self.were_read and self.clears:
-            raise _refused(
+            raise invalid(
                 f"TensorArray {self.name!r}: element {index} was cleared after it was read; "
                 "clear_after_read=False keeps elements"
             )
         shape = self.shape if self.of is None else self.of.shape_at(index)
         if shape is None or None in shape:
-            raise _refused(
+            raise invalid(
                 f"TensorArray {self.name!r}: cannot read element {index}, which was never written: "
                 f"the shape of elements, {show(shape)}, is not known"
             )
@@ -132,10 +133,6 @@ class Elements:
         value = self.items[index]
         found = value.shape if value is not None else self.were_read.get(index)
         return self.shape if found is None else tuple(found)
-
-
-def _refused(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 def _nothing_to_join(array: Elements, shape: Shape) -> errors.UnimplementedError:
@@ -187,28 +184,20 @@ def bind_tensor_array_grad(node: Node, device: Device) -> Callable[[Elements, An
 
 def _require_array(handle: Any) -> None:
     if type(handle) is not Elements:
-        raise _refused("the handle is not a TensorArray")
+        raise invalid("the handle is not a TensorArray")
 
 
+@plain_kernel("TensorArrayWriteV3")
 def _write(array: Elements, index: Any, value: Any, flow: Any) -> Any:
     _require_array(array)
     array.write(int(index), value)
     return flow
 
 
+@plain_kernel("TensorArrayReadV3")
 def _read(array: Elements, index: Any, flow: Any) -> Any:
     _require_array(array)
     return array.read(int(index))
-
-
-@kernel("TensorArrayWriteV3")
-def bind_write(node: Node, device: Device) -> Callable[..., Any]:
-    return _write
-
-
-@kernel("TensorArrayReadV3")
-def bind_read(node: Node, device: Device) -> Callable[..., Any]:
-    return _read
 
 
 @kernel("TensorArrayGatherV3")
@@ -236,24 +225,21 @@ def _require_equal_shapes(array: Elements, values: list[Any]) -> None:
     first = values[0].shape
     for index, value in enumerate(values):
         if value.shape != first:
-            raise _refused(
+            raise invalid(
                 f"TensorArray {array.name!r}: elements to stack differ in shape: the first has {show(tuple(first))}, "
                 f"number {index} has {show(tuple(value.shape))}"
             )
 
 
-@kernel("TensorArrayScatterV3")
-def bind_scatter(node: Node, device: Device) -> Callable[..., Any]:
-    def scatter(array: Elements, indices: Any, value: Any, flow: Any) -> Any:
-        _require_array(array)
-        numbers = indices.tolist()
-        if len(numbers) != value.shape[0]:
-            raise _refused(f"TensorArray {array.name!r}: {len(numbers)} indices for {value.shape[0]} values")
-        for index, element in zip(numbers, value if isinstance(value, np.ndarray) else value.unbind(0)):
-            array.write(index, np.asarray(element, dtype=object) if isinstance(value, np.ndarray) else element)
-        return flow
-
-    return scatter
+@plain_kernel("TensorArrayScatterV3")
+def _scatter(array: Elements, indices: Any, value: Any, flow: Any) -> Any:
+    _require_array(array)
+    numbers = indices.tolist()
+    if len(numbers) != value.shape[0]:
+        raise invalid(f"TensorArray {array.name!r}: {len(numbers)} indices for {value.shape[0]} values")
+    for index, element in zip(numbers, value if isinstance(value, np.ndarray) else value.unbind(0)):
+        array.write(index, np.asarray(element, dtype=object) if isinstance(value, np.ndarray) else element)
+    return flow
 
 
 @kernel("TensorArrayConcatV3")
@@ -267,7 +253,7 @@ def bind_concat(node: Node, device: Device) -> Callable[..., Any]:
         if values:
             for index, value in enumerate(values):
                 if len(value.shape) == 0 or value.shape[1:] != values[0].shape[1:]:
-                    raise _refused(
+                    raise invalid(
                         f"TensorArray {array.name!r}: cannot concatenate element {index} of shape "
                         f"{show(tuple(value.shape))} with element 0 of shape {show(tuple(values[0].shape))}"
                     )
@@ -281,48 +267,34 @@ def bind_concat(node: Node, device: Device) -> Callable[..., Any]:
     return concat
 
 
-@kernel("TensorArraySplitV3")
-def bind_split(node: Node, device: Device) -> Callable[..., Any]:
-    def split(array: Elements, value: Any, lengths: Any, flow: Any) -> Any:
-        _require_array(array)
-        sizes = lengths.tolist()
-        if (
-            not isinstance(sizes, list)
-            or not len(value.shape)
-            or min(sizes, default=0) < 0
-            or sum(sizes) != value.shape[0]
-        ):
-            raise _refused(
-                f"TensorArray {array.name!r}: lengths {sizes} do not add up to the rows of a value of shape "
-                f"{show(tuple(value.shape))}"
-            )
-        if not array.dynamic and len(sizes) != len(array.items):
-            raise _refused(
-                f"TensorArray {array.name!r}: {len(sizes)} lengths for an array of {len(array.items)} that has no "
-                "dynamic_size"
-            )
-        start = 0
-        for index, size in enumerate(sizes):
-            array.write(index, value[start : start + size])
-            start += size
-        return flow
-
-    return split
+@plain_kernel("TensorArraySplitV3")
+def _split(array: Elements, value: Any, lengths: Any, flow: Any) -> Any:
+    _require_array(array)
+    sizes = lengths.tolist()
+    if not isinstance(sizes, list) or not len(value.shape) or min(sizes, default=0) < 0 or sum(sizes) != value.shape[0]:
+        raise invalid(
+            f"TensorArray {array.name!r}: lengths {sizes} do not add up to the rows of a value of shape "
+            f"{show(tuple(value.shape))}"
+        )
+    if not array.dynamic and len(sizes) != len(array.items):
+        raise invalid(
+            f"TensorArray {array.name!r}: {len(sizes)} lengths for an array of {len(array.items)} that has no "
+            "dynamic_size"
+        )
+    start = 0
+    for index, size in enumerate(sizes):
+        array.write(index, value[start : start + size])
+        start += size
+    return flow
 
 
-@kernel("TensorArraySizeV3")
-def bind_size(node: Node, device: Device) -> Callable[..., Any]:
-    def size(array: Elements, flow: Any) -> Any:
-        _require_array(array)
-        return torch.tensor(len(array.items), dtype=torch.int32)
-
-    return size
+@plain_kernel("TensorArraySizeV3")
+def _size(array: Elements, flow: Any) -> Any:
+    _require_array(array)
+    return torch.tensor(len(array.items), dtype=torch.int32)
 
 
-@kernel("TensorArrayCloseV3")
-def bind_close(node: Node, device: Device) -> Callable[..., Any]:
-    def close(array: Elements) -> None:
-        _require_array(array)
-        array.items.clear()
-
-    return close
+@plain_kernel("TensorArrayCloseV3")
+def _close(array: Elements) -> None:
+    _require_array(array)
+    array.items.clear()

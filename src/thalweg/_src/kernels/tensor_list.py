@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.kernels.registry import Call, Input, Known, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.swap import SwappedTensor, swap_out
@@ -24,7 +24,7 @@ def push(before: List, value: Any) -> List:
 
 def pop(elements: List, shape: Any = None) -> List:
     if not elements:
-        raise errors.InvalidArgumentError(None, None, "cannot pop from an empty list")
+        raise invalid("cannot pop from an empty list")
     return elements
 
 
@@ -39,9 +39,7 @@ def pop_back(elements: List) -> List:
     return (before, value.value() if isinstance(value, SwappedTensor) else value)
 
 
-@kernel("EmptyTensorList")
-def bind_empty(node: Node, device: Device) -> Known:
-    return Known(_EMPTY)
+plain_kernel("EmptyTensorList")(Known(_EMPTY))
 
 
 @kernel("TensorListPushBack")
@@ -69,7 +67,7 @@ def add_lists(*lists: List) -> List:
     longest = max(map(_length, lists))
     columns = [_elements(one) for one in lists if one]
     if any(len(column) != longest for column in columns):
-        raise errors.InvalidArgumentError(None, None, "tensor lists of different lengths cannot be added")
+        raise invalid("tensor lists of different lengths cannot be added")
     total: List = _EMPTY
     for row in zip(*columns):
         element = row[0]

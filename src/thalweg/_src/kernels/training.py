@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes, errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels import update_rules as rules
 from thalweg._src.kernels.registry import Call, Input, kernel
@@ -153,7 +154,7 @@ def _require_rows(buffers: Sequence[torch.Tensor], grad: torch.Tensor, indices: 
         low, high = torch.aminmax(indices)
         if low.item() < 0 or high.item() >= count:
             position, index = next((i, x) for i, x in enumerate(indices.tolist()) if not 0 <= x < count)
-            raise errors.InvalidArgumentError(None, None, f"indices[{position}] = {index} is not in [0, {count})")
+            raise invalid(f"indices[{position}] = {index} is not in [0, {count})")
 
 
 # The dense op of each rule, its sparse counterpart, and the rule. The rule's arguments are the op's inputs, with one

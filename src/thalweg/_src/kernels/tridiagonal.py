@@ -6,7 +6,7 @@ import torch
 
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decompositions import Function
-from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
@@ -14,18 +14,15 @@ from thalweg._src.shapes import show
 _DENSE = 128  # rows; smaller systems are solved faster as dense matrices
 
 
-@kernel("TridiagonalMatMul")
-def bind_multiply(node: Node, device: Device) -> Function:
-    def multiply(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
-        for diagonal in (above, main, below):
-            _require_fit(diagonal, 1, rhs)
-        a, d, b = (diagonal.mT for diagonal in (above, main, below))
-        result = d * rhs
-        result[..., :-1, :] += a[..., :-1, :] * rhs[..., 1:, :]
-        result[..., 1:, :] += b[..., 1:, :] * rhs[..., :-1, :]
-        return result
-
-    return multiply
+@plain_kernel("TridiagonalMatMul")
+def _multiply(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
+    for diagonal in (above, main, below):
+        _require_fit(diagonal, 1, rhs)
+    a, d, b = (diagonal.mT for diagonal in (above, main, below))
+    result = d * rhs
+    result[..., :-1, :] += a[..., :-1, :] * rhs[..., 1:, :]
+    result[..., 1:, :] += b[..., 1:, :] * rhs[..., :-1, :]
+    return result
 
 
 @kernel("TridiagonalSolve")

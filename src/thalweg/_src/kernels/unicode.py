@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.strings import each, invalid, string_array
+from thalweg._src.kernels.registry import kernel, plain_kernel
+from thalweg._src.kernels.strings import each, string_array
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unicode_scripts import script_of
 from thalweg._src.resources.devices import Device
@@ -161,6 +162,4 @@ def bind_encode(node: Node, device: Device) -> Function:
     return encode
 
 
-@kernel("UnicodeScript", devices=("CPU",))
-def bind_script(node: Node, device: Device) -> Function:
-    return lambda codes: torch.from_numpy(np.asarray(script_of(codes.numpy())))
+plain_kernel("UnicodeScript", devices=("CPU",))(lambda codes: torch.from_numpy(np.asarray(script_of(codes.numpy()))))

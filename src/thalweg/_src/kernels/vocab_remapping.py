@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src import dtypes, errors
+from thalweg._src import dtypes
+from thalweg._src.errors import invalid
 from thalweg._src.formats import durable
 from thalweg._src.formats.table_checkpoint import open_checkpoint
 from thalweg._src.graph.ir.step_graph import Node
@@ -18,10 +19,6 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
-
-
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 def _lines(name: Array) -> list[bytes]:
@@ -38,9 +35,9 @@ def bind_vocab_remapping(node: Node, device: Device) -> Callable[..., Any]:
     def remapping(new_file: Array, old_file: Array) -> Any:
         new, old = _lines(new_file), _lines(old_file)
         if start + count > len(new):
-            raise _invalid(f"the new vocabulary has {len(new)} entries, {start} to {start + count} were requested")
+            raise invalid(f"the new vocabulary has {len(new)} entries, {start} to {start + count} were requested")
         if most > len(old):
-            raise _invalid(f"the old vocabulary has {len(old)} entries, {most} were requested")
+            raise invalid(f"the old vocabulary has {len(old)} entries, {most} were requested")
         positions = {entry: position for position, entry in enumerate(old[: most if most >= 0 else None])}
         found = [positions.get(entry, -1) for entry in new[start : start + count]]
         present = sum(position >= 0 for position in found)
@@ -62,7 +59,7 @@ def bind_load_and_remap(node: Node, device: Device) -> Callable[..., Any]:
         known = np.outer(chosen_rows >= 0, chosen_columns >= 0)
         wanted = rows * columns - int(known.sum())
         if len(values) != wanted:
-            raise _invalid(f"initializing_values has {len(values)} values, but {wanted} elements need one")
+            raise invalid(f"initializing_values has {len(values)} values, but {wanted} elements need one")
         result = np.empty((rows, columns), np.float32)
         result[known] = old[np.ix_(chosen_rows[chosen_rows >= 0], chosen_columns[chosen_columns >= 0])].ravel()
         result[~known] = values.numpy()
@@ -76,11 +73,9 @@ def _matrix(path: Array, name: Array, columns: int, remapped: bool) -> Array:
         key = name.item().decode("utf-8", "surrogateescape")
         entry = reader.entry(key)
         if len(entry.shape) != 2 or entry.dtype is not dtypes.float32:
-            raise _invalid(f"tensor {key!r} is {entry.dtype.name}{list(entry.shape)}, expected a float32 matrix")
+            raise invalid(f"tensor {key!r} is {entry.dtype.name}{list(entry.shape)}, expected a float32 matrix")
         if not remapped and entry.shape[1] != columns:
-            raise _invalid(
-                f"tensor {key!r} has {entry.shape[1]} columns, but {columns} are requested without remapping"
-            )
+            raise invalid(f"tensor {key!r} has {entry.shape[1]} columns, but {columns} are requested without remapping")
         return reader.read(key)
 
 
@@ -88,7 +83,7 @@ def _positions(mapping: torch.Tensor, size: int, what: str) -> Array:
     positions: Array = mapping.numpy()
     there = positions[positions >= 0]
     if len(np.unique(there)) != len(there):
-        raise _invalid(f"{what} maps two entries to one position")
+        raise invalid(f"{what} maps two entries to one position")
     if len(there) and int(there.max()) >= size:
-        raise _invalid(f"{what} contains position {int(there.max())}, but the old tensor has {size}")
+        raise invalid(f"{what} contains position {int(there.max())}, but the old tensor has {size}")
     return np.maximum(positions, -1)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from thalweg._src import errors
+from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.resources.devices import Device
@@ -40,10 +41,6 @@ def kept(value: Any) -> Any:
     return value.clone()
 
 
-def invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
 def shared(node: Node, device: Device, kind: str, make: Callable[[str], Any]) -> Any:
     """Returns the resource of a handle by container and name, created on first use."""
     name = node.attrs["shared_name"] or node.name
@@ -54,12 +51,10 @@ def require_same(resource: Any, received: dict[str, Any], expected: dict[str, An
     """Raises if the existing resource of this name has other properties."""
     for what, value in received.items():
         if expected[what] != value:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise invalid(
                 errors.describe(
                     f"{resource.name!r} already exists with another {what}",
                     expected=str(expected[what]),
                     received=str(value),
-                ),
+                )
             )

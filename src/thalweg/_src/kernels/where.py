@@ -9,7 +9,7 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function
 from thalweg._src.kernels.scatter import movable
 from thalweg._src.kernels.types import TORCH
@@ -17,10 +17,7 @@ from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
-
-@kernel("Where")
-def bind_where(node: Node, device: Device) -> Function:
-    return lambda value: (value if value.dtype is torch.bool else value != 0).nonzero()
+plain_kernel("Where")(lambda value: (value if value.dtype is torch.bool else value != 0).nonzero())
 
 
 @kernel("Select")
@@ -58,19 +55,9 @@ def _rows(condition: Any, t: Any, e: Any) -> Any:
     return condition
 
 
-@kernel("Select", **STRINGS)
-def bind_select_strings(node: Node, device: Device) -> Function:
-    return lambda condition, t, e: np.where(_rows(condition, t, e).numpy(), t, e)
-
-
-@kernel("SelectV2")
-def bind_select_v2(node: Node, device: Device) -> Call:
-    return Call(torch.where, (Input(0), Input(1), Input(2)))
-
-
-@kernel("SelectV2", **STRINGS)
-def bind_select_v2_strings(node: Node, device: Device) -> Function:
-    return lambda condition, t, e: np.where(condition.numpy(), t, e)
+plain_kernel("Select", **STRINGS)(lambda condition, t, e: np.where(_rows(condition, t, e).numpy(), t, e))
+plain_kernel("SelectV2")(Call(torch.where, (Input(0), Input(1), Input(2))))
+plain_kernel("SelectV2", **STRINGS)(lambda condition, t, e: np.where(condition.numpy(), t, e))
 
 
 _WRITTEN = {dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.queues import maker_of
 from thalweg._src.ops.shape_functions import require, scalar, scalar_value, vector_size
 from thalweg._src.shapes import Shape, show
@@ -63,23 +63,17 @@ def _step_set(c: Inference) -> Sequence[Shape]:
 
 
 def _handle(name: str, kind: str, doc: str) -> OpDef:
-    return op(
+    return stateful_op(
         name,
         f"-> handle: {kind}",
+        doc,
         dtype=attr.types(NUMBERS),
         shape=attr.AttrDef("shape"),
         container="",
         shared_name="",
         reduction_type=attr.AttrDef("string", "MEAN", frozenset(("MEAN", "SUM"))),
-        stateful=True,
-        differentiable=False,
         infer=scalar,
-        doc=doc,
     )
-
-
-def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
-    return op(name, signature, differentiable=False, doc=doc, **more)
 
 
 conditional_accumulator_op = _handle(
@@ -88,42 +82,38 @@ conditional_accumulator_op = _handle(
 sparse_conditional_accumulator_op = _handle(
     "SparseConditionalAccumulator", "string", "Creates a sparse gradient accumulator and returns its handle."
 )
-accumulator_apply_gradient_op = _use(
+accumulator_apply_gradient_op = stateful_op(
     "ResourceAccumulatorApplyGradient",
     "handle: resource, local_step: int64, gradient: dtype ->",
     "Adds a gradient to an accumulator, unless it is stale.",
     dtype=attr.types(NUMBERS),
     host="local_step",
-    stateful=True,
     infer=_applied,
 )
-accumulator_num_accumulated_op = _use(
+accumulator_num_accumulated_op = stateful_op(
     "ResourceAccumulatorNumAccumulated",
     "handle: resource -> num_accumulated: int32",
     "Returns the number of gradients accumulated since the last take.",
     host="num_accumulated",
-    stateful=True,
     infer=scalar,
 )
-accumulator_set_global_step_op = _use(
+accumulator_set_global_step_op = stateful_op(
     "ResourceAccumulatorSetGlobalStep",
     "handle: resource, new_global_step: int64 ->",
     "Sets the global step of an accumulator; gradients of earlier steps are stale.",
     host="new_global_step",
-    stateful=True,
     infer=_step_set,
 )
-accumulator_take_gradient_op = _use(
+accumulator_take_gradient_op = stateful_op(
     "ResourceAccumulatorTakeGradient",
     "handle: resource, num_required: int32 -> average: dtype",
     "Takes the mean, or sum, of the accumulated gradients; blocks until there are enough.",
     dtype=attr.types(NUMBERS),
     host="num_required",
-    stateful=True,
     waits=True,
     infer=_taken,
 )
-sparse_accumulator_apply_gradient_op = _use(
+sparse_accumulator_apply_gradient_op = nondifferentiable_op(
     "SparseAccumulatorApplyGradient",
     "handle: string, local_step: int64, gradient_indices: int64, gradient_values: dtype, gradient_shape: int64 ->",
     "Adds a sparse gradient to an accumulator, unless it is stale.",
@@ -131,7 +121,7 @@ sparse_accumulator_apply_gradient_op = _use(
     has_known_shape=attr.AttrDef("bool"),
     infer=_sparse_applied,
 )
-sparse_accumulator_take_gradient_op = _use(
+sparse_accumulator_take_gradient_op = nondifferentiable_op(
     "SparseAccumulatorTakeGradient",
     "handle: string, num_required: int32 -> indices: int64, values: dtype, shape: int64",
     "Takes the mean, or sum, of the accumulated sparse gradients; blocks until there are enough.",
@@ -139,13 +129,13 @@ sparse_accumulator_take_gradient_op = _use(
     waits=True,
     infer=_sparse_taken,
 )
-sparse_accumulator_num_accumulated_op = _use(
+sparse_accumulator_num_accumulated_op = nondifferentiable_op(
     "AccumulatorNumAccumulated",
     "handle: string -> num_accumulated: int32",
     "Returns the number of sparse gradients accumulated since the last take.",
     infer=scalar,
 )
-sparse_accumulator_set_global_step_op = _use(
+sparse_accumulator_set_global_step_op = nondifferentiable_op(
     "AccumulatorSetGlobalStep",
     "handle: string, new_global_step: int64 ->",
     "Sets the global step of a sparse accumulator; gradients of earlier steps are stale.",

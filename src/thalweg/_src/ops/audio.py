@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
-from thalweg._src.graph.types import TensorLike
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, show
 
@@ -30,30 +28,22 @@ def _encoded(c: Inference) -> Sequence[Shape]:
     return [()]
 
 
-decode_wav_op = op(
-    "DecodeWav",
-    "contents: string -> audio: float32, sample_rate: int32",
-    desired_channels=-1,
-    desired_samples=-1,
-    differentiable=False,
-    infer=_decoded,
-    doc="Decodes a 16-bit PCM WAV file to floats in [-1, 1), one column per channel, and its sample rate.",
-)
-encode_wav = export("audio.encode_wav")(
-    op(
-        "EncodeWav",
-        "audio: float32, sample_rate: int32 -> contents: string",
-        host="sample_rate",
-        differentiable=False,
-        infer=_encoded,
-        doc="Encodes samples in [-1, 1] as a 16-bit PCM WAV file.",
+decode_wav = export("audio.decode_wav")(
+    nondifferentiable_op(
+        "DecodeWav",
+        "contents: string -> audio: float32, sample_rate: int32",
+        "Decodes a 16-bit WAV file to samples in [-1, 1), one column per channel; returns them and the sample rate.",
+        desired_channels=-1,
+        desired_samples=-1,
+        infer=_decoded,
     )
 )
-
-
-@export("audio.decode_wav")
-def decode_wav(
-    contents: TensorLike, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
-) -> Any:
-    """Decodes a 16-bit WAV file to samples in [-1, 1), one column per channel; returns them and the sample rate."""
-    return decode_wav_op.many(contents, desired_channels=desired_channels, desired_samples=desired_samples, name=name)
+encode_wav = export("audio.encode_wav")(
+    nondifferentiable_op(
+        "EncodeWav",
+        "audio: float32, sample_rate: int32 -> contents: string",
+        "Encodes samples in [-1, 1] as a 16-bit PCM WAV file.",
+        host="sample_rate",
+        infer=_encoded,
+    )
+)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.queues import maker_of
 from thalweg._src.ops.shape_functions import no_outputs, require, same_dimension, scalar, scalar_value, vector_size
 from thalweg._src.shapes import Shape, concatenate
@@ -33,11 +32,7 @@ def _taken(c: Inference) -> Sequence[Shape]:
     return [lead, lead, *[concatenate(lead, shape) for shape in shapes]]
 
 
-def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
-    return op(name, signature, differentiable=False, doc=doc, **more)
-
-
-barrier_op = _use(
+barrier_op = stateful_op(
     "Barrier",
     "-> handle: string",
     "Creates a barrier and returns its handle.",
@@ -46,10 +41,9 @@ barrier_op = _use(
     capacity=-1,
     container="",
     shared_name="",
-    stateful=True,
     infer=scalar,
 )
-barrier_insert_many_op = _use(
+barrier_insert_many_op = nondifferentiable_op(
     "BarrierInsertMany",
     "handle: string, keys: string, values: T ->",
     "Inserts one component of the elements with the given keys.",
@@ -57,7 +51,7 @@ barrier_insert_many_op = _use(
     component_index=attr.integer(),
     infer=_inserted,
 )
-barrier_take_many_op = _use(
+barrier_take_many_op = nondifferentiable_op(
     "BarrierTakeMany",
     "handle: string, num_elements: int32 -> indices: int64, keys: string, values: list(component_types)",
     "Takes complete elements from a barrier; blocks until there are enough.",
@@ -68,20 +62,20 @@ barrier_take_many_op = _use(
     waits=True,
     infer=_taken,
 )
-barrier_close_op = _use(
+barrier_close_op = nondifferentiable_op(
     "BarrierClose",
     "handle: string ->",
     "Closes a barrier to new keys.",
     cancel_pending_enqueues=False,
     infer=no_outputs,
 )
-barrier_ready_size_op = _use(
+barrier_ready_size_op = nondifferentiable_op(
     "BarrierReadySize",
     "handle: string -> size: int32",
     "Returns the number of complete elements in a barrier.",
     infer=scalar,
 )
-barrier_incomplete_size_op = _use(
+barrier_incomplete_size_op = nondifferentiable_op(
     "BarrierIncompleteSize",
     "handle: string -> size: int32",
     "Returns the number of incomplete elements in a barrier.",

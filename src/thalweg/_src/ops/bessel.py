@@ -11,9 +11,10 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import multiply, negative, unary
 from thalweg._src.ops.shape_functions import require, scalar_value
 from thalweg._src.ops.special import ndtri
@@ -103,14 +104,13 @@ def _sobol(c: Inference) -> Sequence[Shape]:
     return [(count, dim)]
 
 
-sobol_sample_op = op(
+sobol_sample_op = nondifferentiable_op(
     "SobolSample",
     "dim: int32, num_results: int32, skip: int32 -> samples: dtype",
+    "Generates points of the Sobol low-discrepancy sequence in the unit cube.",
     dtype=attr.types((dtypes.float32, dtypes.float64), dtypes.float32),
     host="dim, num_results, skip",
     infer=_sobol,
-    differentiable=False,
-    doc="Generates points of the Sobol low-discrepancy sequence in the unit cube.",
 )
 
 

@@ -10,7 +10,6 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, complete, static_value
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.cast import cast
@@ -19,6 +18,7 @@ from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control import with_dependencies
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.gather import scatter_nd
 from thalweg._src.ops.math import add, clip_by_value, floor, maximum, minimum, multiply, subtract, truediv
 from thalweg._src.ops.printing import Assert
@@ -39,15 +39,14 @@ def _histogram(c: Inference) -> Sequence[Shape]:
     return [(bins,)]
 
 
-histogram_fixed_width_op = op(
+histogram_fixed_width_op = nondifferentiable_op(
     "HistogramFixedWidth",
     "values: T, value_range: T, nbins: int32 -> out: dtype",
+    "Counts the values in each of nbins equal-width bins; values outside the range count in the outer bins.",
     T=_COUNTED,
     dtype=attr.types(dtypes.INDEX, dtypes.int32),
     host="value_range, nbins",
     infer=_histogram,
-    differentiable=False,
-    doc="Counts the values in each of nbins equal-width bins; values outside the range count in the outer bins.",
 )
 
 
@@ -73,25 +72,23 @@ def _dense_bincount(c: Inference) -> Sequence[Shape]:
     return [(values[0], *counts)] if len(values) == 2 else [counts]  # type: ignore[misc]
 
 
-bincount_op = op(
+bincount_op = nondifferentiable_op(
     "Bincount",
     "arr: int32, size: int32, weights: T -> bins: T",
+    "Counts the occurrences of each integer below size, or sums their weights.",
     T=_COUNTED,
     host="size",
     infer=_bincount,
-    differentiable=False,
-    doc="Counts the occurrences of each integer below size, or sums their weights.",
 )
-dense_bincount_op = op(
+dense_bincount_op = nondifferentiable_op(
     "DenseBincount",
     "input: Tidx, size: Tidx, weights: T -> output: T",
+    "Counts the occurrences of each integer, per row for a matrix, or only whether each occurs.",
     Tidx=dtypes.INDEX,
     T=_COUNTED,
     binary_output=False,
     host="size",
     infer=_dense_bincount,
-    differentiable=False,
-    doc="Counts the occurrences of each integer, per row for a matrix, or only whether each occurs.",
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from thalweg._src import dtypes
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.shapes import Shape
 
@@ -18,12 +18,11 @@ def _bucketized(c: Inference) -> Sequence[Shape]:
     return [c.shapes[0]]
 
 
-bucketize = op(
+bucketize = nondifferentiable_op(
     "Bucketize",
     "input: T -> output: int32",
+    "Assigns each number to a bucket: the number of boundaries that are not greater.",
     T=frozenset((dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)),
     boundaries=attr.AttrDef("list(float)"),
-    differentiable=False,
     infer=_bucketized,
-    doc="Assigns each number to a bucket: the number of boundaries that are not greater.",
 )

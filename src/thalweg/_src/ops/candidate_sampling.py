@@ -11,8 +11,9 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.seeds import get_seed
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, show
 
@@ -38,19 +39,17 @@ def _sampled(c: Inference) -> Sequence[Shape]:
 
 
 def _sampler(name: str, doc: str, **attrs: Any) -> OpDef:
-    return op(
+    return stateful_op(
         name,
         "true_classes: int64 -> "
         "sampled_candidates: int64, true_expected_count: float32, sampled_expected_count: float32",
+        doc,
         num_true=attr.integer(1),
         num_sampled=attr.integer(1),
         unique=attr.boolean(),
         seed=0,
         seed2=0,
-        stateful=True,
-        differentiable=False,
         infer=_sampled,
-        doc=doc,
         **attrs,
     )
 
@@ -92,15 +91,14 @@ def _hits(c: Inference) -> Sequence[Shape]:
     return [(None,)] * 3
 
 
-compute_accidental_hits_op = op(
+compute_accidental_hits_op = nondifferentiable_op(
     "ComputeAccidentalHits",
     "true_classes: int64, sampled_candidates: int64 -> indices: int32, ids: int64, weights: float32",
+    "Finds sampled classes that are true classes: row, position in the sample, and the lowest float as a weight.",
     num_true=attr.integer(),
     seed=0,
     seed2=0,
-    differentiable=False,
     infer=_hits,
-    doc="Finds sampled classes that are true classes: row, position in the sample, and the lowest float as a weight.",
 )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes, errors
+from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
@@ -54,7 +55,7 @@ def _compared(
 def _require_static(condition: bool, data: list[Any]) -> None:
     if not condition:
         shown = [constant_value(item) if isinstance(item, Tensor) else item for item in data]
-        raise errors.InvalidArgumentError(None, None, "\n".join(str(item) for item in shown if item is not None))
+        raise invalid("\n".join(str(item) for item in shown if item is not None))
 
 
 @export("assert_equal", "debugging.assert_equal")

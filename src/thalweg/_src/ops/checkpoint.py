@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, same_dimension, vector_size
 from thalweg._src.ops.strings import require_scalar
 from thalweg._src.shapes import Shape
@@ -71,96 +71,78 @@ def _filename(c: Inference) -> Sequence[Shape]:
     return [()]
 
 
-save_v2_op = op(
+save_v2_op = stateful_op(
     "SaveV2",
     "prefix: string, tensor_names: string, shape_and_slices: string, tensors: list(dtypes) ->",
+    "Saves tensors to a checkpoint, which becomes visible once all of them are on disk.",
     dtypes=attr.type_list(1),
-    stateful=True,
-    differentiable=False,
     infer=_save,
-    doc="Saves tensors to a checkpoint, which becomes visible once all of them are on disk.",
 )
-restore_v2_op = op(
+restore_v2_op = stateful_op(
     "RestoreV2",
     "prefix: string, tensor_names: string, shape_and_slices: string -> tensors: list(dtypes)",
+    "Restores tensors, or slices of them, from a checkpoint.",
     dtypes=attr.type_list(1),
-    stateful=True,
-    differentiable=False,
     infer=_restore,
-    doc="Restores tensors, or slices of them, from a checkpoint.",
 )
-merge_v2_checkpoints_op = op(
+merge_v2_checkpoints_op = stateful_op(
     "MergeV2Checkpoints",
     "checkpoint_prefixes: string, destination_prefix: string ->",
+    "Merges several checkpoints into one by moving their files.",
     delete_old_dirs=True,
     allow_missing_files=False,
-    stateful=True,
-    differentiable=False,
     infer=_merge,
-    doc="Merges several checkpoints into one by moving their files.",
 )
-sharded_filename_op = op(
+sharded_filename_op = nondifferentiable_op(
     "ShardedFilename",
     "basename: string, shard: int32, num_shards: int32 -> filename: string",
-    differentiable=False,
+    "Returns the name of one shard of a file.",
     host="shard, num_shards",
     infer=_filename,
-    doc="Returns the name of one shard of a file.",
 )
-sharded_filespec_op = op(
+sharded_filespec_op = nondifferentiable_op(
     "ShardedFilespec",
     "basename: string, num_shards: int32 -> filename: string",
-    differentiable=False,
+    "Returns the pattern that matches the names of all shards of a file.",
     host="num_shards",
     infer=_filename,
-    doc="Returns the pattern that matches the names of all shards of a file.",
 )
-disable_copy_on_read_op = op(
+disable_copy_on_read_op = stateful_op(
     "DisableCopyOnRead",
     "resource: resource ->",
-    stateful=True,
-    differentiable=False,
+    "Does nothing, since reading a variable for a checkpoint needs no copy; TensorFlow's savers contain it.",
     infer=no_outputs,
-    doc="Does nothing, since reading a variable for a checkpoint needs no copy; TensorFlow's savers contain it.",
 )
 
 # Version 1 checkpoints, a single file.
 
-save_op = op(
+save_op = stateful_op(
     "Save",
     "filename: string, tensor_names: string, data: list(T) ->",
+    "Saves tensors to a version 1 checkpoint.",
     T=attr.type_list(1),
-    stateful=True,
-    differentiable=False,
     infer=_save_whole,
-    doc="Saves tensors to a version 1 checkpoint.",
 )
-save_slices_op = op(
+save_slices_op = stateful_op(
     "SaveSlices",
     "filename: string, tensor_names: string, shapes_and_slices: string, data: list(T) ->",
+    "Saves tensors, or slices of them, to a version 1 checkpoint.",
     T=attr.type_list(1),
-    stateful=True,
-    differentiable=False,
     infer=_save,
-    doc="Saves tensors, or slices of them, to a version 1 checkpoint.",
 )
-restore_op = op(
+restore_op = stateful_op(
     "Restore",
     "file_pattern: string, tensor_name: string -> tensor: dt",
+    "Restores a tensor from a checkpoint of either version.",
     dt=attr.types(),
     preferred_shard=-1,
-    stateful=True,
-    differentiable=False,
     infer=_restore_one,
-    doc="Restores a tensor from a checkpoint of either version.",
 )
-restore_slice_op = op(
+restore_slice_op = stateful_op(
     "RestoreSlice",
     "file_pattern: string, tensor_name: string, shape_and_slice: string -> tensor: dt",
+    "Restores a slice of a tensor from a checkpoint of either version.",
     dt=attr.types(),
     preferred_shard=-1,
-    stateful=True,
-    differentiable=False,
     infer=_restore_one,
-    doc="Restores a slice of a tensor from a checkpoint of either version.",
 )

@@ -10,33 +10,31 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import Infer, OpDef, op
+from thalweg._src.graph.op_def import Infer, OpDef
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import binary, unary
 from thalweg._src.ops.shape_functions import broadcast_inputs, merged_inputs, unchanged
 from thalweg._src.shapes import Shape
 
 
 def _comparison(name: str, types: Any, doc: str, infer: Infer = broadcast_inputs, **facts: Any) -> OpDef:
-    return op(name, "x: T, y: T -> z: bool", T=types, infer=infer, differentiable=False, doc=doc, **facts)
+    return nondifferentiable_op(name, "x: T, y: T -> z: bool", doc, T=types, infer=infer, **facts)
 
 
 def _predicate(name: str, doc: str) -> OpDef:
-    return op(
-        name, "x: T -> y: bool", T=dtypes.FLOATING, infer=unchanged, differentiable=False, traceable=True, doc=doc
-    )
+    return nondifferentiable_op(name, "x: T -> y: bool", doc, T=dtypes.FLOATING, infer=unchanged, traceable=True)
 
 
 def _logical(name: str, doc: str) -> OpDef:
-    return op(
+    return nondifferentiable_op(
         name,
         "x: bool, y: bool -> z: bool",
+        doc,
         infer=broadcast_inputs,
         commutative=True,
-        differentiable=False,
         traceable=True,
         fails="never",
-        doc=doc,
     )
 
 
@@ -107,12 +105,11 @@ logical_or = export("logical_or", "math.logical_or")(
     _logical("LogicalOr", "Computes the logical OR of x and y, element-wise.")
 )
 logical_not = export("logical_not", "math.logical_not")(
-    op(
+    nondifferentiable_op(
         "LogicalNot",
         "x: bool -> y: bool",
+        "Computes the logical NOT of x, element-wise.",
         infer=unchanged,
-        differentiable=False,
-        doc="Computes the logical NOT of x, element-wise.",
         traceable=True,
         fails="never",
     )

@@ -16,6 +16,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.shape_functions import at_least_rank, normalize_axis, require, same_dimension, scalar_value
 from thalweg._src.shapes import Shape, show
@@ -91,15 +92,14 @@ def _offsets(c: Inference) -> Sequence[Shape]:
     return c.shapes[1:]
 
 
-concat_offset_op = op(
+concat_offset_op = nondifferentiable_op(
     "ConcatOffset",
     "concat_dim: int32, shape: N*shape_type -> offset: N*shape_type",
+    "Computes the offset of each tensor within their concatenation.",
     N=attr.integer(2),
     shape_type=_INDEX,
     host="concat_dim, shape, offset",
     infer=_offsets,
-    differentiable=False,
-    doc="Computes the offset of each tensor within their concatenation.",
 )
 
 

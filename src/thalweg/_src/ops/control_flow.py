@@ -13,6 +13,7 @@ from thalweg._src import dtypes
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, require, unchanged
 from thalweg._src.shapes import Shape, compatible
 
@@ -90,79 +91,70 @@ next_iteration_op = op(
     forwards="same",
     control_flow=True,
 )
-loop_cond_op = op(
+loop_cond_op = nondifferentiable_op(
     "LoopCond",
     "input: bool -> output: bool",
+    "Marks the value that decides whether a loop continues.",
     host="input, output",
     infer=_scalar_condition,
-    differentiable=False,
-    doc="Marks the value that decides whether a loop continues.",
     forwards="same",
     control_flow=True,
 )
-control_trigger = op(
+control_trigger = nondifferentiable_op(
     "ControlTrigger",
     "->",
+    "Runs when its control inputs have finished, dead or alive.",
     infer=no_outputs,
-    differentiable=False,
-    doc="Runs when its control inputs have finished, dead or alive.",
     control_flow=True,
 )
-choose_op = op(
+choose_op = nondifferentiable_op(
     "_Choose",
     "pred: bool, if_false: T, if_true: T -> output: T",
+    "Selects one of two values, of which only that one need exist: a Merge with a known predicate.",
     T=attr.types(),
     host="pred",
     numbers="pred",
     infer=lambda c: [in_common(c.shapes[1], c.shapes[2])],
-    differentiable=False,
-    doc="Selects one of two values, of which only that one need exist: a Merge with a known predicate.",
     forwards="chosen",
 )
-alive_op = op(
+alive_op = nondifferentiable_op(
     "_Alive",
     "preds: N*bool, value: T -> output: T",
+    "Returns a value of a branch, or fails if the branch was not taken.",
     T=attr.types(),
     sides=attr.AttrDef("list(bool)"),
     host="preds",
     infer=lambda c: c.shapes[-1:],
-    differentiable=False,
-    doc="Returns a value of a branch, or fails if the branch was not taken.",
     forwards="same",
 )
-while_op = op(
+while_op = stateful_op(
     "_While",
     "input: list(T) -> output: list(T)",
+    "Repeats a body graph while a condition graph returns True.",
     T=attr.type_list(0),
-    stateful=True,
-    differentiable=False,
     infer=lambda c: c.shapes,
-    doc="Repeats a body graph while a condition graph returns True.",
 )
 
-as_number_op = op(
+as_number_op = nondifferentiable_op(
     "_AsNumber",
     "input: T -> output: T",
+    "Converts a tensor to a Python number, for a loop counter.",
     T=dtypes.INDEX | {dtypes.bool},
     infer=unchanged,
-    differentiable=False,
-    doc="Converts a tensor to a Python number, for a loop counter.",
     forwards="same",
 )
-as_tensor_op = op(
+as_tensor_op = nondifferentiable_op(
     "_AsTensor",
     "input: T -> output: T",
+    "Converts a Python number to a tensor.",
     T=dtypes.INDEX | {dtypes.bool},
     infer=unchanged,
-    differentiable=False,
-    doc="Converts a Python number to a tensor.",
     forwards="same",
 )
-cluster_op = op(
+cluster_op = nondifferentiable_op(
     "_Cluster",
     "input: list(Tin) -> output: list(Tout)",
+    "Runs several pure operations as one call, created by the compiler for a fusion cluster.",
     Tin=attr.type_list(0),
     Tout=attr.type_list(0),
-    differentiable=False,
-    doc="Runs several pure operations as one call, created by the compiler for a fusion cluster.",
 )

@@ -14,6 +14,7 @@ from thalweg._src.graph.op_def import Infer, OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.reshape import expand_dims, squeeze
 from thalweg._src.ops.shape_functions import require, require_sizes, same_dimension, with_rank
@@ -173,9 +174,10 @@ conv3d_backprop_filter_op = op(
     **_FULL_3D,
     doc="Computes the gradient of a 3-D convolution with respect to its filter.",
 )
-fused_conv2d_op = op(
+fused_conv2d_op = nondifferentiable_op(
     "_FusedConv2D",
     "input: T, filter: T, args: list(TArgs), host_args: num_host_args*float32 -> output: T",
+    "Computes a convolution followed by a bias and possibly an activation; created by the optimizer.",
     infer=_forward(False),
     T=_FLOATS,
     TArgs=attr.type_list(0, ()),
@@ -186,8 +188,6 @@ fused_conv2d_op = op(
     epsilon=0.0001,
     leakyrelu_alpha=0.2,
     host="host_args",
-    differentiable=False,
-    doc="Computes a convolution followed by a bias and possibly an activation; created by the optimizer.",
     **_FULL_2D,
     traceable=True,
 )

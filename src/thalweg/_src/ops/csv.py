@@ -11,8 +11,8 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.shapes import Shape, show
 
@@ -42,17 +42,16 @@ def _csv_shapes(c: Inference) -> Sequence[Shape]:
     return [c.shapes[0]] * c.num_outputs
 
 
-decode_csv_op = op(
+decode_csv_op = nondifferentiable_op(
     "DecodeCSV",
     "records: string, record_defaults: list(OUT_TYPE) -> output: list(OUT_TYPE)",
+    "Parses CSV records to one tensor per column.",
     OUT_TYPE=attr.type_list(1, allowed=_TYPES),
     field_delim=",",
     use_quote_delim=True,
     na_value="",
     select_cols=AttrDef("list(int)", ()),
     infer=_csv_shapes,
-    differentiable=False,
-    doc="Parses CSV records to one tensor per column.",
 )
 
 

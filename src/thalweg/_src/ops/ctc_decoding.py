@@ -8,10 +8,10 @@ from typing import Any
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.ctc import REAL, dimensions
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.shapes import Shape
 
@@ -25,17 +25,16 @@ def _greedy(c: Inference) -> Sequence[Shape]:
     return [(None, 2), (None,), (2,), (batch, 1)]
 
 
-greedy_decoder_op = op(
+greedy_decoder_op = nondifferentiable_op(
     "CTCGreedyDecoder",
     "inputs: T, sequence_length: int32"
     " -> decoded_indices: int64, decoded_values: int64, decoded_shape: int64, log_probability: T",
+    "Decodes the most probable class of each time step and removes blanks (greedy decoding).",
     merge_repeated=False,
     blank_index=-1,
     T=REAL,
-    differentiable=False,
     host="decoded_shape",
     infer=_greedy,
-    doc="Decodes the most probable class of each time step and removes blanks (greedy decoding).",
 )
 
 
@@ -46,18 +45,17 @@ def _beam_search(c: Inference) -> Sequence[Shape]:
     return [*[(None, 2)] * paths, *[(None,)] * paths, *[(2,)] * paths, (batch, paths)]
 
 
-beam_search_op = op(
+beam_search_op = nondifferentiable_op(
     "CTCBeamSearchDecoder",
     "inputs: T, sequence_length: int32 -> decoded_indices: top_paths*int64, decoded_values: top_paths*int64, "
     "decoded_shape: top_paths*int64, log_probability: T",
+    "Decodes the most probable label sequences by beam search.",
     beam_width=attr.integer(1),
     top_paths=attr.integer(1),
     merge_repeated=True,
     T=REAL,
-    differentiable=False,
     host="sequence_length, decoded_shape",
     infer=_beam_search,
-    doc="Decodes the most probable label sequences by beam search.",
 )
 
 

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from thalweg._src.graph import attr
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import require, scalar, with_rank
 from thalweg._src.shapes import Shape, show
 
@@ -81,115 +82,94 @@ def _restore(c: Inference) -> Sequence[Shape]:
 
 _OUTPUTS: dict[str, Any] = {"output_types": attr.type_list(1), "output_shapes": attr.AttrDef("list(shape)", minimum=1)}
 
-dataset_op = op(
+dataset_op = stateful_op(
     "_Dataset",
     "inputs: list(Tin) -> handle: variant",
+    "Creates a dataset from its definition, a Python object found by its token, and its parameters.",
     token=attr.string(),
-    stateful=True,
     infer=scalar,
-    differentiable=False,
-    doc="Creates a dataset from its definition, a Python object found by its token, and its parameters.",
 )
-iterator_op = op(
+iterator_op = stateful_op(
     "IteratorV2",
     "-> handle: resource",
+    "Creates an iterator that MakeIterator initializes with a dataset.",
     shared_name=attr.string(),
     container=attr.string(),
     **_OUTPUTS,
-    stateful=True,
     infer=_handle,
-    differentiable=False,
-    doc="Creates an iterator that MakeIterator initializes with a dataset.",
 )
-one_shot_iterator_op = op(
+one_shot_iterator_op = stateful_op(
     "_OneShotIterator",
     "-> handle: resource",
+    "Creates an iterator over a dataset without inputs, which it builds on first use.",
     token=attr.string(),
     shared_name=attr.string(default=""),
     container=attr.string(default=""),
     **_OUTPUTS,
-    stateful=True,
     infer=_handle,
-    differentiable=False,
-    doc="Creates an iterator over a dataset without inputs, which it builds on first use.",
 )
-make_iterator_op = op(
+make_iterator_op = stateful_op(
     "MakeIterator",
     "dataset: variant, iterator: resource ->",
-    stateful=True,
+    "Initializes an iterator with the first element of a dataset.",
     infer=_make,
-    differentiable=False,
-    doc="Initializes an iterator with the first element of a dataset.",
 )
-iterator_to_string_handle_op = op(
+iterator_to_string_handle_op = stateful_op(
     "IteratorToStringHandle",
     "resource_handle: resource -> string_handle: string",
-    stateful=True,
+    "Returns a string handle of an iterator, to be fed.",
     infer=scalar,
-    differentiable=False,
-    doc="Returns a string handle of an iterator, to be fed.",
 )
-iterator_from_string_handle_op = op(
+iterator_from_string_handle_op = stateful_op(
     "IteratorFromStringHandleV2",
     "string_handle: string -> resource_handle: resource",
+    "Returns the iterator of a string handle.",
     output_types=attr.type_list(0, default=()),
     output_shapes=attr.AttrDef("list(shape)", (), minimum=0),
-    stateful=True,
     infer=_from_string,
-    differentiable=False,
-    doc="Returns the iterator of a string handle.",
 )
-iterator_state_op = op(
+iterator_state_op = stateful_op(
     "_IteratorState",
     "iterator: resource -> state: string",
-    stateful=True,
+    "Returns the state of an iterator, with all that its dataset buffers.",
     waits=True,
     infer=scalar,
-    differentiable=False,
-    doc="Returns the state of an iterator, with all that its dataset buffers.",
 )
-restore_iterator_op = op(
+restore_iterator_op = stateful_op(
     "_RestoreIterator",
     "iterator: resource, state: string ->",
-    stateful=True,
+    "Restores the state of an iterator that `_IteratorState` returned.",
     waits=True,
     infer=_restore,
-    differentiable=False,
-    doc="Restores the state of an iterator that `_IteratorState` returned.",
 )
 
 
 def _next_op(name: str) -> OpDef:
-    return op(
+    return stateful_op(
         name,
         "iterator: resource -> components: list(output_types)",
+        "Returns the next element of an iterator.",
         **_OUTPUTS,
-        stateful=True,
         waits=True,
         infer=component_shapes,
-        differentiable=False,
-        doc="Returns the next element of an iterator.",
     )
 
 
 iterator_get_next_op = _next_op("IteratorGetNext")
 iterator_get_next_sync_op = _next_op("IteratorGetNextSync")
-single_element_op = op(
+single_element_op = stateful_op(
     "DatasetToSingleElement",
     "dataset: variant -> components: list(output_types)",
+    "Returns the only element of a dataset.",
     **_OUTPUTS,
     metadata=attr.string(default=""),
-    stateful=True,
     waits=True,
     infer=component_shapes,
-    differentiable=False,
-    doc="Returns the only element of a dataset.",
 )
-cardinality_op = op(
+cardinality_op = nondifferentiable_op(
     "DatasetCardinality",
     "input_dataset: variant -> cardinality: int64",
+    "Returns the number of elements of a dataset: -1 if infinite, -2 if unknown.",
     cardinality_options=attr.string(default=""),
-    differentiable=False,
     infer=_cardinality,
-    doc="Returns the number of elements of a dataset: -1 if infinite, -2 if unknown.",
 )

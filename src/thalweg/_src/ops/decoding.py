@@ -9,8 +9,8 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, scalar_value, unchanged
 from thalweg._src.ops.strings import only_one
 from thalweg._src.shapes import Shape
@@ -37,87 +37,70 @@ def _padded_shape(c: Inference) -> Sequence[Shape]:
     return [None if shape is None else (*shape, None if length is None else length // size)]
 
 
-as_string_op = op(
-    "AsString",
-    "input: T -> output: string",
-    T=(dtypes.REAL | dtypes.COMPLEX | {dtypes.bool, dtypes.variant, dtypes.string}) - dtypes.QUANTIZED,
-    precision=-1,
-    scientific=False,
-    shortest=False,
-    width=-1,
-    fill="",
-    infer=unchanged,
-    differentiable=False,
-    doc="Formats numbers as strings.",
-)
-string_to_number_op = op(
-    "StringToNumber",
-    "string_tensor: string -> output: out_type",
-    out_type=attr.types(_NUMBERS, dtypes.float32),
-    infer=unchanged,
-    differentiable=False,
-    doc="Parses each string as a number.",
-)
-encode_base64_op = op(
-    "EncodeBase64",
-    "input: string -> output: string",
-    pad=False,
-    infer=unchanged,
-    differentiable=False,
-    doc="Encodes strings in URL-safe base64.",
-)
-decode_base64 = export("decode_base64", "io.decode_base64")(
-    op(
-        "DecodeBase64",
-        "input: string -> output: string",
+as_string = export("as_string", "dtypes.as_string", "strings.as_string")(
+    nondifferentiable_op(
+        "AsString",
+        "input: T -> output: string",
+        "Formats numbers as strings, as C's printf does.",
+        T=(dtypes.REAL | dtypes.COMPLEX | {dtypes.bool, dtypes.variant, dtypes.string}) - dtypes.QUANTIZED,
+        precision=-1,
+        scientific=False,
+        shortest=False,
+        width=-1,
+        fill="",
         infer=unchanged,
-        differentiable=False,
-        doc="Decodes strings in URL-safe base64, with or without padding.",
     )
 )
-decode_raw_op = op(
+string_to_number_op = nondifferentiable_op(
+    "StringToNumber",
+    "string_tensor: string -> output: out_type",
+    "Parses each string as a number.",
+    out_type=attr.types(_NUMBERS, dtypes.float32),
+    infer=unchanged,
+)
+encode_base64 = export("encode_base64", "io.encode_base64")(
+    nondifferentiable_op(
+        "EncodeBase64",
+        "input: string -> output: string",
+        "Encodes strings in URL-safe base64.",
+        pad=False,
+        infer=unchanged,
+    )
+)
+decode_base64 = export("decode_base64", "io.decode_base64")(
+    nondifferentiable_op(
+        "DecodeBase64",
+        "input: string -> output: string",
+        "Decodes strings in URL-safe base64, with or without padding.",
+        infer=unchanged,
+    )
+)
+decode_raw_op = nondifferentiable_op(
     "DecodeRaw",
     "bytes: string -> output: out_type",
+    "Reinterprets the bytes of each string as numbers, in a new last dimension.",
     out_type=attr.types(_RAW | dtypes.COMPLEX | {dtypes.bool}),
     little_endian=True,
     infer=_raw_shape,
-    differentiable=False,
-    doc="Reinterprets the bytes of each string as numbers, in a new last dimension.",
 )
-decode_padded_raw_op = op(
+decode_padded_raw_op = nondifferentiable_op(
     "DecodePaddedRaw",
     "input_bytes: string, fixed_length: int32 -> output: out_type",
+    "Reinterprets the leading bytes of each string as numbers; shorter strings are zero-padded.",
     out_type=attr.types(_RAW),
     little_endian=True,
     host="fixed_length",
     infer=_padded_shape,
-    differentiable=False,
-    doc="Reinterprets the leading bytes of each string as numbers; shorter strings are zero-padded.",
 )
-decode_compressed_op = op(
-    "DecodeCompressed",
-    "bytes: string -> output: string",
-    compression_type="",
-    infer=unchanged,
-    differentiable=False,
-    doc="Decompresses strings compressed with ZLIB, GZIP or not at all.",
-)
-
-
-@export("as_string", "dtypes.as_string", "strings.as_string")
-def as_string(
-    input: Any,
-    precision: int = -1,
-    scientific: bool = False,
-    shortest: bool = False,
-    width: int = -1,
-    fill: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """Formats numbers as strings, as C's printf does."""
-    return as_string_op(
-        input, precision=precision, scientific=scientific, shortest=shortest, width=width, fill=fill, name=name
+decode_compressed = export("decode_compressed", "io.decode_compressed")(
+    nondifferentiable_op(
+        "DecodeCompressed",
+        "bytes: string -> output: string",
+        'Decompresses strings: "ZLIB", "GZIP", or "" for uncompressed.',
+        compression_type="",
+        infer=unchanged,
     )
+)
 
 
 @export("string_to_number", "strings.to_number")
@@ -127,12 +110,6 @@ def string_to_number(
     """Parses each string as a number."""
     strings = only_one(string_tensor, input, "string_tensor", "input")
     return string_to_number_op(strings, out_type=out_type, name=name)
-
-
-@export("encode_base64", "io.encode_base64")
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Encodes strings in URL-safe base64."""
-    return encode_base64_op(input, pad=pad, name=name)
 
 
 @export("decode_raw", "io.decode_raw")
@@ -148,9 +125,3 @@ def decode_raw(
     if out_type is None:
         raise ValueError("decode_raw() is missing the argument 'out_type'")
     return decode_raw_op(strings, out_type=out_type, little_endian=little_endian, name=name)
-
-
-@export("decode_compressed", "io.decode_compressed")
-def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
-    """Decompresses strings: "ZLIB", "GZIP", or "" for uncompressed."""
-    return decode_compressed_op(bytes, compression_type=compression_type, name=name)

@@ -13,6 +13,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import real
 from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension
 from thalweg._src.shapes import Shape, merge
@@ -87,21 +88,22 @@ cholesky = export("cholesky", "linalg.cholesky")(
         doc="Computes the Cholesky decomposition: the lower triangular L with L @ adjoint(L) equal to the input.",
     )
 )
-cholesky_grad = op(
+cholesky_grad = nondifferentiable_op(
     "CholeskyGrad",
     "l: T, grad: T -> output: T",
+    "Computes the gradient of Cholesky from its output and that output's gradient.",
     T=MATRIX_TYPES - dtypes.COMPLEX,
     infer=_cholesky_grad,
-    differentiable=False,
-    doc="Computes the gradient of Cholesky from its output and that output's gradient.",
 )
-qr_op = op(
-    "Qr",
-    "input: T -> q: T, r: T",
-    full_matrices=False,
-    T=MATRIX_TYPES,
-    infer=_qr,
-    doc="Computes the QR decomposition of matrices.",
+qr = export("qr", "linalg.qr")(
+    op(
+        "Qr",
+        "input: T -> q: T, r: T",
+        full_matrices=False,
+        T=MATRIX_TYPES,
+        infer=_qr,
+        doc="Returns (q, r): an orthonormal and an upper triangular matrix whose product is the input.",
+    )
 )
 svd_op = op(
     "Svd",
@@ -129,20 +131,16 @@ eig_op = op(
     infer=_eigen,
     doc="Computes the eigenvalues and eigenvectors of square matrices.",
 )
-lu_op = op(
-    "Lu",
-    "input: T -> lu: T, p: output_idx_type",
-    T=MATRIX_TYPES,
-    output_idx_type=attr.types(dtypes.INDEX, dtypes.int32),
-    infer=_lu,
-    doc="Computes the LU decomposition of square matrices, with the permutation of their rows.",
+lu = export("linalg.lu")(
+    op(
+        "Lu",
+        "input: T -> lu: T, p: output_idx_type",
+        T=MATRIX_TYPES,
+        output_idx_type=attr.types(dtypes.INDEX, dtypes.int32),
+        infer=_lu,
+        doc="Returns (lu, p): L below and U on and above the diagonal, and the row permutation p of the input.",
+    )
 )
-
-
-@export("qr", "linalg.qr")
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
-    """Returns (q, r): an orthonormal and an upper triangular matrix whose product is the input."""
-    return qr_op.many(input, full_matrices=full_matrices, name=name)
 
 
 @export("svd", "linalg.svd")
@@ -185,12 +183,6 @@ def eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """Returns eigenvalues, in no particular order."""
     result: Tensor = _eig(tensor, False, name)[0]
     return result
-
-
-@export("linalg.lu")
-def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Returns (lu, p): L below and U on and above the diagonal, and the row permutation p of the input."""
-    return lu_op.many(input, output_idx_type=output_idx_type, name=name)
 
 
 eigh = self_adjoint_eig

@@ -13,6 +13,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import negative
 from thalweg._src.ops.pad_tile import reverse
 from thalweg._src.ops.reduction import one_of
@@ -62,19 +63,17 @@ dilation2d_op = op(
     doc="Computes grayscale dilation: the maximum of input plus filter over each window, per channel.",
     **_ATTRS,
 )
-dilation2d_backprop_input = op(
+dilation2d_backprop_input = nondifferentiable_op(
     "Dilation2DBackpropInput",
     "input: T, filter: T, out_backprop: T -> in_backprop: T",
     infer=_backprop(0),
-    differentiable=False,
     **_ATTRS,
     doc="Computes the gradient of morphological dilation with respect to its input.",
 )
-dilation2d_backprop_filter = op(
+dilation2d_backprop_filter = nondifferentiable_op(
     "Dilation2DBackpropFilter",
     "input: T, filter: T, out_backprop: T -> filter_backprop: T",
     infer=_backprop(1),
-    differentiable=False,
     **_ATTRS,
     doc="Computes the gradient of morphological dilation with respect to its filter.",
 )

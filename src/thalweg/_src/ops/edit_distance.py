@@ -8,8 +8,8 @@ from typing import Any
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, same_dimension
 from thalweg._src.ops.sparse import as_sparse, parts
 from thalweg._src.shapes import Shape
@@ -25,15 +25,14 @@ def _distances(c: Inference) -> Sequence[Shape]:
     return [tuple(None if x is None or y is None else max(x, y) for x, y in zip(first[:-1], second[:-1]))]
 
 
-edit_distance_op = op(
+edit_distance_op = nondifferentiable_op(
     "EditDistance",
     "hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, "
     "truth_indices: int64, truth_values: T, truth_shape: int64 -> output: float32",
+    "Computes the Levenshtein distance between sequences.",
     normalize=True,
     T=attr.types(),
     infer=_distances,
-    differentiable=False,
-    doc="Computes the Levenshtein distance between sequences.",
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.quantization import ranges
 from thalweg._src.ops.shape_functions import at_least_rank, require
 from thalweg._src.shapes import Shape, merge
@@ -72,14 +73,13 @@ fake_quant_with_min_max_args = export("fake_quant_with_min_max_args", "quantizat
 fake_quant_with_min_max_args_gradient = export(
     "fake_quant_with_min_max_args_gradient", "quantization.fake_quant_with_min_max_args_gradient"
 )(
-    op(
+    nondifferentiable_op(
         "FakeQuantWithMinMaxArgsGradient",
         "gradients: float32, inputs: float32 -> backprops: float32",
+        "Passes the gradient inside the range, and zero outside.",
         min=-6.0,
         max=6.0,
         infer=_args,
-        differentiable=False,
-        doc="Passes the gradient inside the range, and zero outside.",
         **_RANGE,
     )
 )
@@ -92,13 +92,16 @@ fake_quant_with_min_max_vars = export("fake_quant_with_min_max_vars", "quantizat
         **_RANGE,
     )
 )
-fake_quant_with_min_max_vars_gradient_op = op(
-    "FakeQuantWithMinMaxVarsGradient",
-    f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
-    infer=_vars_grad,
-    differentiable=False,
-    doc="Passes the gradient inside the range, and the sum outside to the respective bound.",
-    **_RANGE,
+fake_quant_with_min_max_vars_gradient = export(
+    "fake_quant_with_min_max_vars_gradient", "quantization.fake_quant_with_min_max_vars_gradient"
+)(
+    nondifferentiable_op(
+        "FakeQuantWithMinMaxVarsGradient",
+        f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
+        "Passes the gradient inside the range, and the sum outside to the respective bound.",
+        infer=_vars_grad,
+        **_RANGE,
+    )
 )
 fake_quant_with_min_max_vars_per_channel = export(
     "fake_quant_with_min_max_vars_per_channel", "quantization.fake_quant_with_min_max_vars_per_channel"
@@ -111,44 +114,15 @@ fake_quant_with_min_max_vars_per_channel = export(
         **_RANGE,
     )
 )
-fake_quant_with_min_max_vars_per_channel_gradient_op = op(
-    "FakeQuantWithMinMaxVarsPerChannelGradient",
-    f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
-    infer=_per_channel_grad,
-    differentiable=False,
-    doc="Passes the gradient inside the channel's range, and the sum outside to the respective bound.",
-    **_RANGE,
-)
-
-
-@export("fake_quant_with_min_max_vars_gradient", "quantization.fake_quant_with_min_max_vars_gradient")
-def fake_quant_with_min_max_vars_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Computes the gradients of fake_quant_with_min_max_vars with respect to inputs, min and max."""
-    definition = fake_quant_with_min_max_vars_gradient_op
-    return definition.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
-
-
-@export(
+fake_quant_with_min_max_vars_per_channel_gradient = export(
     "fake_quant_with_min_max_vars_per_channel_gradient",
     "quantization.fake_quant_with_min_max_vars_per_channel_gradient",
+)(
+    nondifferentiable_op(
+        "FakeQuantWithMinMaxVarsPerChannelGradient",
+        f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
+        "Passes the gradient inside the channel's range, and the sum outside to the respective bound.",
+        infer=_per_channel_grad,
+        **_RANGE,
+    )
 )
-def fake_quant_with_min_max_vars_per_channel_gradient(
-    gradients: Any,
-    inputs: Any,
-    min: Any,
-    max: Any,
-    num_bits: int = 8,
-    narrow_range: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Computes the gradients of fake_quant_with_min_max_vars_per_channel with respect to inputs, min and max."""
-    definition = fake_quant_with_min_max_vars_per_channel_gradient_op
-    return definition.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
-from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import require, scalar
 from thalweg._src.ops.strings import require_scalar
 from thalweg._src.shapes import Shape, show
@@ -27,53 +24,30 @@ def _matches(c: Inference) -> Sequence[Shape]:
     return [(None,)]
 
 
-read_file_op = op(
-    "ReadFile",
-    "filename: string -> contents: string",
-    infer=_one_file,
-    differentiable=False,
-    doc="Reads the contents of a file.",
-)
-write_file_op = op(
-    "WriteFile",
-    "filename: string, contents: string ->",
-    stateful=True,
-    infer=_one_file,
-    differentiable=False,
-    doc="Writes a file, and creates its parent directories if they are missing.",
-)
-matching_files = export("matching_files", "io.matching_files")(
-    op(
-        "MatchingFiles",
-        "pattern: string -> filenames: string",
-        infer=_matches,
-        differentiable=False,
-        doc="Returns the sorted names of the files that match any of the patterns.",
+read_file = export("read_file", "io.read_file")(
+    nondifferentiable_op(
+        "ReadFile",
+        "filename: string -> contents: string",
+        "Returns the contents of a file, read in each step.",
+        infer=_one_file,
     )
 )
-timestamp_op = op(
-    "Timestamp",
-    "-> ts: double",
-    stateful=True,
-    infer=scalar,
-    differentiable=False,
-    doc="Returns the current Unix time in seconds.",
+write_file = export("write_file", "io.write_file")(
+    stateful_op(
+        "WriteFile",
+        "filename: string, contents: string ->",
+        "Writes a file, and creates its parent directories if they are missing.",
+        infer=_one_file,
+    )
 )
-
-
-@export("read_file", "io.read_file")
-def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """Returns the contents of a file, read in each step."""
-    return read_file_op(filename, name=name)
-
-
-@export("write_file", "io.write_file")
-def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """Returns an operation that writes a file, and creates its parent directories if they are missing."""
-    return write_file_op.operation(filename, contents, name=name)
-
-
-@export("timestamp")
-def timestamp(name: str | None = None) -> Tensor:
-    """Returns the current Unix time in seconds."""
-    return timestamp_op(name=name)
+matching_files = export("matching_files", "io.matching_files")(
+    nondifferentiable_op(
+        "MatchingFiles",
+        "pattern: string -> filenames: string",
+        "Returns the sorted names of the files that match any of the patterns.",
+        infer=_matches,
+    )
+)
+timestamp = export("timestamp")(
+    stateful_op("Timestamp", "-> ts: double", "Returns the current Unix time in seconds.", infer=scalar)
+)

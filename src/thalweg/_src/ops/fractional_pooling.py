@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, merge, show
 
@@ -93,73 +93,33 @@ def _forward(name: str, doc: str) -> OpDef:
 
 
 _SEQUENCES = "row_pooling_sequence: int64, col_pooling_sequence: int64"
-fractional_max_pool_op = _forward("FractionalMaxPool", "Computes fractional max pooling.")
-fractional_avg_pool_op = _forward("FractionalAvgPool", "Computes fractional average pooling.")
-fractional_max_pool_grad = op(
+fractional_max_pool = export("nn.fractional_max_pool")(
+    _forward(
+        "FractionalMaxPool",
+        "Computes the maxima of windows with random sizes; also returns the windows' row and column boundaries.",
+    )
+)
+fractional_avg_pool = export("nn.fractional_avg_pool")(
+    _forward(
+        "FractionalAvgPool",
+        "Computes the means of windows with random sizes; also returns the windows' row and column boundaries.",
+    )
+)
+fractional_max_pool_grad = nondifferentiable_op(
     "FractionalMaxPoolGrad",
     f"orig_input: T, orig_output: T, out_backprop: T, {_SEQUENCES} -> output: T",
     overlapping=False,
     T=_TYPES,
     host="row_pooling_sequence, col_pooling_sequence",
     infer=_max_pool_grad,
-    differentiable=False,
     doc="Computes the gradient of fractional max pooling with respect to its input.",
 )
-fractional_avg_pool_grad = op(
+fractional_avg_pool_grad = nondifferentiable_op(
     "FractionalAvgPoolGrad",
     f"orig_input_tensor_shape: int64, out_backprop: T, {_SEQUENCES} -> output: T",
     overlapping=False,
     T=_TYPES,
     host="orig_input_tensor_shape, row_pooling_sequence, col_pooling_sequence",
     infer=_avg_pool_grad,
-    differentiable=False,
     doc="Computes the gradient of fractional average pooling with respect to its input.",
 )
-
-
-@export("nn.fractional_max_pool")
-def fractional_max_pool(
-    value: Any,
-    pooling_ratio: Sequence[float],
-    pseudo_random: bool = False,
-    overlapping: bool = False,
-    deterministic: bool = False,
-    seed: int = 0,
-    seed2: int = 0,
-    name: str | None = None,
-) -> Any:
-    """Computes the maxima of windows with random sizes; also returns the windows' row and column boundaries."""
-    return fractional_max_pool_op.many(
-        value,
-        pooling_ratio=pooling_ratio,
-        pseudo_random=pseudo_random,
-        overlapping=overlapping,
-        deterministic=deterministic,
-        seed=seed,
-        seed2=seed2,
-        name=name,
-    )
-
-
-@export("nn.fractional_avg_pool")
-def fractional_avg_pool(
-    value: Any,
-    pooling_ratio: Sequence[float],
-    pseudo_random: bool = False,
-    overlapping: bool = False,
-    deterministic: bool = False,
-    seed: int = 0,
-    seed2: int = 0,
-    name: str | None = None,
-) -> Any:
-    """Computes the means of windows with random sizes; also returns the windows' row and column boundaries."""
-    return fractional_avg_pool_op.many(
-        value,
-        pooling_ratio=pooling_ratio,
-        pseudo_random=pseudo_random,
-        overlapping=overlapping,
-        deterministic=deterministic,
-        seed=seed,
-        seed2=seed2,
-        name=name,
-    )

@@ -16,6 +16,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, squeeze
 from thalweg._src.ops.sequences import range
@@ -195,14 +196,13 @@ def _unravel(c: Inference) -> Sequence[Shape]:
 
 
 unravel_index = export("unravel_index")(
-    op(
+    nondifferentiable_op(
         "UnravelIndex",
         "indices: Tidx, dims: Tidx -> output: Tidx",
+        "Converts flat indices to coordinates, one row per dimension.",
         Tidx=attr.types(dtypes.INDEX, dtypes.int32),
         host="dims",
         infer=_unravel,
-        differentiable=False,
-        doc="Converts flat indices to coordinates, one row per dimension.",
     )
 )
 

@@ -10,8 +10,8 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import at_least_rank, unchanged
 from thalweg._src.ops.strings import only_one, require_scalar
 from thalweg._src.shapes import Shape
@@ -23,38 +23,38 @@ def _fingerprint_shape(c: Inference) -> Sequence[Shape]:
     return [(None if data is None else data[0], 8)]
 
 
-string_to_hash_bucket_op = op(
+string_to_hash_bucket_op = nondifferentiable_op(
     "StringToHashBucket",
     "string_tensor: string -> output: int64",
+    "Hashes each string to a bucket, with TensorFlow's original hash function.",
     num_buckets=attr.integer(1),
     infer=unchanged,
-    differentiable=False,
-    doc="Hashes each string to a bucket, with TensorFlow's original hash function.",
 )
-string_to_hash_bucket_fast_op = op(
-    "StringToHashBucketFast",
-    "input: string -> output: int64",
-    num_buckets=attr.integer(1),
-    infer=unchanged,
-    differentiable=False,
-    doc="Hashes each string to a bucket with FarmHash: fast and stable, but not safe against chosen collisions.",
+string_to_hash_bucket_fast = export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")(
+    nondifferentiable_op(
+        "StringToHashBucketFast",
+        "input: string -> output: int64",
+        "Hashes each string to a bucket with FarmHash: fast and stable, but not safe against chosen collisions.",
+        num_buckets=attr.integer(1),
+        infer=unchanged,
+    )
 )
-string_to_hash_bucket_strong_op = op(
-    "StringToHashBucketStrong",
-    "input: string -> output: int64",
-    num_buckets=attr.integer(1),
-    key=attr.integers(),
-    infer=unchanged,
-    differentiable=False,
-    doc="Hashes each string to a bucket with keyed SipHash: collisions cannot be constructed without the key.",
+string_to_hash_bucket_strong = export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")(
+    nondifferentiable_op(
+        "StringToHashBucketStrong",
+        "input: string -> output: int64",
+        "Hashes each string to a bucket with keyed SipHash: collisions cannot be constructed without the key.",
+        num_buckets=attr.integer(1),
+        key=attr.integers(),
+        infer=unchanged,
+    )
 )
-fingerprint_op = op(
+fingerprint_op = nondifferentiable_op(
     "Fingerprint",
     "data: T, method: string -> fingerprint: uint8",
+    "Computes an 8-byte fingerprint of each row of the data.",
     T=attr.types(),
     infer=_fingerprint_shape,
-    differentiable=False,
-    doc="Computes an 8-byte fingerprint of each row of the data.",
 )
 
 
@@ -65,18 +65,6 @@ def string_to_hash_bucket(
     """Hashes each string to a bucket, by a function that later versions of TensorFlow may change."""
     strings = only_one(string_tensor, input, "string_tensor", "input")
     return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)
-
-
-@export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
-def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """Hashes each string to a bucket with FarmHash."""
-    return string_to_hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
-
-
-@export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")
-def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Tensor:
-    """Hashes each string to a bucket with SipHash and a key of two integers."""
-    return string_to_hash_bucket_strong_op(input, num_buckets=num_buckets, key=key, name=name)
 
 
 @export("fingerprint")

@@ -11,6 +11,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, unchanged
 from thalweg._src.shapes import Shape
 
@@ -44,14 +45,13 @@ identity_n_op = op(
     doc="Returns its inputs unchanged, once all of them are available.",
 )
 stop_gradient = export("stop_gradient")(
-    op(
+    nondifferentiable_op(
         "StopGradient",
         "input: T -> output: T",
+        "Returns its input unchanged; gradients treat it as constant.",
         T=attr.types(),
         infer=unchanged,
         evaluate=_same_value,
-        differentiable=False,
-        doc="Returns its input unchanged; gradients treat it as constant.",
         traceable=True,
         fails="never",
         forwards="same",
@@ -116,18 +116,13 @@ def _bitcast(c: Inference) -> Sequence[Shape]:
     return [source[:-1]]
 
 
-bitcast_op = op(
-    "Bitcast",
-    "input: T -> output: type",
-    T=dtypes.NUMERIC | dtypes.QUANTIZED,
-    type=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED),
-    infer=_bitcast,
-    differentiable=False,
-    doc="Reinterprets the bits of a tensor as another type.",
+bitcast = export("bitcast")(
+    nondifferentiable_op(
+        "Bitcast",
+        "input: T -> output: type",
+        "Reinterprets the bits of a tensor as another type.",
+        T=dtypes.NUMERIC | dtypes.QUANTIZED,
+        type=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED),
+        infer=_bitcast,
+    )
 )
-
-
-@export("bitcast")
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """Reinterprets the bits of a tensor as another type."""
-    return bitcast_op(input, type=type, name=name)

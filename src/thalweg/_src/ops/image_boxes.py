@@ -13,6 +13,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.seeds import get_seed
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.shape_functions import require, same_dimension, with_rank
 from thalweg._src.shapes import Shape, show
@@ -97,14 +98,13 @@ crop_and_resize_grad_image = op(
     infer=_crops_grad_image,
     doc="Computes the gradient of CropAndResize with respect to its images.",
 )
-crop_and_resize_grad_boxes = op(
+crop_and_resize_grad_boxes = nondifferentiable_op(
     "CropAndResizeGradBoxes",
     "grads: float32, image: T, boxes: float32, box_ind: int32 -> output: float32",
+    "Computes the gradient of CropAndResize with respect to its boxes.",
     T=_IMAGES,
     method=attr.string("bilinear", default="bilinear"),
-    differentiable=False,
     infer=_crops_grad_boxes,
-    doc="Computes the gradient of CropAndResize with respect to its boxes.",
 )
 
 
@@ -144,21 +144,19 @@ def _drawn(c: Inference) -> Sequence[Shape]:
     return [(batch, *images[1:])]
 
 
-draw_bounding_boxes_op = op(
+draw_bounding_boxes_op = nondifferentiable_op(
     "DrawBoundingBoxes",
     "images: T, boxes: float32 -> output: T",
+    "Draws the outlines of boxes on images, in ten colors.",
     T=_PIXELS,
-    differentiable=False,
     infer=_drawn,
-    doc="Draws the outlines of boxes on images, in ten colors.",
 )
-draw_bounding_boxes_v2_op = op(
+draw_bounding_boxes_v2_op = nondifferentiable_op(
     "DrawBoundingBoxesV2",
     "images: T, boxes: float32, colors: float32 -> output: T",
+    "Draws the outlines of boxes on images, in given colors.",
     T=_PIXELS,
-    differentiable=False,
     infer=_drawn,
-    doc="Draws the outlines of boxes on images, in given colors.",
 )
 
 

@@ -10,10 +10,11 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OPS, op
+from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.image_color import convert_image_dtype
 from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.shape_functions import require, with_rank
@@ -78,65 +79,55 @@ def _decoded_image(c: Inference) -> Sequence[Shape]:
 
 
 decode_png = export("image.decode_png", "io.decode_png")(
-    op(
+    nondifferentiable_op(
         "DecodePng",
         "contents: string -> image: dtype",
+        "Decodes a PNG file.",
         channels=0,
         dtype=attr.types({dtypes.uint8, dtypes.uint16}, dtypes.uint8),
-        differentiable=False,
         infer=_decoded,
-        doc="Decodes a PNG file.",
     )
 )
 decode_jpeg = export("image.decode_jpeg", "io.decode_jpeg")(
-    op(
+    nondifferentiable_op(
         "DecodeJpeg",
         "contents: string -> image: uint8",
+        "Decodes a JPEG file, optionally downscaled by 2, 4 or 8.",
         **_JPEG_ATTRS,
-        differentiable=False,
         infer=_decoded_jpeg,
-        doc="Decodes a JPEG file, optionally downscaled by 2, 4 or 8.",
     )
 )
 decode_and_crop_jpeg = export("image.decode_and_crop_jpeg", "io.decode_and_crop_jpeg")(
-    op(
+    nondifferentiable_op(
         "DecodeAndCropJpeg",
         "contents: string, crop_window: int32 -> image: uint8",
+        "Decodes a window (top, left, height, width) of a JPEG file.",
         **_JPEG_ATTRS,
         host="crop_window",
-        differentiable=False,
         infer=_decoded_window,
-        doc="Decodes a window (top, left, height, width) of a JPEG file.",
     )
 )
 decode_gif = export("image.decode_gif", "io.decode_gif")(
-    op(
+    nondifferentiable_op(
         "DecodeGif",
         "contents: string -> image: uint8",
-        differentiable=False,
+        "Decodes the frames of a GIF file, each drawn over the previous one.",
         infer=_decoded_gif,
-        doc="Decodes the frames of a GIF file, each drawn over the previous one.",
     )
 )
 decode_bmp = export("image.decode_bmp", "io.decode_bmp")(
-    op(
-        "DecodeBmp",
-        "contents: string -> image: uint8",
-        channels=0,
-        differentiable=False,
-        infer=_decoded,
-        doc="Decodes an uncompressed BMP file.",
+    nondifferentiable_op(
+        "DecodeBmp", "contents: string -> image: uint8", "Decodes an uncompressed BMP file.", channels=0, infer=_decoded
     )
 )
-decode_image_op = op(
+decode_image_op = nondifferentiable_op(
     "DecodeImage",
     "contents: string -> image: dtype",
+    "Decodes a PNG, JPEG, GIF or BMP file.",
     channels=0,
     dtype=attr.types({dtypes.uint8, dtypes.uint16, dtypes.float32}, dtypes.uint8),
     expand_animations=True,
-    differentiable=False,
     infer=_decoded_image,
-    doc="Decodes a PNG, JPEG, GIF or BMP file.",
 )
 
 
@@ -146,13 +137,12 @@ def _extracted(c: Inference) -> Sequence[Shape]:
 
 
 extract_jpeg_shape = export("image.extract_jpeg_shape", "io.extract_jpeg_shape")(
-    op(
+    nondifferentiable_op(
         "ExtractJpegShape",
         "contents: string -> image_shape: output_type",
+        "Returns height, width and channels of a JPEG file without decoding its pixels.",
         output_type=attr.types(dtypes.INDEX, dtypes.int32),
-        differentiable=False,
         infer=_extracted,
-        doc="Returns height, width and channels of a JPEG file without decoding its pixels.",
     )
 )
 
@@ -195,19 +185,19 @@ def _encoded_jpeg(c: Inference) -> Sequence[Shape]:
     return [()]
 
 
-encode_png_op = op(
+encode_png_op = nondifferentiable_op(
     "EncodePng",
     "image: T -> contents: string",
+    "Encodes images as PNG files.",
     compression=-1,
     T=attr.types({dtypes.uint8, dtypes.uint16}, dtypes.uint8),
-    differentiable=False,
     infer=_encoded_png,
-    doc="Encodes images as PNG files.",
 )
 encode_jpeg = export("image.encode_jpeg", "io.encode_jpeg")(
-    op(
+    nondifferentiable_op(
         "EncodeJpeg",
         "image: uint8 -> contents: string",
+        "Encodes an image as a JPEG file.",
         format=attr.string("", "grayscale", "rgb", default=""),
         quality=95,
         progressive=False,
@@ -217,18 +207,15 @@ encode_jpeg = export("image.encode_jpeg", "io.encode_jpeg")(
         x_density=300,
         y_density=300,
         xmp_metadata="",
-        differentiable=False,
         infer=_encoded_jpeg,
-        doc="Encodes an image as a JPEG file.",
     )
 )
-encode_jpeg_variable_quality = op(
+encode_jpeg_variable_quality = nondifferentiable_op(
     "EncodeJpegVariableQuality",
     "images: uint8, quality: int32 -> contents: string",
+    "Encodes an image as a JPEG file with a quality given at run time.",
     host="quality",
-    differentiable=False,
     infer=_encoded_jpeg,
-    doc="Encodes an image as a JPEG file with a quality given at run time.",
 )
 
 

@@ -18,6 +18,7 @@ from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_equal
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.control import with_dependencies
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import floordiv, multiply, saturate_cast
 from thalweg._src.ops.matrix import matmul
@@ -71,21 +72,19 @@ adjust_contrast_op = op(
     infer=_contrasted,
     doc="Scales the contrast of each channel around its mean over the image.",
 )
-adjust_hue_op = op(
+adjust_hue_op = nondifferentiable_op(
     "AdjustHue",
     "images: T, delta: float32 -> output: T",
+    "Rotates the hue of images; delta 1 is a full rotation.",
     T=_PIXELS,
-    differentiable=False,
     infer=_recolored,
-    doc="Rotates the hue of images; delta 1 is a full rotation.",
 )
-adjust_saturation_op = op(
+adjust_saturation_op = nondifferentiable_op(
     "AdjustSaturation",
     "images: T, scale: float32 -> output: T",
+    "Scales the saturation of images.",
     T=_PIXELS,
-    differentiable=False,
     infer=_recolored,
-    doc="Scales the saturation of images.",
 )
 
 

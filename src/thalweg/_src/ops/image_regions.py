@@ -9,10 +9,10 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.cast import cast
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, show
 
@@ -27,15 +27,14 @@ def _matched(c: Inference) -> Sequence[Shape]:
     return [(distances[0],), (distances[1],)]
 
 
-match_op = op(
+match_op = nondifferentiable_op(
     "_BipartiteMatch",
     "distance_mat: float32, num_valid_rows: float32 "
     "-> row_to_col_match_indices: int32, col_to_row_match_indices: int32",
+    "Matches rows with columns greedily, nearest first.",
     top_k=-1,
     host="num_valid_rows",
-    differentiable=False,
     infer=_matched,
-    doc="Matches rows with columns greedily, nearest first.",
 )
 
 
@@ -56,13 +55,12 @@ def _components(c: Inference) -> Sequence[Shape]:
     return [shape]
 
 
-components_op = op(
+components_op = nondifferentiable_op(
     "_ConnectedComponents",
     "images: T -> components: int32",
+    "Labels the connected components of images; zero pixels have label 0.",
     T=_PIXELS,
-    differentiable=False,
     infer=_components,
-    doc="Labels the connected components of images; zero pixels have label 0.",
 )
 
 

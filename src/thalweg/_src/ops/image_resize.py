@@ -109,8 +109,13 @@ _resize_bicubic = _resize(
 _resize_nearest = _resize(
     "ResizeNearestNeighbor", "T", "Resizes images to the nearest pixels.", half_pixel_centers=False
 )
-_resize_area = _resize(
-    "ResizeArea", "float32", "Resizes images to the mean over the area of each output pixel.", differentiable=False
+resize_area = export("image.resize_area")(
+    _resize(
+        "ResizeArea",
+        "float32",
+        "Resizes a batch of images to floats, each the mean of the area it covers.",
+        differentiable=False,
+    )
 )
 resize_bilinear_grad = _resize_grad("ResizeBilinearGrad", _FLOATS, "Computes the gradient of ResizeBilinear.")
 resize_bicubic_grad = _resize_grad("ResizeBicubicGrad", _TINY, "Computes the gradient of ResizeBicubic.")
@@ -188,12 +193,6 @@ def resize_nearest_neighbor(
 ) -> Tensor:
     """Resizes a batch of images to the nearest pixels."""
     return _resize_nearest(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
-
-
-@export("image.resize_area")
-def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
-    """Resizes a batch of images to floats, each the mean of the area it covers."""
-    return _resize_area(images, size, align_corners=align_corners, name=name)
 
 
 # -- any method -------------------------------------------------------------------------------------------------------

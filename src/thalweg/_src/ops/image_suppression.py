@@ -13,6 +13,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, same_dimension, with_rank
 from thalweg._src.shapes import Shape, show
 
@@ -130,17 +131,16 @@ def _combined(c: Inference) -> Sequence[Shape]:
     return [(batch, total, 4), (batch, total), (batch, total), (batch,)]
 
 
-combined_non_max_suppression_op = op(
+combined_non_max_suppression_op = nondifferentiable_op(
     "CombinedNonMaxSuppression",
     "boxes: float32, scores: float32, max_output_size_per_class: int32, max_total_size: int32,"
     " iou_threshold: float32, score_threshold: float32"
     " -> nmsed_boxes: float32, nmsed_scores: float32, nmsed_classes: float32, valid_detections: int32",
+    "Selects boxes per class and image, and the best of all classes.",
     pad_per_class=False,
     clip_boxes=True,
     host="max_output_size_per_class, max_total_size, iou_threshold, score_threshold",
-    differentiable=False,
     infer=_combined,
-    doc="Selects boxes per class and image, and the best of all classes.",
 )
 
 

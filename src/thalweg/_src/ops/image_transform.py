@@ -21,7 +21,7 @@ from thalweg._src.ops.comparison import less
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.image_resize import ResizeMethod, ResizeMethodV2, resize_images, resize_images_v2
+from thalweg._src.ops.image_resize import ResizeMethod, resize_images
 from thalweg._src.ops.math import floor, maximum, minimum
 from thalweg._src.ops.pad_tile import pad, reverse
 from thalweg._src.ops.printing import Assert
@@ -374,16 +374,5 @@ def resize_image_with_pad(
 
     def resize(images: Tensor, size: Any) -> Tensor:
         return resize_images(images, size, method, align_corners=align_corners)
-
-    return _resize_with_pad(image, target_height, target_width, resize)
-
-
-def resize_image_with_pad_v2(
-    image: Any, target_height: Any, target_width: Any, method: Any = ResizeMethodV2.BILINEAR, antialias: bool = False
-) -> Tensor:
-    """Resizes images as TensorFlow 2 does to fit into a size, preserving the aspect ratio, and zero-pads them."""
-
-    def resize(images: Tensor, size: Any) -> Tensor:
-        return resize_images_v2(images, size, method, antialias=antialias)
 
     return _resize_with_pad(image, target_height, target_width, resize)

@@ -8,9 +8,10 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, require, scalar, with_rank
 from thalweg._src.ops.strings import require_scalar
 from thalweg._src.shapes import Shape, compatible, concatenate, merge, show
@@ -107,17 +108,15 @@ def _reserved_keys(c: Inference) -> Sequence[Shape]:
 
 
 def _table_op(name: str, signature: str, doc: str, **more: Any) -> OpDef:
-    return op(
+    return stateful_op(
         name,
         signature,
+        doc,
         container="",
         shared_name="",
         use_node_name_sharing=False,
         key_dtype=attr.types(),
         value_dtype=attr.types(),
-        stateful=True,
-        differentiable=False,
-        doc=doc,
         **{"infer": scalar, **more},
     )
 
@@ -143,83 +142,67 @@ mutable_dense_hash_table_op = _table_op(
     max_load_factor=0.8,
     infer=_reserved_keys,
 )
-lookup_table_find_op = op(
+lookup_table_find_op = stateful_op(
     "LookupTableFindV2",
     "table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
+    "Looks up keys; missing ones return the default.",
     Tin=attr.types(),
     Tout=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=_find,
-    doc="Looks up keys; missing ones return the default.",
 )
-lookup_table_insert_op = op(
+lookup_table_insert_op = stateful_op(
     "LookupTableInsertV2",
     "table_handle: resource, keys: Tin, values: Tout ->",
+    "Inserts keys and values into a table.",
     Tin=attr.types(),
     Tout=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=_insert,
-    doc="Inserts keys and values into a table.",
 )
-lookup_table_size_op = op(
+lookup_table_size_op = stateful_op(
     "LookupTableSizeV2",
     "table_handle: resource -> size: int64",
-    stateful=True,
-    differentiable=False,
+    "Returns the number of entries of a table.",
     infer=scalar,
-    doc="Returns the number of entries of a table.",
 )
-lookup_table_export_op = op(
+lookup_table_export_op = stateful_op(
     "LookupTableExportV2",
     "table_handle: resource -> keys: Tkeys, values: Tvalues",
+    "Returns all keys and values of a table.",
     Tkeys=attr.types(),
     Tvalues=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=_export,
-    doc="Returns all keys and values of a table.",
 )
-lookup_table_import_op = op(
+lookup_table_import_op = stateful_op(
     "LookupTableImportV2",
     "table_handle: resource, keys: Tin, values: Tout ->",
+    "Replaces the contents of a table.",
     Tin=attr.types(),
     Tout=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=_insert,
-    doc="Replaces the contents of a table.",
 )
-lookup_table_remove_op = op(
+lookup_table_remove_op = stateful_op(
     "LookupTableRemoveV2",
     "table_handle: resource, keys: Tin ->",
+    "Removes keys from a table.",
     Tin=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=no_outputs,
-    doc="Removes keys from a table.",
 )
-initialize_table_op = op(
+initialize_table_op = stateful_op(
     "InitializeTableV2",
     "table_handle: resource, keys: Tkey, values: Tval ->",
+    "Initializes a static table with keys and values.",
     Tkey=attr.types(),
     Tval=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=_initialize,
-    doc="Initializes a static table with keys and values.",
 )
-initialize_table_from_text_file_op = op(
+initialize_table_from_text_file_op = stateful_op(
     "InitializeTableFromTextFileV2",
     "table_handle: resource, filename: string ->",
+    "Initializes a static table from the lines of a file.",
     key_index=attr.integer(-2),
     value_index=attr.integer(-2),
     vocab_size=attr.integer(-1, -1),
     delimiter="\t",
     offset=0,
-    stateful=True,
-    differentiable=False,
     infer=_from_file,
-    doc="Initializes a static table from the lines of a file.",
 )

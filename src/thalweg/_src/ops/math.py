@@ -27,7 +27,6 @@ from thalweg._src.shapes import Shape
 ANALYTIC = dtypes.FLOATING | dtypes.COMPLEX
 SIGNED = ANALYTIC | dtypes.SIGNED_INTEGERS
 
-_WIDE_UNSIGNED = {dtypes.uint16, dtypes.uint32, dtypes.uint64}
 _NUMBERS = dtypes.NUMERIC | dtypes.QUANTIZED
 
 
@@ -460,7 +459,9 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def _zeros_like(x: Tensor) -> Tensor:
-    return OPS.lookup("ZerosLike")(x, name="zeros_like")  # by its name, since shapes need arithmetic
+    return OPS.lookup("ZerosLike", doc="Returns zeros with the shape and type of a tensor.")(
+        x, name="zeros_like"
+    )  # by its name, since shapes need arithmetic
 
 
 @export("conj", "math.conj")

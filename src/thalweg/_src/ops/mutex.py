@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, scalar
 
-mutex_op = op(
+mutex_op = stateful_op(
     "MutexV2",
     "-> resource: resource",
+    "Creates a mutex and returns its handle.",
     container="",
     shared_name="",
-    stateful=True,
-    differentiable=False,
     infer=scalar,
-    doc="Creates a mutex and returns its handle.",
 )
-mutex_lock_op = op(
+mutex_lock_op = stateful_op(
     "MutexLock",
     "mutex: resource -> mutex_lock: variant",
-    stateful=True,
+    "Acquires a mutex; it is held until the lock is consumed or the step ends.",
     waits=True,
-    differentiable=False,
     infer=scalar,
-    doc="Acquires a mutex; it is held until the lock is consumed or the step ends.",
 )
-consume_mutex_lock_op = op(
-    "ConsumeMutexLock",
-    "mutex_lock: variant ->",
-    stateful=True,
-    differentiable=False,
-    infer=no_outputs,
-    doc="Releases a mutex.",
-)
+consume_mutex_lock_op = stateful_op("ConsumeMutexLock", "mutex_lock: variant ->", "Releases a mutex.", infer=no_outputs)

@@ -24,6 +24,7 @@ from thalweg._src.ops import (
 )
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import fill
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.identity import stop_gradient
 from thalweg._src.ops.matrix import matmul, matmul_shape
 from thalweg._src.ops.reshape import reshape, transpose, zeros_like
@@ -229,23 +230,21 @@ sparse_softmax_cross_entropy_op = op(
     doc="Computes the softmax cross entropy of each row with one class, and its gradient.",
     traceable=True,
 )
-softmax_cross_entropy_loss = op(
+softmax_cross_entropy_loss = nondifferentiable_op(
     "_SoftmaxCrossEntropyLoss",
     "features: T, labels: T -> loss: T",
+    "Computes the cross entropy alone, where its gradient is unused; created by the optimizer.",
     T=_FLOATS,
     infer=lambda c: _cross_entropy(c)[:1],
-    differentiable=False,
-    doc="Computes the cross entropy alone, where its gradient is unused; created by the optimizer.",
     traceable=True,
 )
-sparse_softmax_cross_entropy_loss = op(
+sparse_softmax_cross_entropy_loss = nondifferentiable_op(
     "_SparseSoftmaxCrossEntropyLoss",
     "features: T, labels: Tlabels -> loss: T",
+    "Computes the cross entropy with one class alone; created by the optimizer.",
     T=_FLOATS,
     Tlabels=attr.types(dtypes.INDEX, dtypes.int64),
     infer=lambda c: _sparse_cross_entropy(c)[:1],
-    differentiable=False,
-    doc="Computes the cross entropy with one class alone; created by the optimizer.",
     traceable=True,
 )
 l2_loss = export("nn.l2_loss")(
@@ -476,9 +475,10 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
         return relu(bias_add(matmul(x, weights), biases), name=scope)
 
 
-fused_matmul_op = op(
+fused_matmul_op = nondifferentiable_op(
     "_FusedMatMul",
     "a: T, b: T, args: num_args*T -> product: T",
+    "Computes a matrix product followed by a bias and possibly an activation; created by the optimizer.",
     transpose_a=False,
     transpose_b=False,
     T=_FLOATS,
@@ -487,8 +487,6 @@ fused_matmul_op = op(
     epsilon=0.0001,
     leakyrelu_alpha=0.2,
     infer=matmul_shape,
-    differentiable=False,
-    doc="Computes a matrix product followed by a bias and possibly an activation; created by the optimizer.",
     traceable=True,
 )
 
@@ -549,23 +547,21 @@ def _in_top_k(c: Inference) -> Sequence[Shape]:
 
 
 _TARGETS = attr.types(dtypes.INDEX, dtypes.int32)
-in_top_k_v1_op = op(
+in_top_k_v1_op = nondifferentiable_op(
     "InTopK",
     "predictions: float32, targets: T -> precision: bool",
     k=attr.integer(),
     T=_TARGETS,
     infer=_in_top_k,
-    differentiable=False,
     doc="Returns whether each target is among the k largest predictions; the first version, with k as an attribute.",
 )
-in_top_k_op = op(
+in_top_k_op = nondifferentiable_op(
     "InTopKV2",
     "predictions: float32, targets: T, k: T -> precision: bool",
+    "Returns whether each target is among the k largest predictions of its row.",
     T=_TARGETS,
     host="k",
     infer=_in_top_k,
-    differentiable=False,
-    doc="Returns whether each target is among the k largest predictions of its row.",
 )
 
 

@@ -15,6 +15,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops
 from thalweg._src.ops.constants import constant
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.identity import stop_gradient
 from thalweg._src.ops.reduction import one_of, reduce_mean, reduce_prod, reduce_sum
@@ -351,11 +352,10 @@ local_response_normalization = export("nn.local_response_normalization", "nn.lrn
     )
 )
 lrn = local_response_normalization
-lrn_grad = op(
+lrn_grad = nondifferentiable_op(
     "LRNGrad",
     "input_grads: T, input_image: T, output_image: T -> output: T",
     infer=_neighbours,
-    differentiable=False,
     **_LRN,
     doc="Computes the gradient of local response normalization with respect to its input.",
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.ops.data import component_shapes
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import require, scalar
 from thalweg._src.shapes import Shape, show
 
@@ -30,43 +30,34 @@ def _value(c: Inference) -> Sequence[Shape]:
     return component_shapes(c)
 
 
-optional_from_value_op = op(
+optional_from_value_op = nondifferentiable_op(
     "OptionalFromValue",
     "components: list(Toutput_types) -> optional: variant",
+    "Creates an optional from components.",
     Toutput_types=attr.type_list(1),
-    differentiable=False,
     infer=scalar,
-    doc="Creates an optional from components.",
 )
-optional_none_op = op(
-    "OptionalNone",
-    "-> optional: variant",
-    differentiable=False,
-    infer=scalar,
-    doc="Creates an optional without a value.",
+optional_none_op = nondifferentiable_op(
+    "OptionalNone", "-> optional: variant", "Creates an optional without a value.", infer=scalar
 )
-optional_has_value_op = op(
+optional_has_value_op = nondifferentiable_op(
     "OptionalHasValue",
     "optional: variant -> has_value: bool",
-    differentiable=False,
+    "Returns whether an optional has a value.",
     infer=_has_value,
-    doc="Returns whether an optional has a value.",
 )
-optional_get_value_op = op(
+optional_get_value_op = nondifferentiable_op(
     "OptionalGetValue",
     "optional: variant -> components: list(output_types)",
+    "Returns the components of an optional.",
     **_OUTPUTS,
-    differentiable=False,
     infer=_value,
-    doc="Returns the components of an optional.",
 )
-iterator_get_next_as_optional_op = op(
+iterator_get_next_as_optional_op = stateful_op(
     "IteratorGetNextAsOptional",
     "iterator: resource -> optional: variant",
+    "Returns the next element of an iterator as an optional, without a value at the end.",
     **_OUTPUTS,
-    stateful=True,
     waits=True,
-    differentiable=False,
     infer=_next,
-    doc="Returns the next element of an iterator as an optional, without a value at the end.",
 )

@@ -16,6 +16,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.reshape import expand_dims, reshape, shape, size
 from thalweg._src.ops.shape_functions import at_least_rank, normalize_axis, require, vector_size
@@ -291,15 +292,14 @@ def _broadcast_shape(c: Inference) -> Sequence[Shape]:
     return [(None if None in lengths else max(lengths),)]  # type: ignore[type-var]
 
 
-broadcast_args_op = op(
+broadcast_args_op = nondifferentiable_op(
     "BroadcastArgs",
     "s0: T, s1: T -> r0: T",
+    "Computes the shape that two shapes broadcast to.",
     T=_INDEX,
     host="s0, s1, r0",
     infer=_broadcast_shape,
     evaluate=_broadcast_shape_value,
-    differentiable=False,
-    doc="Computes the shape that two shapes broadcast to.",
 )
 
 

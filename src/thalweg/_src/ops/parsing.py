@@ -11,7 +11,7 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, unchanged
 from thalweg._src.shapes import Shape, show
 
@@ -134,24 +134,24 @@ STRINGS = attr.AttrDef("list(string)", minimum=0)
 _SPARSE_DENSE = (
     "sparse_indices: {n}*int64, sparse_values: list(sparse_types), sparse_shapes: {n}*int64, dense_values: list(Tdense)"
 )
-parse_example_op = op(
+parse_example_op = nondifferentiable_op(
     "ParseExample",
     "serialized: string, names: string, sparse_keys: Nsparse*string, dense_keys: Ndense*string, "
     "dense_defaults: list(Tdense) -> " + _SPARSE_DENSE.format(n="Nsparse"),
+    "Parses the features of a batch of Examples.",
     Nsparse=attr.integer(0),
     Ndense=attr.integer(0),
     sparse_types=_types,
     Tdense=_types,
     dense_shapes=_shapes,
     infer=_parse_example,
-    differentiable=False,
-    doc="Parses the features of a batch of Examples.",
 )
-parse_example_v2_op = op(
+parse_example_v2_op = nondifferentiable_op(
     "ParseExampleV2",
     "serialized: string, names: string, sparse_keys: string, dense_keys: string, ragged_keys: string, "
     f"dense_defaults: list(Tdense) -> {_SPARSE_DENSE.format(n='num_sparse')}, "
     "ragged_values: list(ragged_value_types), ragged_row_splits: list(ragged_split_types)",
+    "Parses the features of one Example or a batch, with TensorFlow 2's inputs.",
     Tdense=_types,
     num_sparse=attr.integer(0),
     sparse_types=_types,
@@ -159,12 +159,11 @@ parse_example_v2_op = op(
     ragged_split_types=attr.type_list(0, allowed=dtypes.INDEX),
     dense_shapes=_shapes,
     infer=_parse_example_v2,
-    differentiable=False,
-    doc="Parses the features of one Example or a batch, with TensorFlow 2's inputs.",
 )
-parse_single_example_op = op(
+parse_single_example_op = nondifferentiable_op(
     "ParseSingleExample",
     "serialized: string, dense_defaults: list(Tdense) -> " + _SPARSE_DENSE.format(n="num_sparse"),
+    "Parses the features of one Example.",
     num_sparse=attr.integer(0),
     sparse_keys=STRINGS,
     dense_keys=STRINGS,
@@ -172,35 +171,30 @@ parse_single_example_op = op(
     Tdense=_types,
     dense_shapes=_shapes,
     infer=_parse_single_example,
-    differentiable=False,
-    doc="Parses the features of one Example.",
 )
 decode_json_example = export("decode_json_example", "io.decode_json_example")(
-    op(
+    nondifferentiable_op(
         "DecodeJSONExample",
         "json_examples: string -> binary_examples: string",
+        "Converts Examples in JSON to their binary form.",
         infer=unchanged,
-        differentiable=False,
-        doc="Converts Examples in JSON to their binary form.",
     )
 )
 parse_tensor = export("parse_tensor", "io.parse_tensor")(
-    op(
+    nondifferentiable_op(
         "ParseTensor",
         "serialized: string -> output: out_type",
+        "Parses a serialized TensorProto.",
         out_type=attr.types(),
         infer=_one_message,
-        differentiable=False,
-        doc="Parses a serialized TensorProto.",
     )
 )
 serialize_tensor = export("serialize_tensor", "io.serialize_tensor")(
-    op(
+    nondifferentiable_op(
         "SerializeTensor",
         "tensor: T -> serialized: string",
+        "Serializes a tensor as a TensorProto.",
         T=attr.types(),
         infer=_serialized,
-        differentiable=False,
-        doc="Serializes a tensor as a TensorProto.",
     )
 )

@@ -13,6 +13,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.reshape import expand_dims, squeeze
 from thalweg._src.ops.shape_functions import require, require_sizes, with_rank
@@ -153,21 +154,19 @@ max_pool_grad_grad = op(
     **{**_AVERAGE, "T": _REAL},
     doc="Computes the second-order gradient of max pooling.",
 )
-max_pool_indexed = op(
+max_pool_indexed = nondifferentiable_op(
     "_MaxPoolIndexed",
     "input: T -> output: T, indices: int64",
+    "Computes MaxPool and the indices of the maxima; created by the optimizer, as is its gradient.",
     infer=_pool,
-    differentiable=False,
-    doc="Computes MaxPool and the indices of the maxima; created by the optimizer, as is its gradient.",
     **_MAX,
     traceable=True,
 )
-max_pool_indexed_grad = op(
+max_pool_indexed_grad = nondifferentiable_op(
     "_MaxPoolIndexedGrad",
     "orig_input: T, indices: int64, grad: T -> output: T",
+    "Computes MaxPoolGrad from the indices of _MaxPoolIndexed; only dynamic sizes of its input are used.",
     infer=_max_pool_grad,
-    differentiable=False,
-    doc="Computes MaxPoolGrad from the indices of _MaxPoolIndexed; only dynamic sizes of its input are used.",
     **_MAX,
     traceable=True,
 )

@@ -16,6 +16,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import require, unchanged
 from thalweg._src.shapes import Shape
 
@@ -43,15 +44,8 @@ def _condition(c: Any) -> list[Any]:
     return []
 
 
-print_v2_op = op(
-    "PrintV2",
-    "input: string ->",
-    output_stream="stderr",
-    end="\n",
-    stateful=True,
-    infer=_one_string,
-    differentiable=False,
-    doc="Prints a string.",
+print_v2_op = stateful_op(
+    "PrintV2", "input: string ->", "Prints a string.", output_stream="stderr", end="\n", infer=_one_string
 )
 
 
@@ -63,26 +57,23 @@ def _formatted(c: Inference) -> Sequence[Shape]:
     return [()]
 
 
-string_format_op = op(
+string_format_op = nondifferentiable_op(
     "StringFormat",
     "inputs: list(T) -> output: string",
+    "Formats tensors into the placeholders of a template.",
     T=attr.type_list(0),
     template="%s",
     placeholder="%s",
     summarize=3,
     infer=_formatted,
-    differentiable=False,
-    doc="Formats tensors into the placeholders of a template.",
 )
-assert_op = op(
+assert_op = stateful_op(
     "Assert",
     "condition: bool, data: list(T) ->",
+    "Fails the step with the data in the error, unless the condition holds.",
     T=attr.type_list(1),
     summarize=3,
-    stateful=True,
     infer=_condition,
-    differentiable=False,
-    doc="Fails the step with the data in the error, unless the condition holds.",
 )
 
 

@@ -12,6 +12,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, same_dimension, scalar_value, vector_size
 from thalweg._src.shapes import Shape, merge, show
 
@@ -56,9 +57,10 @@ def _require_mode(c: Inference) -> None:
 
 QUANTIZED = attr.types(dtypes.QUANTIZED)
 _MODE = attr.string("MIN_COMBINED", "MIN_FIRST", "SCALED", default="MIN_COMBINED")
-quantize_v2_op = op(
+quantize_v2_op = nondifferentiable_op(
     "QuantizeV2",
     "input: float32, min_range: float32, max_range: float32 -> output: T, output_min: float32, output_max: float32",
+    "Quantizes values of a range to integers, and returns the range that these represent.",
     T=QUANTIZED,
     mode=_MODE,
     round_mode=attr.string("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN", default="HALF_AWAY_FROM_ZERO"),
@@ -67,12 +69,11 @@ quantize_v2_op = op(
     ensure_minimum_range=0.01,
     host="min_range, max_range, output_min, output_max",
     infer=_quantize,
-    differentiable=False,
-    doc="Quantizes values of a range to integers, and returns the range that these represent.",
 )
-dequantize_op = op(
+dequantize_op = nondifferentiable_op(
     "Dequantize",
     "input: T, min_range: float32, max_range: float32 -> output: dtype",
+    "Dequantizes integers to values of a range.",
     T=QUANTIZED,
     mode=_MODE,
     narrow_range=False,
@@ -80,8 +81,6 @@ dequantize_op = op(
     dtype=attr.types((dtypes.bfloat16, dtypes.float32), dtypes.float32),
     host="min_range, max_range",
     infer=_dequantize,
-    differentiable=False,
-    doc="Dequantizes integers to values of a range.",
 )
 
 
@@ -147,15 +146,14 @@ quantize_and_dequantize_v3_op = op(
     infer=_simulated,
     doc=_DOC,
 )
-quantize_and_dequantize_v4_grad = op(
+quantize_and_dequantize_v4_grad = nondifferentiable_op(
     "QuantizeAndDequantizeV4Grad",
     f"gradients: T, {_RANGE} -> input_backprop: T, input_min_backprop: T, input_max_backprop: T",
+    "Passes the gradient inside the range, zero outside and for the bounds.",
     T=dtypes.FLOATING,
     axis=-1,
     host="input_min, input_max",
     infer=_simulated_grad,
-    differentiable=False,
-    doc="Passes the gradient inside the range, zero outside and for the bounds.",
 )
 
 

@@ -9,8 +9,9 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.ops.concat import concatenated
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.quantization import QUANTIZED, ranges
 from thalweg._src.ops.reshape import reshaped
 from thalweg._src.ops.shape_functions import (
@@ -42,7 +43,7 @@ def _quantized(name: str, signature: str, infer: Infer, **attrs: Any) -> OpDef:
     """Declares an op whose float32 scalars are bounds of ranges, in host memory."""
     ends = [part.split(":")[0].strip() for part in signature.replace("->", ",").split(",") if "float32" in part]
     host = ", ".join([*ends, *attrs.pop("host", ())])
-    return op(name, signature, infer=infer, host=host, differentiable=False, **attrs)
+    return nondifferentiable_op(name, signature, infer=infer, host=host, **attrs)
 
 
 def _same(c: Inference) -> Shape:
@@ -145,30 +146,36 @@ quantized_relu6_op = _quantized(
     out_type=_TO_QUINT8,
     doc="Computes min(max(x, 0), 6) of quantized values, element-wise.",
 )
-quantized_relu_x_op = _quantized(
-    "QuantizedReluX",
-    _RELU.replace("min_features", "max_value: float32, min_features", 1),
-    _with_range(_relu_x, 2),
-    Tinput=QUANTIZED,
-    out_type=_TO_QUINT8,
-    doc="Computes min(max(x, 0), max_value) of quantized values, element-wise.",
+quantized_relu_x = export("nn.quantized_relu_x")(
+    _quantized(
+        "QuantizedReluX",
+        _RELU.replace("min_features", "max_value: float32, min_features", 1),
+        _with_range(_relu_x, 2),
+        Tinput=QUANTIZED,
+        out_type=_TO_QUINT8,
+        doc="Clips quantized features to [0, max_value]; also returns their range.",
+    )
 )
 _POOL = "input: T, min_input: float32, max_input: float32 -> output: T, min_output: float32, max_output: float32"
-quantized_max_pool_op = _quantized(
-    "QuantizedMaxPool",
-    _POOL,
-    _with_range(_pool, 1),
-    T=QUANTIZED,
-    **_WINDOW,
-    doc="Computes the maximum of each window of a quantized image.",
+quantized_max_pool = export("nn.quantized_max_pool")(
+    _quantized(
+        "QuantizedMaxPool",
+        _POOL,
+        _with_range(_pool, 1),
+        T=QUANTIZED,
+        **_WINDOW,
+        doc="Computes the maximum of quantized values in each window; also returns the range.",
+    )
 )
-quantized_avg_pool_op = _quantized(
-    "QuantizedAvgPool",
-    _POOL,
-    _with_range(_pool, 1),
-    T=QUANTIZED,
-    **_WINDOW,
-    doc="Computes the mean of each window of a quantized image.",
+quantized_avg_pool = export("nn.quantized_avg_pool")(
+    _quantized(
+        "QuantizedAvgPool",
+        _POOL,
+        _with_range(_pool, 1),
+        T=QUANTIZED,
+        **_WINDOW,
+        doc="Computes the mean of quantized values in each window; also returns the range.",
+    )
 )
 quantized_conv2d_op = _quantized(
     "QuantizedConv2D",
@@ -251,45 +258,18 @@ requantization_range_op = _quantized(
     Tinput=QUANTIZED,
     doc="Computes the range of the actual values.",
 )
-quantized_concat_op = op(
-    "QuantizedConcat",
-    "concat_dim: int32, values: N*T, input_mins: N*float32, input_maxes: N*float32"
-    " -> output: T, output_min: float32, output_max: float32",
-    N=attr.integer(2),
-    T=attr.types(),
-    host="concat_dim, input_mins, input_maxes, output_min, output_max",
-    infer=_concat,
-    differentiable=False,
-    doc="Concatenates quantized tensors along a dimension, with a range that covers all of theirs.",
+quantized_concat = export("quantized_concat", "quantization.quantized_concat")(
+    nondifferentiable_op(
+        "QuantizedConcat",
+        "concat_dim: int32, values: N*T, input_mins: N*float32, input_maxes: N*float32"
+        " -> output: T, output_min: float32, output_max: float32",
+        "Concatenates quantized tensors along a dimension; also returns a range that covers all of theirs.",
+        N=attr.integer(2),
+        T=attr.types(),
+        host="concat_dim, input_mins, input_maxes, output_min, output_max",
+        infer=_concat,
+    )
 )
-
-
-@export("nn.quantized_relu_x")
-def quantized_relu_x(
-    features: Any, max_value: Any, min_features: Any, max_features: Any, out_type: Any = dtypes.quint8, name: Any = None
-) -> Any:
-    """Clips quantized features to [0, max_value]; also returns their range."""
-    return quantized_relu_x_op.many(features, max_value, min_features, max_features, out_type=out_type, name=name)
-
-
-@export("nn.quantized_max_pool")
-def quantized_max_pool(
-    input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str, name: str | None = None
-) -> Any:
-    """Computes the maximum of quantized values in each window; also returns the range."""
-    return quantized_max_pool_op.many(
-        input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name
-    )
-
-
-@export("nn.quantized_avg_pool")
-def quantized_avg_pool(
-    input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str, name: str | None = None
-) -> Any:
-    """Computes the mean of quantized values in each window; also returns the range."""
-    return quantized_avg_pool_op.many(
-        input, min_input, max_input, ksize=ksize, strides=strides, padding=padding, name=name
-    )
 
 
 @export("nn.quantized_conv2d")
@@ -320,9 +300,3 @@ def quantized_conv2d(
         dilations=dilations,
         name=name,
     )
-
-
-@export("quantized_concat", "quantization.quantized_concat")
-def quantized_concat(concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None) -> Any:
-    """Concatenates quantized tensors along a dimension; also returns a range that covers all of theirs."""
-    return quantized_concat_op.many(concat_dim, values, input_mins, input_maxes, name=name)

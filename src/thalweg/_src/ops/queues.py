@@ -7,9 +7,10 @@ from typing import Any
 
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, require, scalar, scalar_value
 from thalweg._src.shapes import Shape, compatible, concatenate, show
 
@@ -92,19 +93,7 @@ def _entering(c: Inference, many: bool) -> Sequence[Shape]:
 def _make(name: str, doc: str, **attrs: Any) -> OpDef:
     fields: dict[str, Any] = {"component_types": attr.type_list(1), "shapes": attr.AttrDef("list(shape)", (), None, 0)}
     fields.update(capacity=-1, container="", shared_name="")
-    return op(
-        name,
-        "-> handle: resource",
-        stateful=True,
-        differentiable=False,
-        infer=scalar,
-        doc=doc,
-        **{**fields, **attrs},
-    )
-
-
-def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
-    return op(name, signature, stateful=True, differentiable=False, doc=doc, **more)
+    return stateful_op(name, "-> handle: resource", doc, infer=scalar, **{**fields, **attrs})
 
 
 fifo_queue_op = _make("FIFOQueueV2", "Creates a first-in first-out queue and returns its handle.")
@@ -126,7 +115,7 @@ padding_fifo_queue_op = _make(
 )
 
 _TYPES = {"component_types": attr.type_list(1), "timeout_ms": -1}
-queue_enqueue_op = _use(
+queue_enqueue_op = stateful_op(
     "QueueEnqueueV2",
     "handle: resource, components: list(Tcomponents) ->",
     "Enqueues one element; blocks while the queue is full.",
@@ -135,7 +124,7 @@ queue_enqueue_op = _use(
     waits=True,
     infer=lambda c: _entering(c, many=False),
 )
-queue_enqueue_many_op = _use(
+queue_enqueue_many_op = stateful_op(
     "QueueEnqueueManyV2",
     "handle: resource, components: list(Tcomponents) ->",
     "Enqueues several elements in order; blocks while the queue is full.",
@@ -144,7 +133,7 @@ queue_enqueue_many_op = _use(
     waits=True,
     infer=lambda c: _entering(c, many=True),
 )
-queue_dequeue_op = _use(
+queue_dequeue_op = stateful_op(
     "QueueDequeueV2",
     "handle: resource -> components: list(component_types)",
     "Dequeues one element; blocks until there is one.",
@@ -152,7 +141,7 @@ queue_dequeue_op = _use(
     waits=True,
     infer=_one,
 )
-queue_dequeue_many_op = _use(
+queue_dequeue_many_op = stateful_op(
     "QueueDequeueManyV2",
     "handle: resource, n: int32 -> components: list(component_types)",
     "Dequeues n elements, stacked; blocks until there are enough.",
@@ -161,7 +150,7 @@ queue_dequeue_many_op = _use(
     waits=True,
     infer=_many,
 )
-queue_dequeue_up_to_op = _use(
+queue_dequeue_up_to_op = stateful_op(
     "QueueDequeueUpToV2",
     "handle: resource, n: int32 -> components: list(component_types)",
     "Dequeues n elements, or the remaining ones of a closed queue.",
@@ -170,7 +159,7 @@ queue_dequeue_up_to_op = _use(
     waits=True,
     infer=_some,
 )
-queue_close_op = _use(
+queue_close_op = stateful_op(
     "QueueCloseV2",
     "handle: resource ->",
     "Closes a queue, after pending enqueue operations unless they are to be cancelled.",
@@ -178,10 +167,10 @@ queue_close_op = _use(
     waits=True,
     infer=no_outputs,
 )
-queue_size_op = _use(
+queue_size_op = stateful_op(
     "QueueSizeV2", "handle: resource -> size: int32", "Returns the number of elements in a queue.", infer=scalar
 )
-queue_is_closed_op = _use(
+queue_is_closed_op = stateful_op(
     "QueueIsClosedV2", "handle: resource -> is_closed: bool", "Returns whether a queue is closed.", infer=scalar
 )
 
@@ -193,7 +182,7 @@ def _chosen(c: Inference) -> Sequence[Shape]:
     return [()]
 
 
-select_handle_op = _use(
+select_handle_op = stateful_op(
     "_SelectHandle",
     "index: int32, handles: N*resource -> handle: resource",
     "Selects one of several handles.",

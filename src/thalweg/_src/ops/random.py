@@ -18,6 +18,7 @@ from thalweg._src.graph.seeds import get_seed
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import greater_equal
 from thalweg._src.ops.control import with_dependencies
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.math import add, floormod, maximum, multiply, realdiv, subtract
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reduction import reduce_all
@@ -33,20 +34,18 @@ _SEED_TYPE = attr.types(dtypes.INDEX, dtypes.int64)
 
 
 def _sampler(name: str, doc: str) -> OpDef:
-    return op(
+    return stateful_op(
         name,
         "shape: T -> output: dtype",
+        doc,
         seed=0,
         seed2=0,
         dtype=dtypes.FLOATING,
         T=_SIZES,
-        stateful=True,
         random=True,
         capturable=True,
-        differentiable=False,
         host="shape",
         infer=shape_of_value(0),
-        doc=doc,
     )
 
 
@@ -70,31 +69,27 @@ def _bounded(shape: int, low: int, high: int) -> Callable[[Inference], Sequence[
     return infer
 
 
-random_uniform_int_op = op(
+random_uniform_int_op = stateful_op(
     "RandomUniformInt",
     "shape: T, minval: Tout, maxval: Tout -> output: Tout",
+    "Draws uniform integers in [minval, maxval).",
     seed=0,
     seed2=0,
     Tout=dtypes.INDEX,
     T=_SIZES,
-    stateful=True,
     random=True,
-    differentiable=False,
     host="shape, minval, maxval",
     infer=_bounded(0, 1, 2),
-    doc="Draws uniform integers in [minval, maxval).",
 )
-random_shuffle_op = op(
+random_shuffle_op = stateful_op(
     "RandomShuffle",
     "value: T -> output: T",
+    "Shuffles the rows of a tensor.",
     seed=0,
     seed2=0,
     T=attr.types(),
-    stateful=True,
     random=True,
-    differentiable=False,
     infer=unchanged,
-    doc="Shuffles the rows of a tensor.",
 )
 
 
@@ -122,28 +117,25 @@ random_gamma_op = op(
     infer=_shape_for_each(0, 1),
     doc="Draws gamma-distributed numbers with rate 1, one sample per alpha.",
 )
-random_gamma_grad = op(
+random_gamma_grad = nondifferentiable_op(
     "RandomGammaGrad",
     "alpha: T, sample: T -> output: T",
+    "Computes the derivative of gamma samples with respect to alpha.",
     T=frozenset((dtypes.float32, dtypes.float64)),
-    differentiable=False,
     infer=broadcast_inputs,
-    doc="Computes the derivative of gamma samples with respect to alpha.",
 )
-random_poisson_op = op(
+random_poisson_op = stateful_op(
     "RandomPoissonV2",
     "shape: S, rate: R -> output: dtype",
+    "Draws Poisson-distributed numbers, one sample per rate.",
     seed=0,
     seed2=0,
     S=_SIZES,
     R=attr.types(_COUNTS, dtypes.float64),
     dtype=attr.types(_COUNTS, dtypes.int64),
-    stateful=True,
     random=True,
-    differentiable=False,
     host="shape",
     infer=_shape_for_each(0, 1),
-    doc="Draws Poisson-distributed numbers, one sample per rate.",
 )
 
 
@@ -157,19 +149,17 @@ def _draws(c: Inference) -> Sequence[Shape]:
     return [(logits[0], None if samples is None else int(samples))]
 
 
-multinomial_op = op(
+multinomial_op = stateful_op(
     "Multinomial",
     "logits: T, num_samples: int32 -> output: output_dtype",
+    "Draws classes with the probabilities softmax(logits), per row.",
     seed=0,
     seed2=0,
     T=dtypes.REAL,
     output_dtype=attr.types(dtypes.INDEX, dtypes.int64),
-    stateful=True,
     random=True,
-    differentiable=False,
     host="num_samples",
     infer=_draws,
-    doc="Draws classes with the probabilities softmax(logits), per row.",
 )
 
 
@@ -180,16 +170,15 @@ def _stateless_shape(c: Inference) -> Sequence[Shape]:
 
 
 def _stateless_sampler(name: str, doc: str) -> OpDef:
-    return op(
+    return nondifferentiable_op(
         name,
         "shape: T, seed: Tseed -> output: dtype",
+        doc,
         dtype=attr.types(dtypes.FLOATING, dtypes.float32),
         T=attr.types(dtypes.INDEX, dtypes.int32),
         Tseed=_SEED_TYPE,
-        differentiable=False,
         host="shape, seed",
         infer=_stateless_shape,
-        doc=doc,
     )
 
 
@@ -205,16 +194,15 @@ def _stateless_bounded(c: Inference) -> Sequence[Shape]:
     return _bounded(0, 2, 3)(c)
 
 
-stateless_uniform_int_op = op(
+stateless_uniform_int_op = nondifferentiable_op(
     "StatelessRandomUniformInt",
     "shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
+    "Draws uniform integers in [minval, maxval) as a function of the seed.",
     dtype=dtypes.INDEX,
     T=_SIZES,
     Tseed=_SEED_TYPE,
-    differentiable=False,
     host="shape, seed, minval, maxval",
     infer=_stateless_bounded,
-    doc="Draws uniform integers in [minval, maxval) as a function of the seed.",
 )
 
 
@@ -224,16 +212,15 @@ def _stateless_draws(c: Inference) -> Sequence[Shape]:
     return _draws(c)
 
 
-stateless_multinomial_op = op(
+stateless_multinomial_op = nondifferentiable_op(
     "StatelessMultinomial",
     "logits: T, num_samples: int32, seed: Tseed -> output: output_dtype",
+    "Draws classes with the probabilities softmax(logits) as a function of the seed.",
     T=dtypes.REAL,
     Tseed=_SEED_TYPE,
     output_dtype=attr.types(dtypes.INDEX, dtypes.int64),
-    differentiable=False,
     host="num_samples, seed",
     infer=_stateless_draws,
-    doc="Draws classes with the probabilities softmax(logits) as a function of the seed.",
 )
 
 

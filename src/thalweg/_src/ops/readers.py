@@ -7,7 +7,8 @@ from typing import Any
 
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, require, scalar, scalar_value
 from thalweg._src.shapes import Shape, show
 
@@ -28,21 +29,7 @@ def _restored(c: Inference) -> Sequence[Shape]:
 
 
 def _handle(name: str, doc: str, **attrs: Any) -> OpDef:
-    return op(
-        name,
-        "-> reader_handle: resource",
-        **attrs,
-        container="",
-        shared_name="",
-        stateful=True,
-        differentiable=False,
-        infer=scalar,
-        doc=doc,
-    )
-
-
-def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
-    return op(name, signature, stateful=True, differentiable=False, doc=doc, **more)
+    return stateful_op(name, "-> reader_handle: resource", doc, **attrs, container="", shared_name="", infer=scalar)
 
 
 identity_reader_op = _handle(
@@ -64,14 +51,14 @@ fixed_length_record_reader_op = _handle(
 tf_record_reader_op = _handle(
     "TFRecordReaderV2", "Creates a reader of TFRecord files and returns its handle.", compression_type=""
 )
-reader_read_op = _use(
+reader_read_op = stateful_op(
     "ReaderReadV2",
     "reader_handle: resource, queue_handle: resource -> key: string, value: string",
     "Reads the next record; blocks for the next file name when it needs one.",
     waits=True,
     infer=_read,
 )
-reader_read_up_to_op = _use(
+reader_read_up_to_op = stateful_op(
     "ReaderReadUpToV2",
     "reader_handle: resource, queue_handle: resource, num_records: int64 -> keys: string, values: string",
     "Reads the next records, up to the end of a file.",
@@ -79,27 +66,27 @@ reader_read_up_to_op = _use(
     host="num_records",
     infer=_read_many,
 )
-reader_num_records_produced_op = _use(
+reader_num_records_produced_op = stateful_op(
     "ReaderNumRecordsProducedV2",
     "reader_handle: resource -> records_produced: int64",
     "Returns the number of records read.",
     infer=scalar,
 )
-reader_num_work_units_completed_op = _use(
+reader_num_work_units_completed_op = stateful_op(
     "ReaderNumWorkUnitsCompletedV2",
     "reader_handle: resource -> units_completed: int64",
     "Returns the number of files read completely.",
     infer=scalar,
 )
-reader_serialize_state_op = _use(
+reader_serialize_state_op = stateful_op(
     "ReaderSerializeStateV2", "reader_handle: resource -> state: string", "Returns the state of a reader.", infer=scalar
 )
-reader_restore_state_op = _use(
+reader_restore_state_op = stateful_op(
     "ReaderRestoreStateV2",
     "reader_handle: resource, state: string ->",
     "Restores the state of a reader.",
     infer=_restored,
 )
-reader_reset_op = _use(
+reader_reset_op = stateful_op(
     "ReaderResetV2", "reader_handle: resource ->", "Resets a reader to its initial state.", infer=no_outputs
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Evaluate, OpDef, op
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import array_constant
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reshape import rank
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import normalize_axis, require, unchanged
@@ -131,95 +132,59 @@ def _reduce(
     return result
 
 
-@export("reduce_sum", "math.reduce_sum")
-def reduce_sum(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Sums the elements along the axes, all by default."""
-    return _reduce(sum_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+class _Reduction(Protocol):
+    """The parameters of the public reductions."""
+
+    def __call__(
+        self,
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor: ...
 
 
-@export("reduce_mean", "math.reduce_mean")
-def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Averages the elements along the axes, all by default."""
-    return _reduce(mean_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+def _public(function_name: str, definition: OpDef, doc: str) -> _Reduction:
+    """Returns the public function of a reduction."""
+
+    def reduce(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor:
+        return _reduce(definition, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+    reduce.__name__ = reduce.__qualname__ = function_name
+    reduce.__doc__ = doc
+    return reduce
 
 
-@export("reduce_prod", "math.reduce_prod")
-def reduce_prod(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Multiplies the elements along the axes, all by default."""
-    return _reduce(prod_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-@export("reduce_max", "math.reduce_max")
-def reduce_max(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Computes the maximum along the axes, all by default."""
-    return _reduce(max_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-@export("reduce_min", "math.reduce_min")
-def reduce_min(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Computes the minimum along the axes, all by default."""
-    return _reduce(min_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-@export("reduce_all", "math.reduce_all")
-def reduce_all(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Returns whether all elements along the axes are true."""
-    return _reduce(all_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-
-@export("reduce_any", "math.reduce_any")
-def reduce_any(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Returns whether any element along the axes is true."""
-    return _reduce(any_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+reduce_sum = export("reduce_sum", "math.reduce_sum")(
+    _public("reduce_sum", sum_op, "Sums the elements along the axes, all by default.")
+)
+reduce_mean = export("reduce_mean", "math.reduce_mean")(
+    _public("reduce_mean", mean_op, "Averages the elements along the axes, all by default.")
+)
+reduce_prod = export("reduce_prod", "math.reduce_prod")(
+    _public("reduce_prod", prod_op, "Multiplies the elements along the axes, all by default.")
+)
+reduce_max = export("reduce_max", "math.reduce_max")(
+    _public("reduce_max", max_op, "Computes the maximum along the axes, all by default.")
+)
+reduce_min = export("reduce_min", "math.reduce_min")(
+    _public("reduce_min", min_op, "Computes the minimum along the axes, all by default.")
+)
+reduce_all = export("reduce_all", "math.reduce_all")(
+    _public("reduce_all", all_op, "Returns whether all elements along the axes are true.")
+)
+reduce_any = export("reduce_any", "math.reduce_any")(
+    _public("reduce_any", any_op, "Returns whether any element along the axes is true.")
+)
 
 
 @export("math.reduce_euclidean_norm")
@@ -246,30 +211,28 @@ def _without_axis(c: Inference) -> Sequence[Shape]:
 
 _ORDERED = dtypes.REAL | {dtypes.bool}
 arg_max = export("arg_max")(
-    op(
+    nondifferentiable_op(
         "ArgMax",
         "input: T, dimension: Tidx -> output: output_type",
+        "Returns the index of the maximum along an axis, the first among equals.",
         T=_ORDERED,
         Tidx=attr.types(dtypes.INDEX | {dtypes.int16}, dtypes.int32),
         output_type=attr.types(dtypes.INDEX | {dtypes.int16, dtypes.uint16}, dtypes.int64),
         host="dimension",
         infer=_without_axis,
-        differentiable=False,
-        doc="Returns the index of the maximum along an axis, the first among equals.",
         traceable=True,
     )
 )
 arg_min = export("arg_min")(
-    op(
+    nondifferentiable_op(
         "ArgMin",
         "input: T, dimension: Tidx -> output: output_type",
+        "Returns the index of the minimum along an axis, the first among equals.",
         T=_ORDERED,
         Tidx=attr.types(dtypes.INDEX, dtypes.int32),
         output_type=attr.types(dtypes.INDEX, dtypes.int64),
         host="dimension",
         infer=_without_axis,
-        differentiable=False,
-        doc="Returns the index of the minimum along an axis, the first among equals.",
         traceable=True,
     )
 )

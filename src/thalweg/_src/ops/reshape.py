@@ -21,6 +21,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, objects
 from thalweg._src.ops.constants import constant, fill
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import subtract
 from thalweg._src.ops.sequences import range_op
 from thalweg._src.ops.shape_functions import normalize_axis, require, scalar, unchanged, vector_size
@@ -39,75 +40,63 @@ def _count(c: Inference) -> Any:
     return None if count is None else np.array(count)
 
 
-shape_op = op(
+shape_op = nondifferentiable_op(
     "Shape",
     "input: T -> output: out_type",
+    "Returns the shape of a tensor.",
     T=attr.types(),
     out_type=_INDEX,
     host="output",
     infer=lambda c: [(None if c.shapes[0] is None else len(c.shapes[0]),)],
     evaluate=_dims,
     from_shapes=list,
-    differentiable=False,
-    doc="Returns the shape of a tensor.",
     fails="never",
     shape_only=True,
 )
-shape_n_op = op(
+shape_n_op = nondifferentiable_op(
     "ShapeN",
     "input: N*T -> output: N*out_type",
+    "Returns the shapes of several tensors.",
     T=attr.types(),
     out_type=_INDEX,
     host="output",
     infer=lambda c: [(shapes.rank(s),) for s in c.shapes],
     from_shapes=list,
-    differentiable=False,
-    doc="Returns the shapes of several tensors.",
     shape_only=True,
 )
-size_op = op(
+size_op = nondifferentiable_op(
     "Size",
     "input: T -> output: out_type",
+    "Returns the number of elements of a tensor.",
     T=attr.types(),
     out_type=_INDEX,
     host="output",
     infer=scalar,
     evaluate=_count,
     from_shapes=lambda inputs: [shapes.num_elements(inputs[0])],
-    differentiable=False,
-    doc="Returns the number of elements of a tensor.",
     fails="never",
     shape_only=True,
 )
-rank_op = op(
+rank_op = nondifferentiable_op(
     "Rank",
     "input: T -> output: int32",
+    "Returns the rank of a tensor.",
     T=attr.types(),
     host="output",
     infer=scalar,
     evaluate=lambda c: None if c.shapes[0] is None else np.array(len(c.shapes[0])),
     from_shapes=lambda inputs: [len(inputs[0])],
-    differentiable=False,
-    doc="Returns the rank of a tensor.",
     fails="never",
     shape_only=True,
 )
-zeros_like_op = op(
-    "ZerosLike",
-    "x: T -> y: T",
-    T=attr.types(),
-    infer=unchanged,
-    differentiable=False,
-    traceable=True,
-    fails="never",
-    doc="Returns zeros with the shape and type of a tensor.",
+zeros_like_op = nondifferentiable_op(
+    "ZerosLike", "x: T -> y: T", T=attr.types(), infer=unchanged, traceable=True, fails="never"
 )
-ones_like_op = op(
+ones_like_op = nondifferentiable_op(
     "OnesLike",
     "x: T -> y: T",
     T=dtypes.NUMERIC | {dtypes.bool},
     infer=unchanged,
-    differentiable=False,
     traceable=True,
     fails="never",
     doc="Returns ones with the shape and type of a tensor.",
@@ -120,20 +109,14 @@ def _broadcast_axes(c: Inference) -> Sequence[Shape]:
     return [(None,), (None,)]
 
 
-broadcast_gradient_args_op = op(
+broadcast_gradient_args = nondifferentiable_op(
     "BroadcastGradientArgs",
     "s0: T, s1: T -> r0: T, r1: T",
+    "Computes the axes to reduce in the gradients of two broadcast operands.",
     T=_INDEX,
     host="s0, s1, r0, r1",
     infer=_broadcast_axes,
-    differentiable=False,
-    doc="Computes the axes to reduce in the gradients of two broadcast operands.",
 )
-
-
-def broadcast_gradient_args(s0: Any, s1: Any, name: str | None = None) -> Any:
-    """Returns the axes to sum the gradients of two broadcast inputs over."""
-    return broadcast_gradient_args_op.many(s0, s1, name=name)
 
 
 def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:
@@ -305,15 +288,14 @@ def _invert_permutation(c: Inference) -> Sequence[Shape]:
 
 
 invert_permutation = export("invert_permutation", "math.invert_permutation")(
-    op(
+    nondifferentiable_op(
         "InvertPermutation",
         "x: T -> y: T",
+        "Computes the inverse of a permutation: y[x[i]] = i.",
         T=_INDEX,
         host="x, y",
         infer=_invert_permutation,
         evaluate=lambda c: None if (perm := c.value(0)) is None else np.argsort(perm),
-        differentiable=False,
-        doc="Computes the inverse of a permutation: y[x[i]] = i.",
     )
 )
 

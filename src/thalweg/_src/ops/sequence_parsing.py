@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.parsing import (
     STRINGS,
     TYPES,
@@ -92,21 +92,21 @@ def _parse_sequence(c: Inference) -> Sequence[Shape]:
     ]
 
 
-parse_single_sequence_example_op = op(
+parse_single_sequence_example_op = nondifferentiable_op(
     "ParseSingleSequenceExample",
     "serialized: string, feature_list_dense_missing_assumed_empty: string, "
     "context_sparse_keys: Ncontext_sparse*string, context_dense_keys: Ncontext_dense*string, "
     "feature_list_sparse_keys: Nfeature_list_sparse*string, feature_list_dense_keys: Nfeature_list_dense*string, "
     f"context_dense_defaults: list(Tcontext_dense), debug_name: string -> {_CONTEXT}",
+    "Parses the context and the feature lists of one SequenceExample.",
     **_SEQUENCE,
     infer=_parse_single_sequence,
-    differentiable=False,
-    doc="Parses the context and the feature lists of one SequenceExample.",
 )
-parse_sequence_example_op = op(
+parse_sequence_example_op = nondifferentiable_op(
     "ParseSequenceExample",
     "serialized: string, debug_name: string, context_dense_defaults: list(Tcontext_dense) -> "
     f"{_CONTEXT}, feature_list_dense_lengths: Nfeature_list_dense*int64",
+    "Parses the context and the feature lists of a batch of SequenceExamples, padded to the longest.",
     feature_list_dense_missing_assumed_empty=STRINGS,
     context_sparse_keys=STRINGS,
     context_dense_keys=STRINGS,
@@ -114,6 +114,4 @@ parse_sequence_example_op = op(
     feature_list_dense_keys=STRINGS,
     **_SEQUENCE,
     infer=_parse_sequence,
-    differentiable=False,
-    doc="Parses the context and the feature lists of a batch of SequenceExamples, padded to the longest.",
 )

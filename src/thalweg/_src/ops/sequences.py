@@ -14,10 +14,10 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.cast import cast
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.shapes import Shape, show
 
@@ -51,15 +51,14 @@ def _range(c: Inference) -> Sequence[Shape]:
     return [(math.ceil(steps),)]
 
 
-range_op = op(
+range_op = nondifferentiable_op(
     "Range",
     "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx",
+    "Creates a sequence of numbers from start to limit, exclusive, in steps of delta.",
     Tidx=attr.types(dtypes.REAL - {dtypes.uint8}, dtypes.int32),
     host="start, limit, delta",
     infer=_range,
     evaluate=_range_value,
-    differentiable=False,
-    doc="Creates a sequence of numbers from start to limit, exclusive, in steps of delta.",
     fails="never",
 )
 
@@ -110,15 +109,14 @@ def _linspace(c: Inference) -> Sequence[Shape]:
 
 
 lin_space = export("lin_space", "linspace")(
-    op(
+    nondifferentiable_op(
         "LinSpace",
         "start: T, stop: T, num: Tidx -> output: T",
+        "Creates num evenly spaced values from start to stop, inclusive.",
         T=dtypes.FLOATING,
         Tidx=attr.types(dtypes.INDEX, dtypes.int32),
         host="start, stop, num",
         infer=_linspace,
-        differentiable=False,
-        doc="Creates num evenly spaced values from start to stop, inclusive.",
     )
 )
 linspace = lin_space

@@ -10,9 +10,9 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension
 from thalweg._src.ops.sparse import as_sparse, parts
 from thalweg._src.shapes import Shape, merge
@@ -72,44 +72,40 @@ def _sparse_and_sparse(c: Inference) -> Sequence[Shape]:
 
 _RESULT = "result_indices: int64, result_values: T, result_shape: int64"
 _SECOND = "set2_indices: int64, set2_values: T, set2_shape: int64"
-set_size_op = op(
+set_size_op = nondifferentiable_op(
     "SetSize",
     "set_indices: int64, set_values: T, set_shape: int64 -> size: int32",
+    "Counts the distinct values in each set.",
     validate_indices=True,
     T=_TYPES,
     infer=_set_size,
-    differentiable=False,
-    doc="Counts the distinct values in each set.",
 )
-dense_to_dense_set_operation = op(
+dense_to_dense_set_operation = nondifferentiable_op(
     "DenseToDenseSetOperation",
     f"set1: T, set2: T -> {_RESULT}",
+    "Computes unions, intersections or differences of dense sets.",
     set_operation=attr.string(),
     validate_indices=True,
     T=_TYPES,
     infer=_dense_and_dense,
-    differentiable=False,
-    doc="Computes unions, intersections or differences of dense sets.",
 )
-dense_to_sparse_set_operation = op(
+dense_to_sparse_set_operation = nondifferentiable_op(
     "DenseToSparseSetOperation",
     f"set1: T, {_SECOND} -> {_RESULT}",
+    "Computes unions, intersections or differences of dense and sparse sets.",
     set_operation=attr.string(),
     validate_indices=True,
     T=_TYPES,
     infer=_dense_and_sparse,
-    differentiable=False,
-    doc="Computes unions, intersections or differences of dense and sparse sets.",
 )
-sparse_to_sparse_set_operation = op(
+sparse_to_sparse_set_operation = nondifferentiable_op(
     "SparseToSparseSetOperation",
     f"set1_indices: int64, set1_values: T, set1_shape: int64, {_SECOND} -> {_RESULT}",
+    "Computes unions, intersections or differences of sparse sets.",
     set_operation=attr.string(),
     validate_indices=True,
     T=_TYPES,
     infer=_sparse_and_sparse,
-    differentiable=False,
-    doc="Computes unions, intersections or differences of sparse sets.",
 )
 
 

@@ -15,6 +15,7 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import negative, subtract
 from thalweg._src.ops.nn import top_k
 from thalweg._src.ops.reshape import constant_value, rank, reshape, shape, transpose
@@ -39,14 +40,13 @@ def _bound(c: Inference) -> Sequence[Shape]:
 
 
 def _bound_op(name: str, doc: str) -> OpDef:
-    return op(
+    return nondifferentiable_op(
         name,
         "sorted_inputs: T, values: T -> output: out_type",
+        doc,
         T=attr.types(),
         out_type=attr.types(dtypes.INDEX, dtypes.int32),
         infer=_bound,
-        differentiable=False,
-        doc=doc,
     )
 
 
@@ -68,7 +68,7 @@ def _nth(c: Inference) -> Sequence[Shape]:
     return [source[:-1]]
 
 
-nth_element_op = op(
+nth_element = op(
     "NthElement",
     "input: T, n: int32 -> values: T",
     reverse=False,
@@ -184,11 +184,6 @@ def searchsorted(
         lengths: Any = shape(rows)
         found = bound(reshape(rows, [-1, lengths[-1]]), reshape(values, [-1, sizes[-1]]), out_type=out_type)
         return reshape(found, sizes)
-
-
-def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Returns the n-th smallest entry of each row, the n-th largest if reverse."""
-    return nth_element_op(input, n, reverse=reverse, name=name)
 
 
 @export("math.approx_max_k", "nn.approx_max_k")

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src import dtypes
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
-from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.scopes import colocate_with
-from thalweg._src.graph.sparse_tensor import SparseTensor
-from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import require, require_sizes, vector_size
-from thalweg._src.ops.sparse import as_sparse, parts
+from thalweg._src.ops.sparse import parts
 from thalweg._src.shapes import Shape
 
 
@@ -38,17 +34,7 @@ def _take_many(c: Inference) -> Sequence[Shape]:
 
 
 def _map_op(name: str, signature: str, doc: str, infer: Any, **attrs: Any) -> OpDef:
-    return op(
-        name,
-        signature,
-        **attrs,
-        container="",
-        shared_name="",
-        stateful=True,
-        differentiable=False,
-        infer=infer,
-        doc=doc,
-    )
+    return stateful_op(name, signature, doc, **attrs, container="", shared_name="", infer=infer)
 
 
 _SPARSE = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
@@ -73,43 +59,3 @@ take_many_sparse_from_tensors_map_op = _map_op(
     _take_many,
     dtype=attr.types(),
 )
-
-
-def add_sparse_to_tensors_map(
-    sp_input: Any, container: str | None = None, shared_name: str | None = None, name: str | None = None
-) -> Tensor:
-    """Stores a sparse tensor in a map, and returns its handle."""
-    return _added(add_sparse_to_tensors_map_op, sp_input, container, shared_name, name)
-
-
-def add_many_sparse_to_tensors_map(
-    sp_input: Any, container: str | None = None, shared_name: str | None = None, name: str | None = None
-) -> Tensor:
-    """Stores each row of a sparse tensor in a map, and returns their handles."""
-    return _added(add_many_sparse_to_tensors_map_op, sp_input, container, shared_name, name)
-
-
-def _added(
-    definition: OpDef, sp_input: Any, container: str | None, shared_name: str | None, name: str | None
-) -> Tensor:
-    sparse = as_sparse(sp_input)
-    parts_of = (sparse.indices, sparse.values, sparse.dense_shape)
-    return definition(*parts_of, container=container, shared_name=shared_name, name=name)
-
-
-def take_many_sparse_from_tensors_map(
-    sparse_map_op: Operation, sparse_handles: Any, rank: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """Takes sparse tensors out of the map of the operation that added them, and stacks them."""
-    attrs = sparse_map_op.attrs
-    with colocate_with(sparse_map_op):
-        indices, values, shape = take_many_sparse_from_tensors_map_op.many(
-            sparse_handles,
-            dtype=dtypes.as_dtype(attrs["T"]),
-            container=attrs["container"],
-            shared_name=attrs["shared_name"] or sparse_map_op.name,
-            name=name,
-        )
-    indices.set_shape([None, rank])
-    shape.set_shape([rank])
-    return SparseTensor(indices, values, shape)

@@ -15,6 +15,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, is_sparse
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops, sequences as sequences_ops, special
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.reshape import transpose
 from thalweg._src.ops.shape_functions import (
@@ -162,14 +163,13 @@ sparse_tensor_dense_matmul_op = op(
 
 
 def _extreme_op(name: str, types: Any, doc: str) -> OpDef:
-    return op(
+    return nondifferentiable_op(
         name,
         f"{_A}, {_B} -> output_indices: int64, output_values: T",
+        doc,
         T=types,
         host="a_shape, b_shape",
         infer=_extreme,
-        differentiable=False,
-        doc=doc,
     )
 
 
@@ -216,15 +216,14 @@ def _reduce_op(name: str, types: Any, doc: str) -> OpDef:
 
 
 def _reduce_sparse_op(name: str, types: Any, doc: str) -> OpDef:
-    return op(
+    return nondifferentiable_op(
         name,
         f"{_INPUT} -> output_indices: int64, output_values: T, output_shape: int64",
+        doc,
         keep_dims=False,
         T=types,
         host="input_shape, reduction_axes, output_shape",
         infer=_reduce_sparse,
-        differentiable=False,
-        doc=doc,
     )
 
 

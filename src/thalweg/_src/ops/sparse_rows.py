@@ -15,6 +15,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import constant
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reshape import reshape
 from thalweg._src.ops.shape_functions import at_least_rank, require, require_sizes, scalar_value, vector_size
 from thalweg._src.ops.sparse import as_sparse, parts
@@ -93,16 +94,15 @@ sparse_fill_empty_rows_grad_op = op(
     doc="Computes the gradients of SparseFillEmptyRows with respect to the values and the default.",
 )
 _COUNTED = frozenset((dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64))
-sparse_bincount_op = op(
+sparse_bincount_op = nondifferentiable_op(
     "SparseBincount",
     "indices: int64, values: Tidx, dense_shape: int64, size: Tidx, weights: T -> output: T",
+    "Counts the occurrences of each integer, in total or per row.",
     Tidx=dtypes.INDEX,
     T=_COUNTED,
     binary_output=False,
     host="dense_shape, size",
     infer=_count,
-    differentiable=False,
-    doc="Counts the occurrences of each integer, in total or per row.",
 )
 _LENGTHS: dict[str, Any] = {
     "T": dtypes.INDEX,
@@ -111,24 +111,22 @@ _LENGTHS: dict[str, Any] = {
     "binary_output": attr.boolean(),
     "output_type": _COUNTED,
 }
-sparse_count_sparse_output_op = op(
+sparse_count_sparse_output_op = nondifferentiable_op(
     "SparseCountSparseOutput",
     "indices: int64, values: T, dense_shape: int64, weights: output_type -> "
     "output_indices: int64, output_values: output_type, output_dense_shape: int64",
+    "Counts the integers that occur in each row, as a sparse tensor.",
     **_LENGTHS,
     host="dense_shape, output_dense_shape",
     infer=_count_sparse,
-    differentiable=False,
-    doc="Counts the integers that occur in each row, as a sparse tensor.",
 )
-dense_count_sparse_output_op = op(
+dense_count_sparse_output_op = nondifferentiable_op(
     "DenseCountSparseOutput",
     "values: T, weights: output_type -> output_indices: int64, output_values: output_type, output_dense_shape: int64",
+    "Counts the integers that occur in each row, as a sparse tensor.",
     **_LENGTHS,
     host="output_dense_shape",
     infer=_count_dense,
-    differentiable=False,
-    doc="Counts the integers that occur in each row, as a sparse tensor.",
 )
 
 

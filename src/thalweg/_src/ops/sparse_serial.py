@@ -9,9 +9,9 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import at_least_rank, require, with_rank
 from thalweg._src.ops.sparse import as_sparse, parts
 from thalweg._src.shapes import Shape, show
@@ -47,41 +47,37 @@ def _deserialize_many(c: Inference) -> Sequence[Shape]:
 
 _SPARSE = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
 _FORMS = frozenset((dtypes.string, dtypes.variant))
-serialize_sparse_op = op(
+serialize_sparse_op = nondifferentiable_op(
     "SerializeSparse",
     f"{_SPARSE} -> serialized_sparse: out_type",
+    "Serializes a sparse tensor to a vector of three strings.",
     T=attr.types(),
     out_type=attr.types(_FORMS, dtypes.string),
     infer=_serialize,
-    differentiable=False,
-    doc="Serializes a sparse tensor to a vector of three strings.",
 )
-serialize_many_sparse_op = op(
+serialize_many_sparse_op = nondifferentiable_op(
     "SerializeManySparse",
     f"{_SPARSE} -> serialized_sparse: out_type",
+    "Serializes each row of a sparse tensor to three strings.",
     T=attr.types(),
     out_type=attr.types(_FORMS, dtypes.string),
     infer=_serialize_many,
-    differentiable=False,
-    doc="Serializes each row of a sparse tensor to three strings.",
 )
 _RESULT = "sparse_indices: int64, sparse_values: dtype, sparse_shape: int64"
-deserialize_sparse_op = op(
+deserialize_sparse_op = nondifferentiable_op(
     "DeserializeSparse",
     f"serialized_sparse: Tserialized -> {_RESULT}",
+    "Deserializes sparse tensors and stacks them along the leading dimensions.",
     dtype=attr.types(),
     Tserialized=attr.types(_FORMS, dtypes.string),
     infer=_deserialize,
-    differentiable=False,
-    doc="Deserializes sparse tensors and stacks them along the leading dimensions.",
 )
-deserialize_many_sparse_op = op(
+deserialize_many_sparse_op = nondifferentiable_op(
     "DeserializeManySparse",
     f"serialized_sparse: string -> {_RESULT}",
+    "Deserializes a minibatch of sparse tensors and stacks them.",
     dtype=attr.types(),
     infer=_deserialize_many,
-    differentiable=False,
-    doc="Deserializes a minibatch of sparse tensors and stacks them.",
 )
 
 
@@ -99,24 +95,12 @@ def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any 
     return serialize_many_sparse_op(sparse.indices, sparse.values, sparse.dense_shape, out_type=out_type, name=name)
 
 
-def deserialize_sparse(
-    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
-) -> SparseTensor:
-    """Deserializes sparse tensors and stacks them along the leading dimensions."""
-    indices, values, shape = deserialize_sparse_op.many(serialized_sparse, dtype=dtype, name=name)
-    return _ranked(indices, values, shape, rank)
-
-
 @export("deserialize_many_sparse", "io.deserialize_many_sparse")
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
     """Deserializes a minibatch of sparse tensors and stacks them; `rank` is their own, if known."""
     indices, values, shape = deserialize_many_sparse_op.many(serialized_sparse, dtype=dtype, name=name)
-    return _ranked(indices, values, shape, rank)
-
-
-def _ranked(indices: Tensor, values: Tensor, shape: Tensor, rank: int | None) -> SparseTensor:
     indices.set_shape([None, rank])
     shape.set_shape([rank])
     return SparseTensor(indices, values, shape)

@@ -19,6 +19,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import cast as cast_ops, reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.constants import constant
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reduction import one_of, reduce_max
@@ -125,35 +126,32 @@ sparse_reorder_op = op(
     infer=_reorder,
     doc="Sorts the indices of a sparse tensor in row-major order.",
 )
-sparse_reshape_op = op(
+sparse_reshape_op = nondifferentiable_op(
     "SparseReshape",
     "input_indices: int64, input_shape: int64, new_shape: int64 -> output_indices: int64, output_shape: int64",
+    "Reshapes a sparse tensor.",
     host="input_shape, new_shape, output_shape",
     infer=_reshape,
-    differentiable=False,
-    doc="Reshapes a sparse tensor.",
 )
-sparse_concat_op = op(
+sparse_concat_op = nondifferentiable_op(
     "SparseConcat",
     "indices: N*int64, values: N*T, shapes: N*int64 -> output_indices: int64, output_values: T, output_shape: int64",
+    "Concatenates sparse tensors along a dimension.",
     concat_dim=attr.integer(),
     N=attr.integer(2),
     T=attr.types(),
     host="shapes, output_shape",
     infer=_concat,
-    differentiable=False,
-    doc="Concatenates sparse tensors along a dimension.",
 )
-sparse_split_op = op(
+sparse_split_op = nondifferentiable_op(
     "SparseSplit",
     "split_dim: int64, indices: int64, values: T, shape: int64 -> "
     "output_indices: num_split*int64, output_values: num_split*T, output_shape: num_split*int64",
+    "Splits a sparse tensor along a dimension.",
     num_split=attr.integer(1),
     T=attr.types(),
     host="split_dim, shape, output_shape",
     infer=_split,
-    differentiable=False,
-    doc="Splits a sparse tensor along a dimension.",
 )
 sparse_slice_op = op(
     "SparseSlice",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, require
 from thalweg._src.shapes import Shape, compatible
 
@@ -16,41 +16,28 @@ def _made(c: Inference) -> Sequence[Shape]:
     return [()]
 
 
-stack_op = op(
+stack_op = stateful_op(
     "StackV2",
     "max_size: int32 -> handle: resource",
+    "Creates a stack that lives as long as the step; a negative max_size means no limit.",
     elem_type=attr.types(),
     stack_name="",
     host="max_size",
-    stateful=True,
-    differentiable=False,
     infer=_made,
-    doc="Creates a stack that lives as long as the step; a negative max_size means no limit.",
 )
-stack_push_op = op(
+stack_push_op = stateful_op(
     "StackPushV2",
     "handle: resource, elem: T -> output: T",
+    "Pushes a value onto a stack and returns it.",
     T=attr.types(),
     swap_memory=False,
-    stateful=True,
-    differentiable=False,
     infer=lambda c: c.shapes[1:],
-    doc="Pushes a value onto a stack and returns it.",
 )
-stack_pop_op = op(
+stack_pop_op = stateful_op(
     "StackPopV2",
     "handle: resource -> elem: elem_type",
+    "Pops the last value from a stack.",
     elem_type=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=lambda c: [None],
-    doc="Pops the last value from a stack.",
 )
-stack_close_op = op(
-    "StackCloseV2",
-    "handle: resource ->",
-    stateful=True,
-    differentiable=False,
-    infer=no_outputs,
-    doc="Releases the memory of a stack.",
-)
+stack_close_op = stateful_op("StackCloseV2", "handle: resource ->", "Releases the memory of a stack.", infer=no_outputs)

@@ -7,7 +7,8 @@ from typing import Any
 
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, scalar, scalar_value, vector_size
 from thalweg._src.shapes import Shape
 
@@ -33,17 +34,15 @@ def _unkeyed(c: Inference) -> Sequence[Shape]:
 
 
 def _op(name: str, signature: str, doc: str, types: int | None = 1, **more: Any) -> OpDef:
-    return op(
+    return stateful_op(
         name,
         signature,
+        doc,
         capacity=attr.integer(0, 0),
         memory_limit=attr.integer(0, 0),
         dtypes=attr.type_list(types),
         container="",
         shared_name="",
-        stateful=True,
-        differentiable=False,
-        doc=doc,
         **{"infer": _unknown, **more},
     )
 

@@ -14,6 +14,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import require, scalar, vector_size
 from thalweg._src.ops.slicing import UNKNOWN, items_of, sliced_shape
 from thalweg._src.shapes import Shape, compatible, merge, show
@@ -170,19 +171,17 @@ def _strided_slice_assign(c: Inference) -> Sequence[Shape]:
     return []
 
 
-var_handle_op = op(
+var_handle_op = stateful_op(
     "VarHandleOp",
     "-> resource: resource",
+    "Creates the handle of a variable.",
     container="",
     shared_name="",
     debug_name="",
     dtype=attr.types(),
     shape=attr.shape(),
     allowed_devices=AttrDef("list(string)", ()),
-    stateful=True,
-    differentiable=False,
     infer=scalar,
-    doc="Creates the handle of a variable.",
     capturable=True,
     instant=True,
 )
@@ -198,93 +197,77 @@ read_variable_op = op(
     traceable=True,
     capturable=True,
 )
-assign_variable_op = op(
+assign_variable_op = stateful_op(
     "AssignVariableOp",
     "resource: resource, value: dtype ->",
+    "Assigns a new value to a variable.",
     dtype=attr.types(),
     validate_shape=False,
-    stateful=True,
-    differentiable=False,
     infer=_assign,
-    doc="Assigns a new value to a variable.",
     traceable=True,
     writes=True,
     capturable=True,
 )
-assign_add_variable_op = op(
+assign_add_variable_op = stateful_op(
     "AssignAddVariableOp",
     "resource: resource, value: dtype ->",
+    "Adds a value of the same shape to a variable.",
     dtype=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=_assign,
-    doc="Adds a value of the same shape to a variable.",
     traceable=True,
     writes=True,
     capturable=True,
 )
-assign_sub_variable_op = op(
+assign_sub_variable_op = stateful_op(
     "AssignSubVariableOp",
     "resource: resource, value: dtype ->",
+    "Subtracts a value of the same shape from a variable.",
     dtype=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=_assign,
-    doc="Subtracts a value of the same shape from a variable.",
     traceable=True,
     writes=True,
     capturable=True,
 )
-initialized_value = op(
+initialized_value = stateful_op(
     "_InitializedValue",
     "resource: resource, initial: dtype -> value: dtype",
+    "Reads a variable, or returns the given value while it is uninitialized.",
     dtype=attr.types(),
-    stateful=True,
-    differentiable=False,
     infer=_initialized,
-    doc="Reads a variable, or returns the given value while it is uninitialized.",
 )
-var_is_initialized_op = op(
+var_is_initialized_op = stateful_op(
     "VarIsInitializedOp",
     "resource: resource -> is_initialized: bool",
-    stateful=True,
-    differentiable=False,
+    "Returns whether a variable has a value.",
     host="is_initialized",
     infer=scalar,
-    doc="Returns whether a variable has a value.",
 )
-destroy_resource_op = op(
+destroy_resource_op = stateful_op(
     "DestroyResourceOp",
     "resource: resource ->",
+    "Releases the buffer of a variable, which is uninitialized afterwards.",
     ignore_lookup_error=True,
-    stateful=True,
-    differentiable=False,
     infer=lambda c: [],
-    doc="Releases the buffer of a variable, which is uninitialized afterwards.",
 )
-variable_shape = op(
+variable_shape = stateful_op(
     "VariableShape",
     "input: resource -> output: out_type",
+    "Returns the shape of a variable's value.",
     out_type=attr.types(dtypes.INDEX, dtypes.int32),
-    stateful=True,
-    differentiable=False,
     host="output",
     infer=_shape_vector,
     evaluate=_shape_value,
-    doc="Returns the shape of a variable's value.",
     reads=True,
     capturable=True,
     shape_only=True,
 )
-resource_count_up_to = op(
+resource_count_up_to = stateful_op(
     "ResourceCountUpTo",
     "resource: resource -> output: T",
+    "Increments a scalar variable up to a limit; returns the previous value.",
     limit=attr.integer(),
     T=attr.types(dtypes.INDEX),
-    stateful=True,
-    differentiable=False,
     infer=_count,
-    doc="Increments a scalar variable up to a limit; returns the previous value.",
 )
 resource_gather = op(
     "ResourceGather",
@@ -313,33 +296,29 @@ resource_gather_nd = op(
 
 
 def _scatter_op(verb: str, types: Any, doc: str, capturable: bool = False) -> OpDef:
-    return op(
+    return stateful_op(
         f"ResourceScatter{verb}",
         "resource: resource, indices: Tindices, updates: dtype ->",
+        doc,
         dtype=types,
         Tindices=dtypes.INDEX,
-        stateful=True,
         writes=True,
         capturable=capturable,
-        differentiable=False,
         infer=_scatter,
-        doc=doc,
     )
 
 
 def _scatter_nd_op(verb: str, doc: str) -> OpDef:
-    return op(
+    return stateful_op(
         f"ResourceScatterNd{verb}",
         "ref: resource, indices: Tindices, updates: T ->",
+        doc,
         T=attr.types(),
         Tindices=dtypes.INDEX,
         use_locking=True,
         bad_indices_policy="",
-        stateful=True,
         writes=True,
-        differentiable=False,
         infer=_scatter_nd,
-        doc=doc,
     )
 
 
@@ -361,9 +340,10 @@ resource_scatter_max = _scatter_op(
 resource_scatter_nd_update = _scatter_nd_op("Update", "Replaces elements or slices of a variable.")
 resource_scatter_nd_add = _scatter_nd_op("Add", "Adds to elements or slices of a variable.")
 resource_scatter_nd_sub = _scatter_nd_op("Sub", "Subtracts from elements or slices of a variable.")
-resource_strided_slice_assign = op(
+resource_strided_slice_assign = stateful_op(
     "ResourceStridedSliceAssign",
     "ref: resource, begin: Index, end: Index, strides: Index, value: T ->",
+    "Assigns to a slice of a variable.",
     T=attr.types(),
     Index=dtypes.INDEX,
     begin_mask=0,
@@ -371,10 +351,7 @@ resource_strided_slice_assign = op(
     ellipsis_mask=0,
     new_axis_mask=0,
     shrink_axis_mask=0,
-    stateful=True,
     writes=True,
-    differentiable=False,
     host="begin, end, strides",
     infer=_strided_slice_assign,
-    doc="Assigns to a slice of a variable.",
 )

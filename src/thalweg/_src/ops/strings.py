@@ -12,11 +12,11 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import expand_dims, rank, reshape, shape
 from thalweg._src.ops.sequences import range as sequence
@@ -119,130 +119,120 @@ def _ngrams_shapes(c: Inference) -> Sequence[Shape]:
     return [(None,), (splits,)]
 
 
-string_join_op = op(
+string_join_op = nondifferentiable_op(
     "StringJoin",
     "inputs: N*string -> output: string",
+    "Joins strings element-wise; scalars are broadcast.",
     N=attr.integer(0),
     separator="",
     infer=_join_shape,
-    differentiable=False,
-    doc="Joins strings element-wise; scalars are broadcast.",
 )
-string_split_op = op(
+string_split_op = nondifferentiable_op(
     "StringSplit",
     "input: string, delimiter: string -> indices: int64, values: string, shape: int64",
+    "Splits strings at single-byte delimiters, to the components of a sparse matrix.",
     skip_empty=True,
     infer=_split_shapes,
-    differentiable=False,
-    doc="Splits strings at single-byte delimiters, to the components of a sparse matrix.",
 )
-string_split_v2_op = op(
+string_split_v2_op = nondifferentiable_op(
     "StringSplitV2",
     "input: string, sep: string -> indices: int64, values: string, shape: int64",
+    "Splits strings at separators or runs of whitespace, to the components of a sparse matrix.",
     maxsplit=-1,
     infer=_split_shapes,
-    differentiable=False,
-    doc="Splits strings at separators or runs of whitespace, to the components of a sparse matrix.",
 )
 string_strip = export("string_strip", "strings.strip")(
-    op(
-        "StringStrip",
-        "input: string -> output: string",
-        infer=unchanged,
-        differentiable=False,
-        doc="Strips leading and trailing whitespace.",
+    nondifferentiable_op(
+        "StringStrip", "input: string -> output: string", "Strips leading and trailing whitespace.", infer=unchanged
     )
 )
-string_lower_op = op(
-    "StringLower",
-    "input: string -> output: string",
-    encoding="",
-    infer=unchanged,
-    differentiable=False,
-    doc="Converts strings to lower case: ASCII, or with encoding 'utf-8' Unicode.",
+lower = export("strings.lower")(
+    nondifferentiable_op(
+        "StringLower",
+        "input: string -> output: string",
+        "Converts strings to lower case: ASCII, or with encoding 'utf-8' Unicode.",
+        encoding="",
+        infer=unchanged,
+    )
 )
-string_upper_op = op(
-    "StringUpper",
-    "input: string -> output: string",
-    encoding="",
-    infer=unchanged,
-    differentiable=False,
-    doc="Converts strings to upper case: ASCII, or with encoding 'utf-8' Unicode.",
+upper = export("strings.upper")(
+    nondifferentiable_op(
+        "StringUpper",
+        "input: string -> output: string",
+        "Converts strings to upper case: ASCII, or with encoding 'utf-8' Unicode.",
+        encoding="",
+        infer=unchanged,
+    )
 )
-string_length_op = op(
+string_length_op = nondifferentiable_op(
     "StringLength",
     "input: string -> output: int32",
+    "Counts the bytes, or UTF-8 characters, of each string.",
     unit=_UNITS,
     infer=unchanged,
-    differentiable=False,
-    doc="Counts the bytes, or UTF-8 characters, of each string.",
 )
-substr_op = op(
+substr_op = nondifferentiable_op(
     "Substr",
     "input: string, pos: T, len: T -> output: string",
+    "Extracts a substring of each string; a negative position counts from the end.",
     T=dtypes.INDEX,
     unit=_UNITS,
     infer=_substr_shape,
-    differentiable=False,
-    doc="Extracts a substring of each string; a negative position counts from the end.",
 )
-regex_replace_op = op(
+regex_replace_op = nondifferentiable_op(
     "RegexReplace",
     "input: string, pattern: string, rewrite: string -> output: string",
+    "Replaces matches of a pattern; the rewrite refers to groups as \\1 to \\9, to the match as \\0.",
     replace_global=True,
     infer=_replace_shape,
-    differentiable=False,
-    doc="Replaces matches of a pattern; the rewrite refers to groups as \\1 to \\9, to the match as \\0.",
 )
-static_regex_replace_op = op(
+static_regex_replace_op = nondifferentiable_op(
     "StaticRegexReplace",
     "input: string -> output: string",
+    "Replaces matches of a pattern that is known statically.",
     pattern=attr.string(),
     rewrite=attr.string(),
     replace_global=True,
     infer=unchanged,
-    differentiable=False,
-    doc="Replaces matches of a pattern that is known statically.",
 )
-regex_full_match_op = op(
+regex_full_match_op = nondifferentiable_op(
     "RegexFullMatch",
     "input: string, pattern: string -> output: bool",
+    "Returns whether each string matches a pattern completely.",
     infer=_match_shape,
-    differentiable=False,
-    doc="Returns whether each string matches a pattern completely.",
 )
-static_regex_full_match_op = op(
+static_regex_full_match_op = nondifferentiable_op(
     "StaticRegexFullMatch",
     "input: string -> output: bool",
+    "Returns whether each string completely matches a pattern that is known statically.",
     pattern=attr.string(),
     infer=unchanged,
-    differentiable=False,
-    doc="Returns whether each string completely matches a pattern that is known statically.",
 )
-reduce_join_op = op(
+reduce_join_op = nondifferentiable_op(
     "ReduceJoin",
     "inputs: string, reduction_indices: int32 -> output: string",
+    "Joins strings along dimensions, the first given one varying fastest.",
     keep_dims=False,
     separator="",
     host="reduction_indices",
     infer=_reduce_join_shape,
-    differentiable=False,
-    doc="Joins strings along dimensions, the first given one varying fastest.",
 )
-unsorted_segment_join_op = op(
-    "UnsortedSegmentJoin",
-    "inputs: string, segment_ids: Tindices, num_segments: Tnumsegments -> output: string",
-    separator="",
-    Tindices=dtypes.INDEX,
-    Tnumsegments=attr.types(dtypes.INDEX, dtypes.int32),
-    host="num_segments",
-    infer=_segment_join_shape,
-    differentiable=False,
-    doc="Joins the strings of each segment in order.",
+unsorted_segment_join = export("strings.unsorted_segment_join")(
+    nondifferentiable_op(
+        "UnsortedSegmentJoin",
+        "inputs: string, segment_ids: Tindices, num_segments: Tnumsegments -> output: string",
+        "Joins the strings of each segment in order.",
+        separator="",
+        Tindices=dtypes.INDEX,
+        Tnumsegments=attr.types(dtypes.INDEX, dtypes.int32),
+        host="num_segments",
+        infer=_segment_join_shape,
+    )
 )
-string_ngrams_op = op(
+string_ngrams_op = nondifferentiable_op(
     "StringNGrams",
     "data: string, data_splits: Tsplits -> ngrams: string, ngrams_splits: Tsplits",
+    "Joins n-grams of consecutive strings in each row of a ragged matrix.",
     separator=attr.string(),
     ngram_widths=attr.integers(0),
     left_pad=attr.string(),
@@ -251,8 +241,6 @@ string_ngrams_op = op(
     preserve_short_sequences=attr.boolean(),
     Tsplits=attr.types(dtypes.INDEX, dtypes.int64),
     infer=_ngrams_shapes,
-    differentiable=False,
-    doc="Joins n-grams of consecutive strings in each row of a ragged matrix.",
 )
 
 
@@ -314,18 +302,6 @@ def only_one(value: Any, other: Any, name: str, old_name: str) -> Any:
     return other if value is None else value
 
 
-@export("strings.lower")
-def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Converts strings to lower case."""
-    return string_lower_op(input, encoding=encoding, name=name)
-
-
-@export("strings.upper")
-def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Converts strings to upper case."""
-    return string_upper_op(input, encoding=encoding, name=name)
-
-
 @export("strings.length")
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Counts the bytes, or UTF-8 characters, of each string."""
@@ -382,14 +358,6 @@ def _all_axes_backwards(inputs: Tensor) -> Any:
     if inputs.dims is not None:
         return np.arange(len(inputs.dims) - 1, -1, -1, dtype=np.int32)
     return sequence(rank(inputs) - 1, -1, -1)
-
-
-@export("strings.unsorted_segment_join")
-def unsorted_segment_join(
-    inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
-) -> Tensor:
-    """Joins the strings of each segment."""
-    return unsorted_segment_join_op(inputs, segment_ids, num_segments, separator=separator, name=name)
 
 
 @export("strings.ngrams")

@@ -11,7 +11,7 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, scalar, scalar_value, with_rank
 from thalweg._src.shapes import Shape, merge, show
 
@@ -82,64 +82,57 @@ def _tensor(c: Inference) -> Sequence[Shape]:
     return [()]
 
 
-scalar_summary = op(
+scalar_summary = nondifferentiable_op(
     "ScalarSummary",
     "tags: string, values: T -> summary: string",
+    "Creates a summary of scalars, one per tag.",
     T=_REAL,
     infer=_scalars,
-    differentiable=False,
-    doc="Creates a summary of scalars, one per tag.",
 )
-histogram_summary = op(
+histogram_summary = nondifferentiable_op(
     "HistogramSummary",
     "tag: string, values: T -> summary: string",
+    "Creates a histogram summary; values must be finite.",
     T=attr.types(_REAL, dtypes.float32),
     infer=_tagged,
-    differentiable=False,
-    doc="Creates a histogram summary; values must be finite.",
 )
-image_summary = op(
+image_summary = nondifferentiable_op(
     "ImageSummary",
     "tag: string, tensor: T -> summary: string",
+    "Creates a summary of images; values other than uint8 are scaled per image.",
     max_images=attr.integer(1, 3),
     T=attr.types((dtypes.uint8, dtypes.float32, dtypes.float16, dtypes.float64), dtypes.float32),
     bad_color=AttrDef("tensor", _BAD_COLOR),
     infer=_images,
-    differentiable=False,
-    doc="Creates a summary of images; values other than uint8 are scaled per image.",
 )
-audio_summary_v2 = op(
+audio_summary_v2 = nondifferentiable_op(
     "AudioSummaryV2",
     "tag: string, tensor: float32, sample_rate: float32 -> summary: string",
+    "Creates a summary of audio clips.",
     max_outputs=attr.integer(1, 3),
     host="sample_rate",
     infer=_sounds,
-    differentiable=False,
-    doc="Creates a summary of audio clips.",
 )
-merge_summary = op(
+merge_summary = nondifferentiable_op(
     "MergeSummary",
     "inputs: N*string -> summary: string",
+    "Merges summaries, whose tags must be distinct.",
     infer=scalar,
-    differentiable=False,
-    doc="Merges summaries, whose tags must be distinct.",
 )
-tensor_summary_op = op(
+tensor_summary_op = nondifferentiable_op(
     "TensorSummary",
     "tensor: T -> summary: string",
+    "Creates a summary of any tensor, tagged with the name of the operation.",
     T=attr.types(),
     description="",
     labels=AttrDef("list(string)", ()),
     display_name="",
     infer=scalar,
-    differentiable=False,
-    doc="Creates a summary of any tensor, tagged with the name of the operation.",
 )
-tensor_summary_v2 = op(
+tensor_summary_v2 = nondifferentiable_op(
     "TensorSummaryV2",
     "tag: string, tensor: T, serialized_summary_metadata: string -> summary: string",
+    "Creates a summary of any tensor, with metadata for a TensorBoard plugin.",
     T=attr.types(),
     infer=_tensor,
-    differentiable=False,
-    doc="Creates a summary of any tensor, with metadata for a TensorBoard plugin.",
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, require, scalar, vector_size
 from thalweg._src.shapes import Shape, compatible
 
@@ -48,9 +49,10 @@ def _concatenated(c: Inference) -> Sequence[Shape]:
     return [None if rest is None else (None, *rest), (None,)]
 
 
-tensor_array_op = op(
+tensor_array_op = stateful_op(
     "TensorArrayV3",
     "size: int32 -> handle: resource, flow: float32",
+    "Creates an array that lives as long as the step.",
     dtype=attr.types(),
     element_shape=attr.shape(None),
     dynamic_size=False,
@@ -58,10 +60,7 @@ tensor_array_op = op(
     identical_element_shapes=False,
     tensor_array_name="",
     host="size",
-    stateful=True,
-    differentiable=False,
     infer=_made,
-    doc="Creates an array that lives as long as the step.",
 )
 tensor_array_grad_op = op(
     "TensorArrayGradV3",
@@ -131,21 +130,14 @@ tensor_array_split_op = op(
     infer=scalar,
     doc="Splits a tensor along its first dimension into elements.",
 )
-tensor_array_size_op = op(
+tensor_array_size_op = stateful_op(
     "TensorArraySizeV3",
     "handle: resource, flow_in: float32 -> size: int32",
+    "Returns the number of elements.",
     host="size",
-    stateful=True,
-    differentiable=False,
     infer=scalar,
-    doc="Returns the number of elements.",
     reads=True,
 )
-tensor_array_close_op = op(
-    "TensorArrayCloseV3",
-    "handle: resource ->",
-    stateful=True,
-    differentiable=False,
-    infer=no_outputs,
-    doc="Releases the memory of an array.",
+tensor_array_close_op = stateful_op(
+    "TensorArrayCloseV3", "handle: resource ->", "Releases the memory of an array.", infer=no_outputs
 )

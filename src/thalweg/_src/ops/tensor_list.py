@@ -12,18 +12,18 @@ from thalweg._src import dtypes
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import scalar
 from thalweg._src.shapes import Shape
 
-empty_tensor_list_op = op(
+empty_tensor_list_op = nondifferentiable_op(
     "EmptyTensorList",
     "element_shape: shape_type, max_num_elements: int32 -> handle: variant",
+    "Creates an empty list.",
     element_dtype=attr.types(),
     shape_type=dtypes.INDEX,
     host="element_shape, max_num_elements",
-    differentiable=False,
     infer=scalar,
-    doc="Creates an empty list.",
 )
 push_back_op = op(
     "TensorListPushBack",
@@ -46,12 +46,11 @@ pop_back_op = op(
     infer=_popped,
     doc="Removes the last element from a list; returns both.",
 )
-list_rows_op = op(
+list_rows_op = nondifferentiable_op(
     "_ListRows",
     "input_handle: variant -> output: element_dtype",
+    "Concatenates the matrices of a list.",
     element_dtype=attr.types(),
     width=attr.AttrDef("int"),
-    differentiable=False,
     infer=lambda c: [(None, c.attrs["width"])],
-    doc="Concatenates the matrices of a list.",
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.ops.state import handle_shape
 from thalweg._src.shapes import Shape, compatible, show
@@ -65,224 +67,179 @@ def _scalar(c: Inference, name: str, index: int) -> None:
     require(c.shapes[index] in (None, ()), f"{name} has shape {show(c.shapes[index])}", expected=f"a scalar {name}")
 
 
-def _update(name: str, arguments: str, doc: str, **attrs: Any) -> OpDef:
-    """Registers a dense update; arguments without a type are of type T."""
-    parts = [part if ":" in part else f"{part}: T" for part in arguments.split(", ")]
-    return op(
+def _typed(variables: str, arguments: str) -> str:
+    """Returns a schema: variables are resources, and arguments without a type are of type T."""
+    inputs = [f"{name}: resource" for name in variables.split(", ")]
+    inputs += [part if ":" in part else f"{part}: T" for part in arguments.split(", ")]
+    return f"{', '.join(inputs)} ->"
+
+
+def _dense(name: str, signature: str, doc: str, **attrs: Any) -> OpDef:
+    return stateful_op(
         name,
-        f"{', '.join(parts)} ->",
+        signature,
+        doc,
         T=_TYPES,
         use_locking=False,
         **attrs,
         infer=_whole,
-        stateful=True,
         writes=True,
         traceable=True,
         capturable=True,
-        differentiable=False,
-        doc=doc,
     )
 
 
-def _row_update(name: str, arguments: str, doc: str, **attrs: Any) -> OpDef:
-    """Registers a sparse update of the rows at `indices`."""
-    parts = [part if ":" in part else f"{part}: T" for part in arguments.split(", ")]
-    return op(
-        name,
-        f"{', '.join(parts)} ->",
+def _update(rule: str, variables: str, arguments: str, doc: str, **attrs: Any) -> OpDef:
+    """Registers the dense update of a rule."""
+    return _dense(f"ResourceApply{rule}", _typed(variables, arguments), doc, **attrs)
+
+
+def _updates(rule: str, variables: str, arguments: str, doc: str, **attrs: Any) -> tuple[OpDef, OpDef]:
+    """Registers the dense update of a rule, and the sparse one of the rows at `indices`."""
+    dense = _update(rule, variables, arguments, doc, **attrs)
+    sparse = stateful_op(
+        f"ResourceSparseApply{rule}",
+        _typed(variables, re.sub("grad|delta", "grad, indices: Tindices", arguments)),
+        f"Applies ResourceApply{rule} to some rows.",
         T=_TYPES,
         Tindices=dtypes.INDEX,
         use_locking=False,
         **attrs,
         infer=_rows,
-        stateful=True,
         writes=True,
-        differentiable=False,
-        doc=doc,
     )
+    return dense, sparse
 
 
 resource_apply_gradient_descent = _update(
-    "ResourceApplyGradientDescent", "var: resource, alpha, delta", "Applies gradient descent: var -= alpha * delta."
+    "GradientDescent", "var", "alpha, delta", "Applies gradient descent: var -= alpha * delta."
 )
-resource_apply_momentum = _update(
-    "ResourceApplyMomentum",
-    "var: resource, accum: resource, lr, grad, momentum",
+resource_apply_momentum, resource_sparse_apply_momentum = _updates(
+    "Momentum",
+    "var, accum",
+    "lr, grad, momentum",
     "Applies momentum: accum = momentum * accum + grad; var -= lr * accum.",
     use_nesterov=False,
 )
-resource_apply_keras_momentum = _update(
-    "ResourceApplyKerasMomentum",
-    "var: resource, accum: resource, lr, grad, momentum",
+resource_apply_keras_momentum, resource_sparse_apply_keras_momentum = _updates(
+    "KerasMomentum",
+    "var, accum",
+    "lr, grad, momentum",
     "Applies Keras's momentum: accum = momentum * accum - lr * grad; var += accum.",
     use_nesterov=False,
 )
-resource_apply_adagrad = _update(
-    "ResourceApplyAdagrad",
-    "var: resource, accum: resource, lr, grad",
+resource_apply_adagrad, resource_sparse_apply_adagrad = _updates(
+    "Adagrad",
+    "var, accum",
+    "lr, grad",
     "Applies Adagrad: accum += grad ** 2; var -= lr * grad / sqrt(accum).",
     update_slots=True,
 )
-resource_apply_adagrad_v2 = _update(
-    "ResourceApplyAdagradV2",
-    "var: resource, accum: resource, lr, epsilon, grad",
+resource_apply_adagrad_v2, resource_sparse_apply_adagrad_v2 = _updates(
+    "AdagradV2",
+    "var, accum",
+    "lr, epsilon, grad",
     "Applies Adagrad with an epsilon: accum += grad ** 2; var -= lr * grad / (sqrt(accum) + epsilon).",
     update_slots=True,
 )
-resource_apply_adadelta = _update(
-    "ResourceApplyAdadelta",
-    "var: resource, accum: resource, accum_update: resource, lr, rho, epsilon, grad",
+resource_apply_adadelta, resource_sparse_apply_adadelta = _updates(
+    "Adadelta",
+    "var, accum, accum_update",
+    "lr, rho, epsilon, grad",
     "Applies Adadelta: scales the gradient by the ratio of recent update sizes to recent gradient sizes.",
 )
-resource_apply_rms_prop = _update(
-    "ResourceApplyRMSProp",
-    "var: resource, ms: resource, mom: resource, lr, rho, momentum, epsilon, grad",
+resource_apply_rms_prop, resource_sparse_apply_rms_prop = _updates(
+    "RMSProp",
+    "var, ms, mom",
+    "lr, rho, momentum, epsilon, grad",
     "Applies RMSProp: a momentum step of the gradient over its moving root mean square.",
 )
-resource_apply_centered_rms_prop = _update(
-    "ResourceApplyCenteredRMSProp",
-    "var: resource, mg: resource, ms: resource, mom: resource, lr, rho, momentum, epsilon, grad",
+resource_apply_centered_rms_prop, resource_sparse_apply_centered_rms_prop = _updates(
+    "CenteredRMSProp",
+    "var, mg, ms, mom",
+    "lr, rho, momentum, epsilon, grad",
     "Applies centered RMSProp: a momentum step of the gradient over its moving standard deviation.",
 )
 resource_apply_adam = _update(
-    "ResourceApplyAdam",
-    "var: resource, m: resource, v: resource, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad",
+    "Adam",
+    "var, m, v",
+    "beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad",
     "Applies Adam: var -= lr_t * m / (sqrt(v) + epsilon), with moving moments m and v of the gradient.",
     use_nesterov=False,
 )
 resource_apply_adam_with_amsgrad = _update(
-    "ResourceApplyAdamWithAmsgrad",
-    "var: resource, m: resource, v: resource, vhat: resource, "
+    "AdamWithAmsgrad",
+    "var, m, v, vhat",
     "beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad",
     "Applies AMSGrad: Adam with the maximum of the second moments so far.",
 )
 resource_apply_ada_max = _update(
-    "ResourceApplyAdaMax",
-    "var: resource, m: resource, v: resource, beta1_power, lr, beta1, beta2, epsilon, grad",
+    "AdaMax",
+    "var, m, v",
+    "beta1_power, lr, beta1, beta2, epsilon, grad",
     "Applies AdaMax: Adam with the infinity norm of recent gradients.",
 )
-resource_apply_ftrl = _update(
-    "ResourceApplyFtrl",
-    "var: resource, accum: resource, linear: resource, grad, lr, l1, l2, lr_power",
+resource_apply_ftrl, resource_sparse_apply_ftrl = _updates(
+    "Ftrl",
+    "var, accum, linear",
+    "grad, lr, l1, l2, lr_power",
     "Applies FTRL-Proximal (follow the regularized leader).",
     multiply_linear_by_lr=False,
 )
-resource_apply_ftrl_v2 = _update(
-    "ResourceApplyFtrlV2",
-    "var: resource, accum: resource, linear: resource, grad, lr, l1, l2, l2_shrinkage, lr_power",
+resource_apply_ftrl_v2, resource_sparse_apply_ftrl_v2 = _updates(
+    "FtrlV2",
+    "var, accum, linear",
+    "grad, lr, l1, l2, l2_shrinkage, lr_power",
     "Applies FTRL-Proximal with an additional shrinkage penalty on the variable.",
     multiply_linear_by_lr=False,
 )
-resource_apply_proximal_gradient_descent = _update(
-    "ResourceApplyProximalGradientDescent",
-    "var: resource, alpha, l1, l2, delta",
+resource_apply_proximal_gradient_descent, resource_sparse_apply_proximal_gradient_descent = _updates(
+    "ProximalGradientDescent",
+    "var",
+    "alpha, l1, l2, delta",
     "Applies proximal gradient descent: a gradient step, then shrinkage by the l1 and l2 penalties.",
 )
-resource_apply_proximal_adagrad = _update(
-    "ResourceApplyProximalAdagrad",
-    "var: resource, accum: resource, lr, l1, l2, grad",
+resource_apply_proximal_adagrad, resource_sparse_apply_proximal_adagrad = _updates(
+    "ProximalAdagrad",
+    "var, accum",
+    "lr, l1, l2, grad",
     "Applies proximal Adagrad: an Adagrad step, then shrinkage by the l1 and l2 penalties.",
 )
-resource_apply_adagrad_da = _update(
-    "ResourceApplyAdagradDA",
-    "var: resource, gradient_accumulator: resource, gradient_squared_accumulator: resource, "
+resource_apply_adagrad_da, resource_sparse_apply_adagrad_da = _updates(
+    "AdagradDA",
+    "var, gradient_accumulator, gradient_squared_accumulator",
     "grad, lr, l1, l2, global_step: int64",
     "Applies Adagrad with dual averaging, from the sums of all gradients and of their squares.",
 )
 resource_apply_add_sign = _update(
-    "ResourceApplyAddSign",
-    "var: resource, m: resource, lr, alpha, sign_decay, beta, grad",
+    "AddSign",
+    "var, m",
+    "lr, alpha, sign_decay, beta, grad",
     "Applies AddSign: var -= lr * (alpha + sign_decay * sign(grad) * sign(m)) * grad.",
 )
 resource_apply_power_sign = _update(
-    "ResourceApplyPowerSign",
-    "var: resource, m: resource, lr, logbase, sign_decay, beta, grad",
+    "PowerSign",
+    "var, m",
+    "lr, logbase, sign_decay, beta, grad",
     "Applies PowerSign: var -= lr * exp(logbase * sign_decay * sign(grad) * sign(m)) * grad.",
 )
 
-resource_sparse_apply_momentum = _row_update(
-    "ResourceSparseApplyMomentum",
-    "var: resource, accum: resource, lr, grad, indices: Tindices, momentum",
-    "Applies ResourceApplyMomentum to some rows.",
-    use_nesterov=False,
-)
-resource_sparse_apply_keras_momentum = _row_update(
-    "ResourceSparseApplyKerasMomentum",
-    "var: resource, accum: resource, lr, grad, indices: Tindices, momentum",
-    "Applies ResourceApplyKerasMomentum to some rows.",
-    use_nesterov=False,
-)
-resource_sparse_apply_adagrad = _row_update(
-    "ResourceSparseApplyAdagrad",
-    "var: resource, accum: resource, lr, grad, indices: Tindices",
-    "Applies ResourceApplyAdagrad to some rows.",
-    update_slots=True,
-)
-resource_sparse_apply_adagrad_v2 = _row_update(
-    "ResourceSparseApplyAdagradV2",
-    "var: resource, accum: resource, lr, epsilon, grad, indices: Tindices",
-    "Applies ResourceApplyAdagradV2 to some rows.",
-    update_slots=True,
-)
-resource_sparse_apply_adadelta = _row_update(
-    "ResourceSparseApplyAdadelta",
-    "var: resource, accum: resource, accum_update: resource, lr, rho, epsilon, grad, indices: Tindices",
-    "Applies ResourceApplyAdadelta to some rows.",
-)
-resource_sparse_apply_rms_prop = _row_update(
-    "ResourceSparseApplyRMSProp",
-    "var: resource, ms: resource, mom: resource, lr, rho, momentum, epsilon, grad, indices: Tindices",
-    "Applies ResourceApplyRMSProp to some rows.",
-)
-resource_sparse_apply_centered_rms_prop = _row_update(
-    "ResourceSparseApplyCenteredRMSProp",
-    "var: resource, mg: resource, ms: resource, mom: resource, lr, rho, momentum, epsilon, grad, indices: Tindices",
-    "Applies ResourceApplyCenteredRMSProp to some rows.",
-)
-resource_sparse_apply_ftrl = _row_update(
-    "ResourceSparseApplyFtrl",
-    "var: resource, accum: resource, linear: resource, grad, indices: Tindices, lr, l1, l2, lr_power",
-    "Applies ResourceApplyFtrl to some rows.",
-    multiply_linear_by_lr=False,
-)
-resource_sparse_apply_ftrl_v2 = _row_update(
-    "ResourceSparseApplyFtrlV2",
-    "var: resource, accum: resource, linear: resource, grad, indices: Tindices, lr, l1, l2, l2_shrinkage, lr_power",
-    "Applies ResourceApplyFtrlV2 to some rows.",
-    multiply_linear_by_lr=False,
-)
-resource_sparse_apply_proximal_gradient_descent = _row_update(
-    "ResourceSparseApplyProximalGradientDescent",
-    "var: resource, alpha, l1, l2, grad, indices: Tindices",
-    "Applies ResourceApplyProximalGradientDescent to some rows.",
-)
-resource_sparse_apply_proximal_adagrad = _row_update(
-    "ResourceSparseApplyProximalAdagrad",
-    "var: resource, accum: resource, lr, l1, l2, grad, indices: Tindices",
-    "Applies ResourceApplyProximalAdagrad to some rows.",
-)
-resource_sparse_apply_adagrad_da = _row_update(
-    "ResourceSparseApplyAdagradDA",
-    "var: resource, gradient_accumulator: resource, gradient_squared_accumulator: resource, "
-    "grad, indices: Tindices, lr, l1, l2, global_step: int64",
-    "Applies ResourceApplyAdagradDA to some rows.",
-)
-
 # A step's updates with equal hyperparameters are merged into these: one call for all variables of an optimizer.
-apply_gradient_descent_group = _update(
+apply_gradient_descent_group = _dense(
     "_ApplyGradientDescentGroup",
-    "var: N*resource, alpha, delta: N*T",
+    "var: N*resource, alpha: T, delta: N*T ->",
     "Applies ResourceApplyGradientDescent to several variables.",
 )
-apply_momentum_group = _update(
+apply_momentum_group = _dense(
     "_ApplyMomentumGroup",
-    "var: N*resource, accum: N*resource, lr, grad: N*T, momentum",
+    "var: N*resource, accum: N*resource, lr: T, grad: N*T, momentum: T ->",
     "Applies ResourceApplyMomentum to several variables.",
     use_nesterov=False,
 )
-apply_adam_group = _update(
+apply_adam_group = _dense(
     "_ApplyAdamGroup",
-    "var: N*resource, m: N*resource, v: N*resource, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad: N*T",
+    "var: N*resource, m: N*resource, v: N*resource, beta1_power: T, beta2_power: T, "
+    "lr: T, beta1: T, beta2: T, epsilon: T, grad: N*T ->",
     "Applies ResourceApplyAdam to several variables.",
     use_nesterov=False,
 )

@@ -3,48 +3,42 @@
 from __future__ import annotations
 
 from thalweg._src.graph import attr
-from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, unchanged
 
-send_op = op(
+send_op = stateful_op(
     "_Send",
     "tensor: T ->",
+    "Sends a value to the step's rendezvous.",
     T=attr.types(),
     tensor_name=attr.string(),
     send_device=attr.string(),
     recv_device=attr.string(),
-    stateful=True,
-    differentiable=False,
     infer=no_outputs,
-    doc="Sends a value to the step's rendezvous.",
 )
-recv_op = op(
+recv_op = stateful_op(
     "_Recv",
     "-> tensor: tensor_type",
+    "Receives a value from the step's rendezvous; blocks until it is there.",
     tensor_type=attr.types(),
     tensor_name=attr.string(),
     send_device=attr.string(),
     recv_device=attr.string(),
-    stateful=True,
     waits=True,
-    differentiable=False,
-    doc="Receives a value from the step's rendezvous; blocks until it is there.",
 )
-copy_to_host_op = op(
+copy_to_host_op = nondifferentiable_op(
     "_CopyToHost",
     "input: T -> output: T",
+    "Copies a value from the device to host memory; synchronizes.",
     T=attr.types(),
     host="output",
-    differentiable=False,
     infer=unchanged,
-    doc="Copies a value from the device to host memory; synchronizes.",
 )
-copy_to_device_op = op(
+copy_to_device_op = nondifferentiable_op(
     "_CopyToDevice",
     "input: T -> output: T",
+    "Copies a value from host memory to the device asynchronously.",
     T=attr.types(),
     host="input",
-    differentiable=False,
     infer=unchanged,
-    doc="Copies a value from host memory to the device asynchronously.",
 )

@@ -10,9 +10,9 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.ops.sequences import range as sequence
@@ -37,84 +37,59 @@ def _encoded_shape(c: Inference) -> Sequence[Shape]:
     return [(None if splits is None else splits - 1,)]
 
 
-unicode_transcode_op = op(
-    "UnicodeTranscode",
-    "input: string -> output: string",
-    input_encoding=attr.string(),
-    output_encoding=_ENCODINGS,
-    errors=_ERRORS,
-    replacement_char=65533,
-    replace_control_characters=False,
-    infer=unchanged,
-    differentiable=False,
-    doc="Transcodes strings to another encoding.",
-)
-unicode_script = export("strings.unicode_script")(
-    op(
-        "UnicodeScript",
-        "input: int32 -> output: int32",
+unicode_transcode = export("strings.unicode_transcode")(
+    nondifferentiable_op(
+        "UnicodeTranscode",
+        "input: string -> output: string",
+        "Converts strings from one encoding to another.",
+        input_encoding=attr.string(),
+        output_encoding=_ENCODINGS,
+        errors=_ERRORS,
+        replacement_char=65533,
+        replace_control_characters=False,
         infer=unchanged,
-        differentiable=False,
-        doc="Returns the script of each character as an ICU code; -1 for an invalid code point.",
     )
 )
-unicode_encode_op = op(
+unicode_script = export("strings.unicode_script")(
+    nondifferentiable_op(
+        "UnicodeScript",
+        "input: int32 -> output: int32",
+        "Returns the script of each character as an ICU code; -1 for an invalid code point.",
+        infer=unchanged,
+    )
+)
+unicode_encode_op = nondifferentiable_op(
     "UnicodeEncode",
     "input_values: int32, input_splits: Tsplits -> output: string",
+    "Encodes the code points of a ragged matrix as strings.",
     errors=_ERRORS,
     output_encoding=_ENCODINGS,
     replacement_char=65533,
     Tsplits=_SPLITS,
     infer=_encoded_shape,
-    differentiable=False,
-    doc="Encodes the code points of a ragged matrix as strings.",
 )
-unicode_decode_op = op(
+unicode_decode_op = nondifferentiable_op(
     "UnicodeDecode",
     "input: string -> row_splits: Tsplits, char_values: int32",
+    "Decodes strings to a ragged matrix of code points.",
     input_encoding=attr.string(),
     errors=_ERRORS,
     replacement_char=65533,
     replace_control_characters=False,
     Tsplits=_SPLITS,
     infer=_decoded_shapes,
-    differentiable=False,
-    doc="Decodes strings to a ragged matrix of code points.",
 )
-unicode_decode_with_offsets_op = op(
+unicode_decode_with_offsets_op = nondifferentiable_op(
     "UnicodeDecodeWithOffsets",
     "input: string -> row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64",
+    "Decodes strings to a ragged matrix of code points with their byte offsets.",
     input_encoding=attr.string(),
     errors=_ERRORS,
     replacement_char=65533,
     replace_control_characters=False,
     Tsplits=_SPLITS,
     infer=_decoded_shapes,
-    differentiable=False,
-    doc="Decodes strings to a ragged matrix of code points with their byte offsets.",
 )
-
-
-@export("strings.unicode_transcode")
-def unicode_transcode(
-    input: Any,
-    input_encoding: str,
-    output_encoding: str,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    replace_control_characters: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Converts strings from one encoding to another."""
-    return unicode_transcode_op(
-        input,
-        input_encoding=input_encoding,
-        output_encoding=output_encoding,
-        errors=errors,
-        replacement_char=replacement_char,
-        replace_control_characters=replace_control_characters,
-        name=name,
-    )
 
 
 @export("strings.unicode_encode")

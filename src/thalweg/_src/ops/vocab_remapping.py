@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import same_dimension, vector_size
 from thalweg._src.ops.strings import require_scalar
 from thalweg._src.shapes import Shape
@@ -30,26 +30,23 @@ def _matrix(c: Inference) -> Sequence[Shape]:
     return [(rows, columns)]
 
 
-generate_vocab_remapping_op = op(
+generate_vocab_remapping_op = nondifferentiable_op(
     "GenerateVocabRemapping",
     "new_vocab_file: string, old_vocab_file: string -> remapping: int64, num_present: int32",
+    "Finds each entry of a new vocabulary in an old one; -1 for missing entries.",
     new_vocab_offset=attr.integer(0),
     num_new_vocab=attr.integer(0),
     old_vocab_size=attr.integer(-1, -1),
-    differentiable=False,
     infer=_remapping,
-    doc="Finds each entry of a new vocabulary in an old one; -1 for missing entries.",
 )
-load_and_remap_matrix_op = op(
+load_and_remap_matrix_op = stateful_op(
     "LoadAndRemapMatrix",
     "ckpt_path: string, old_tensor_name: string, row_remapping: int64, col_remapping: int64, "
     "initializing_values: float -> output_matrix: float",
+    "Loads a matrix from a checkpoint with its rows and columns remapped; missing ones take initial values.",
     num_rows=attr.integer(0),
     num_cols=attr.integer(1),
     max_rows_in_memory=-1,
-    stateful=True,
-    differentiable=False,
     host="row_remapping, col_remapping",
     infer=_matrix,
-    doc="Loads a matrix from a checkpoint with its rows and columns remapped; missing ones take initial values.",
 )

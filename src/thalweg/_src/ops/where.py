@@ -15,19 +15,19 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import less
+from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import reduce_max
 from thalweg._src.ops.reshape import expand_dims
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import normalize_axis, require, same_dimension, vector_size
 from thalweg._src.shapes import Shape, broadcast, merge, show
 
-where_op = op(
+where_op = nondifferentiable_op(
     "Where",
     "input: T -> index: int64",
+    "Returns the indices of the true or nonzero elements, one row per element.",
     T=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED | {dtypes.bool}, dtypes.bool),
     infer=lambda c: [(None, None if c.shapes[0] is None else len(c.shapes[0]))],
-    differentiable=False,
-    doc="Returns the indices of the true or nonzero elements, one row per element.",
 )
 
 
@@ -96,16 +96,15 @@ def _one_hot(c: Inference) -> Sequence[Shape]:
     return [(*indices[:axis], None if depth is None else int(depth), *indices[axis:])]
 
 
-one_hot_op = op(
+one_hot_op = nondifferentiable_op(
     "OneHot",
     "indices: TI, depth: int32, on_value: T, off_value: T -> output: T",
+    "Adds a one-hot dimension: on_value at the index, off_value elsewhere.",
     axis=-1,
     T=attr.types(),
     TI=attr.types({dtypes.uint8, dtypes.int8, *dtypes.INDEX}, dtypes.int64),
     host="depth",
     infer=_one_hot,
-    differentiable=False,
-    doc="Adds a one-hot dimension: on_value at the index, off_value elsewhere.",
     traceable=True,
 )
 
@@ -162,23 +161,23 @@ def _require_vector(c: Inference) -> Shape:
 
 
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
-unique_op = op(
+unique_op = nondifferentiable_op(
     "Unique",
     "x: T -> y: T, idx: out_idx",
+    "Returns the distinct values by first appearance, and the index of each element among them.",
     T=attr.types(),
     out_idx=_INDEX,
     infer=lambda c: [(None,), _require_vector(c)],
-    differentiable=False,
-    doc="Returns the distinct values by first appearance, and the index of each element among them.",
 )
-unique_with_counts_op = op(
-    "UniqueWithCounts",
-    "x: T -> y: T, idx: out_idx, count: out_idx",
-    T=attr.types(),
-    out_idx=_INDEX,
-    infer=lambda c: [(None,), _require_vector(c), (None,)],
-    differentiable=False,
-    doc="Returns the distinct values, the index of each element among them, and their counts.",
+unique_with_counts = export("unique_with_counts")(
+    nondifferentiable_op(
+        "UniqueWithCounts",
+        "x: T -> y: T, idx: out_idx, count: out_idx",
+        "Returns the distinct values, the index of each element among them, and their counts.",
+        T=attr.types(),
+        out_idx=_INDEX,
+        infer=lambda c: [(None,), _require_vector(c), (None,)],
+    )
 )
 
 
@@ -193,16 +192,15 @@ def _unique_along(c: Inference) -> Sequence[Shape]:
     return [(*source[:where_], None, *source[where_ + 1 :]), (source[where_],)]
 
 
-unique_v2_op = op(
+unique_v2_op = nondifferentiable_op(
     "UniqueV2",
     "x: T, axis: Taxis -> y: T, idx: out_idx",
+    "Returns the distinct slices along an axis by first appearance, and the index of each slice among them.",
     T=attr.types(),
     Taxis=attr.types(dtypes.INDEX, dtypes.int64),
     out_idx=_INDEX,
     host="axis",
     infer=_unique_along,
-    differentiable=False,
-    doc="Returns the distinct slices along an axis by first appearance, and the index of each slice among them.",
 )
 
 
@@ -212,14 +210,13 @@ def _list_diff(c: Inference) -> Sequence[Shape]:
     return [(None,), (None,)]
 
 
-list_diff_op = op(
+list_diff_op = nondifferentiable_op(
     "ListDiff",
     "x: T, y: T -> out: T, idx: out_idx",
+    "Returns the elements of x that are not in y, and their indices in x.",
     T=attr.types(),
     out_idx=_INDEX,
     infer=_list_diff,
-    differentiable=False,
-    doc="Returns the elements of x that are not in y, and their indices in x.",
 )
 
 
@@ -227,12 +224,6 @@ list_diff_op = op(
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     """Returns the distinct values by first appearance, and the index of each element among them."""
     return unique_op.many(x, out_idx=out_idx, name=name)
-
-
-@export("unique_with_counts")
-def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Returns the distinct values, the index of each element among them, and their counts."""
-    return unique_with_counts_op.many(x, out_idx=out_idx, name=name)
 
 
 @export("setdiff1d")

@@ -34,6 +34,23 @@ class _Hyperparameters(Optimizer):
         elif self.get_slot(var, slot_name) is None:
             self._get_or_make_slot(var, like(var, value), slot_name, op_name)
 
+    def _handles(self, var: Any, *slots: str) -> list[Any]:
+        """Returns the handles of a variable and of its slots."""
+        return [var.handle, *(self.get_slot(var, name).handle for name in slots)]
+
+
+class _TwinUpdates(_Hyperparameters):
+    """An optimizer whose sparse update takes the arguments of its dense one, and the indices of the rows."""
+
+    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+        raise NotImplementedError
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return self._apply_rule(grad, handle)
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        return self._apply_rule(grad, handle, indices)
+
 
 @export("train.GradientDescentOptimizer")
 class GradientDescentOptimizer(_Hyperparameters):
@@ -59,7 +76,7 @@ class GradientDescentOptimizer(_Hyperparameters):
 
 
 @export("train.MomentumOptimizer")
-class MomentumOptimizer(_Hyperparameters):
+class MomentumOptimizer(_TwinUpdates):
     """Momentum: follows an exponentially decaying sum of gradients."""
 
     def __init__(
@@ -85,24 +102,13 @@ class MomentumOptimizer(_Hyperparameters):
         self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
         self._momentum_tensor = self._as_tensor(self._momentum, "momentum")
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        return training.resource_apply_momentum.operation(
-            handle.handle,
-            self.get_slot(handle, "momentum").handle,
+    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+        update = training.resource_sparse_apply_momentum if indices else training.resource_apply_momentum
+        return update.operation(
+            *self._handles(handle, "momentum"),
             cast(self._learning_rate_tensor, grad.dtype),
             grad,
-            cast(self._momentum_tensor, grad.dtype),
-            use_locking=self._use_locking,
-            use_nesterov=self._use_nesterov,
-        )
-
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        return training.resource_sparse_apply_momentum.operation(
-            handle.handle,
-            self.get_slot(handle, "momentum").handle,
-            cast(self._learning_rate_tensor, grad.dtype),
-            grad,
-            indices,
+            *indices,
             cast(self._momentum_tensor, grad.dtype),
             use_locking=self._use_locking,
             use_nesterov=self._use_nesterov,
@@ -110,7 +116,7 @@ class MomentumOptimizer(_Hyperparameters):
 
 
 @export("train.AdagradOptimizer")
-class AdagradOptimizer(_Hyperparameters):
+class AdagradOptimizer(_TwinUpdates):
     """Adagrad: divides the step of each coordinate by the root of its sum of squared gradients."""
 
     def __init__(
@@ -134,23 +140,16 @@ class AdagradOptimizer(_Hyperparameters):
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        accumulator = self.get_slot(handle, "accumulator").handle
+    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+        update = training.resource_sparse_apply_adagrad if indices else training.resource_apply_adagrad
         rate = cast(self._learning_rate_tensor, grad.dtype)
-        return training.resource_apply_adagrad.operation(
-            handle.handle, accumulator, rate, grad, use_locking=self._use_locking
-        )
-
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        accumulator = self.get_slot(handle, "accumulator").handle
-        rate = cast(self._learning_rate_tensor, grad.dtype)
-        return training.resource_sparse_apply_adagrad.operation(
-            handle.handle, accumulator, rate, grad, indices, use_locking=self._use_locking
+        return update.operation(
+            *self._handles(handle, "accumulator"), rate, grad, *indices, use_locking=self._use_locking
         )
 
 
 @export("train.AdadeltaOptimizer")
-class AdadeltaOptimizer(_Hyperparameters):
+class AdadeltaOptimizer(_TwinUpdates):
     """Adadelta: scales steps by the recent size of updates, so that the units of gradients do not matter."""
 
     def __init__(
@@ -179,23 +178,16 @@ class AdadeltaOptimizer(_Hyperparameters):
         self._rho_t = self._as_tensor(self._rho, "rho")
         self._epsilon_t = self._as_tensor(self._epsilon, "epsilon")
 
-    def _arguments(self, var: Any, dtype: DType) -> list[Any]:
-        slots = [self.get_slot(var, name).handle for name in ("accum", "accum_update")]
-        return [var.handle, *slots, *(cast(t, dtype) for t in (self._lr_t, self._rho_t, self._epsilon_t))]
-
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        return training.resource_apply_adadelta.operation(
-            *self._arguments(handle, grad.dtype), grad, use_locking=self._use_locking
-        )
-
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        return training.resource_sparse_apply_adadelta.operation(
-            *self._arguments(handle, grad.dtype), grad, indices, use_locking=self._use_locking
+    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+        update = training.resource_sparse_apply_adadelta if indices else training.resource_apply_adadelta
+        numbers = [cast(t, grad.dtype) for t in (self._lr_t, self._rho_t, self._epsilon_t)]
+        return update.operation(
+            *self._handles(handle, "accum", "accum_update"), *numbers, grad, *indices, use_locking=self._use_locking
         )
 
 
 @export("train.RMSPropOptimizer")
-class RMSPropOptimizer(_Hyperparameters):
+class RMSPropOptimizer(_TwinUpdates):
     """RMSProp: divides momentum steps by the moving root mean square of gradients or, if centered, their deviation."""
 
     def __init__(
@@ -232,22 +224,16 @@ class RMSPropOptimizer(_Hyperparameters):
         self._momentum_tensor = self._as_tensor(self._momentum, "momentum")
         self._epsilon_tensor = self._as_tensor(self._epsilon, "epsilon")
 
-    def _arguments(self, var: Any, dtype: DType) -> list[Any]:
-        slots = ("mg", "rms", "momentum") if self._centered else ("rms", "momentum")
+    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+        if self._centered:
+            ops = training.resource_apply_centered_rms_prop, training.resource_sparse_apply_centered_rms_prop
+            handles = self._handles(handle, "mg", "rms", "momentum")
+        else:
+            ops = training.resource_apply_rms_prop, training.resource_sparse_apply_rms_prop
+            handles = self._handles(handle, "rms", "momentum")
         tensors = (self._learning_rate_tensor, self._decay_tensor, self._momentum_tensor, self._epsilon_tensor)
-        return [var.handle, *(self.get_slot(var, name).handle for name in slots), *(cast(t, dtype) for t in tensors)]
-
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        update = training.resource_apply_centered_rms_prop if self._centered else training.resource_apply_rms_prop
-        return update.operation(*self._arguments(handle, grad.dtype), grad, use_locking=self._use_locking)
-
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        update = (
-            training.resource_sparse_apply_centered_rms_prop
-            if self._centered
-            else training.resource_sparse_apply_rms_prop
-        )
-        return update.operation(*self._arguments(handle, grad.dtype), grad, indices, use_locking=self._use_locking)
+        numbers = [cast(t, grad.dtype) for t in tensors]
+        return ops[len(indices)].operation(*handles, *numbers, grad, *indices, use_locking=self._use_locking)
 
 
 @export("train.AdamOptimizer")
@@ -310,12 +296,7 @@ class AdamOptimizer(_Hyperparameters):
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         return training.resource_apply_adam.operation(
-            handle.handle,
-            self.get_slot(handle, "m").handle,
-            self.get_slot(handle, "v").handle,
-            *self._numbers(grad.dtype),
-            grad,
-            use_locking=self._use_locking,
+            *self._handles(handle, "m", "v"), *self._numbers(grad.dtype), grad, use_locking=self._use_locking
         )
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
@@ -340,7 +321,7 @@ class AdamOptimizer(_Hyperparameters):
 
 
 @export("train.FtrlOptimizer")
-class FtrlOptimizer(_Hyperparameters):
+class FtrlOptimizer(_TwinUpdates):
     """The FTRL-Proximal algorithm with L1 and L2 penalties."""
 
     def __init__(
@@ -401,28 +382,16 @@ class FtrlOptimizer(_Hyperparameters):
         )
         self._learning_rate_power_tensor = self._as_tensor(self._learning_rate_power, "learning_rate_power")
 
-    def _handles(self, var: Any) -> list[Any]:
-        return [var.handle, self.get_slot(var, "accum").handle, self.get_slot(var, "linear").handle]
-
-    def _numbers(self, dtype: DType) -> list[Any]:
-        shrinks = self._l2_shrinkage_regularization_strength > 0.0
-        tensors = (
+    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+        tensors = [
             self._learning_rate_tensor,
             self._l1_regularization_strength_tensor,
             self._l2_regularization_strength_tensor,
-            *((self._l2_shrinkage_regularization_strength_tensor,) if shrinks else ()),
             self._learning_rate_power_tensor,
-        )
-        return [cast(t, dtype) for t in tensors]
-
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        shrinks = self._l2_shrinkage_regularization_strength > 0.0
-        update = training.resource_apply_ftrl_v2 if shrinks else training.resource_apply_ftrl
-        return update.operation(*self._handles(handle), grad, *self._numbers(grad.dtype), use_locking=self._use_locking)
-
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        shrinks = self._l2_shrinkage_regularization_strength > 0.0
-        update = training.resource_sparse_apply_ftrl_v2 if shrinks else training.resource_sparse_apply_ftrl
-        return update.operation(
-            *self._handles(handle), grad, indices, *self._numbers(grad.dtype), use_locking=self._use_locking
-        )
+        ]
+        ops = training.resource_apply_ftrl, training.resource_sparse_apply_ftrl
+        if self._l2_shrinkage_regularization_strength > 0.0:
+            tensors.insert(3, self._l2_shrinkage_regularization_strength_tensor)
+            ops = training.resource_apply_ftrl_v2, training.resource_sparse_apply_ftrl_v2
+        handles, numbers = self._handles(handle, "accum", "linear"), [cast(t, grad.dtype) for t in tensors]
+        return ops[len(indices)].operation(*handles, grad, *indices, *numbers, use_locking=self._use_locking)

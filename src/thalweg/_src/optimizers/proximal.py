@@ -10,10 +10,10 @@ from thalweg._src.export import export
 from thalweg._src.ops import training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.identity import identity
-from thalweg._src.optimizers.optimizers import _Hyperparameters
+from thalweg._src.optimizers.optimizers import _TwinUpdates
 
 
-class _Penalized(_Hyperparameters):
+class _Penalized(_TwinUpdates):
     """An optimizer with a learning rate and l1 and l2 penalties."""
 
     def __init__(self, learning_rate: Any, l1: Any, l2: Any, use_locking: bool, name: str) -> None:
@@ -57,15 +57,13 @@ class ProximalGradientDescentOptimizer(_Penalized):
     ) -> None:
         super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        return training.resource_apply_proximal_gradient_descent.operation(
-            handle.handle, *self._numbers(grad.dtype), grad, use_locking=self._use_locking
+    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+        ops = (
+            training.resource_apply_proximal_gradient_descent,
+            training.resource_sparse_apply_proximal_gradient_descent,
         )
-
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        return training.resource_sparse_apply_proximal_gradient_descent.operation(
-            handle.handle, *self._numbers(grad.dtype), grad, indices, use_locking=self._use_locking
-        )
+        numbers = self._numbers(grad.dtype)
+        return ops[len(indices)].operation(handle.handle, *numbers, grad, *indices, use_locking=self._use_locking)
 
 
 @export("train.ProximalAdagradOptimizer")
@@ -90,17 +88,10 @@ class ProximalAdagradOptimizer(_Penalized):
         for v in var_list:
             self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
 
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        accumulator = self.get_slot(handle, "accumulator").handle
-        return training.resource_apply_proximal_adagrad.operation(
-            handle.handle, accumulator, *self._numbers(grad.dtype), grad, use_locking=self._use_locking
-        )
-
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        accumulator = self.get_slot(handle, "accumulator").handle
-        return training.resource_sparse_apply_proximal_adagrad.operation(
-            handle.handle, accumulator, *self._numbers(grad.dtype), grad, indices, use_locking=self._use_locking
-        )
+    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+        ops = training.resource_apply_proximal_adagrad, training.resource_sparse_apply_proximal_adagrad
+        handles, numbers = self._handles(handle, "accumulator"), self._numbers(grad.dtype)
+        return ops[len(indices)].operation(*handles, *numbers, grad, *indices, use_locking=self._use_locking)
 
 
 @export("train.AdagradDAOptimizer")
@@ -140,24 +131,12 @@ class AdagradDAOptimizer(_Penalized):
         super()._prepare()
         self._global_step_on_worker = cast(identity(self._global_step) + 1, dtypes.int64)
 
-    def _handles(self, var: Any) -> list[Any]:
-        slots = ("gradient_accumulator", "gradient_squared_accumulator")
-        return [var.handle, *(self.get_slot(var, name).handle for name in slots)]
-
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        return training.resource_apply_adagrad_da.operation(
-            *self._handles(handle),
+    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+        ops = training.resource_apply_adagrad_da, training.resource_sparse_apply_adagrad_da
+        return ops[len(indices)].operation(
+            *self._handles(handle, "gradient_accumulator", "gradient_squared_accumulator"),
             grad,
-            *self._numbers(grad.dtype),
-            self._global_step_on_worker,
-            use_locking=self._use_locking,
-        )
-
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        return training.resource_sparse_apply_adagrad_da.operation(
-            *self._handles(handle),
-            grad,
-            indices,
+            *indices,
             *self._numbers(grad.dtype),
             self._global_step_on_worker,
             use_locking=self._use_locking,

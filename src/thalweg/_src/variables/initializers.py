@@ -296,7 +296,9 @@ class Orthogonal(Initializer):
         if len(sizes) < 2:
             raise ValueError(f"orthogonal_initializer needs a shape of rank 2 or more, received {sizes}")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
-        q, r = qr(random_normal([max(rows, columns), min(rows, columns)], dtype=self._dtype(dtype), seed=self.seed))
+        q, r = qr.many(
+            random_normal([max(rows, columns), min(rows, columns)], dtype=self._dtype(dtype), seed=self.seed)
+        )
         q = multiply(q, sign(matrix_diag_part(r)))  # makes the distribution uniform
         return multiply(reshape(matrix_transpose(q) if rows < columns else q, sizes), self.gain)
 

@@ -21,7 +21,7 @@ def sum_to_shape_of(x: Tensor, grad: Tensor) -> Tensor:
         axes += [i + missing for i, d in enumerate(x.dims) if d == 1 and grad.dims[i + missing] != 1]
         total = reduce_sum(grad, axes) if axes else grad
         return total if total.dims == x.dims else reshape(total, list(x.dims))
-    axes_of_x, _ = broadcast_gradient_args(shape(x), shape(grad))
+    axes_of_x, _ = broadcast_gradient_args.many(shape(x), shape(grad))
     return reshape(reduce_sum(grad, axes_of_x), shape(x))
 
 

@@ -135,7 +135,7 @@ def _sizes(term: Term, x: Tensor, labels: str) -> Any:
 
 
 def _summed_to(grad: Tensor, dims: Tensor) -> Tensor:
-    axes, _ = broadcast_gradient_args(dims, shape(grad))
+    axes, _ = broadcast_gradient_args.many(dims, shape(grad))
     return reshape(reduce_sum(grad, axes), dims)
 
 

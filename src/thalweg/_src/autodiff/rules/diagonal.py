@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.autodiff.registry import gradient
+from thalweg._src.autodiff.rules.derivatives import gradient_of_one
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.diagonal import (
@@ -18,30 +19,15 @@ from thalweg._src.ops.diagonal import (
 )
 from thalweg._src.ops.reshape import zeros_like
 
-
-@gradient("MatrixDiag")
-def matrix_diag(op: Operation, grad: Tensor) -> Tensor:
-    return matrix_diag_part_op(grad)
-
-
-@gradient("MatrixDiagPart")
-def matrix_diag_part(op: Operation, grad: Tensor) -> Tensor:
-    return matrix_set_diag_op(zeros_like(op.inputs[0]), grad)
+gradient_of_one("MatrixDiag", lambda grad, x, y: matrix_diag_part_op(grad))
+gradient_of_one("MatrixDiagPart", lambda grad, x, y: matrix_set_diag_op(zeros_like(x), grad))
+gradient_of_one("Diag", lambda grad, x, y: diag_part(grad))
+gradient_of_one("DiagPart", lambda grad, x, y: diag(grad))
 
 
 @gradient("MatrixSetDiag")
 def matrix_set_diag(op: Operation, grad: Tensor) -> list[Any]:
     return [matrix_set_diag_op(grad, zeros_like(op.inputs[1])), matrix_diag_part_op(grad)]
-
-
-@gradient("Diag")
-def diag_gradient(op: Operation, grad: Tensor) -> Tensor:
-    return diag_part(grad)
-
-
-@gradient("DiagPart")
-def diag_part_gradient(op: Operation, grad: Tensor) -> Tensor:
-    return diag(grad)
 
 
 @gradient("MatrixBandPart")

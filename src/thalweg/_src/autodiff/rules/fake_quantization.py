@@ -17,11 +17,11 @@ def fake_quant_args(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("FakeQuantWithMinMaxVars")
 def fake_quant_vars(op: Operation, grad: Tensor) -> list[Any]:
-    backward = fake_quantization.fake_quant_with_min_max_vars_gradient_op
+    backward = fake_quantization.fake_quant_with_min_max_vars_gradient
     return list(backward.many(grad, *op.inputs, **op.attrs))
 
 
 @gradient("FakeQuantWithMinMaxVarsPerChannel")
 def fake_quant_vars_per_channel(op: Operation, grad: Tensor) -> list[Any]:
-    backward = fake_quantization.fake_quant_with_min_max_vars_per_channel_gradient_op
+    backward = fake_quantization.fake_quant_with_min_max_vars_per_channel_gradient
     return list(backward.many(grad, *op.inputs, **op.attrs))

@@ -11,6 +11,7 @@ from typing import Any
 
 from thalweg._src.autodiff.registry import gradient, no_gradient
 from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
+from thalweg._src.autodiff.rules.derivatives import gradient_of_one
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import cast as cast_ops, comparison, math
@@ -171,24 +172,54 @@ def add_n(op: Operation, grad: Tensor) -> list[Any]:
     return [grad] * len(op.inputs)
 
 
-@gradient("Abs")
-def absolute(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.sign(op.inputs[0]))
+def _twice(x: Tensor) -> Tensor:
+    return add_v2_op(x, x)
 
 
-@gradient("Neg")
-def neg(op: Operation, grad: Tensor) -> Tensor:
-    return negative(grad)
+def _sine(cosine: Tensor) -> Tensor:
+    """Returns sqrt(1 - x * x)."""
+    return math.sqrt(subtract(_one(cosine), square(cosine)))
 
 
-@gradient("Sign")
-def sign(op: Operation, grad: Tensor) -> Tensor:
-    return zeros_like(op.inputs[0])
+def _real(part: Tensor) -> Tensor:
+    return math.complex(part, _zero(part))
 
 
-@gradient("Reciprocal", "Inv")
-def invert(op: Operation, grad: Tensor) -> Tensor:
-    return math.reciprocal_grad(op.outputs[0], grad)
+# The gradients of functions of one tensor, from the incoming gradient, the input x and the output y.
+_OF_ONE: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    "Abs": lambda grad, x, y: multiply(grad, math.sign(x)),
+    "Neg": lambda grad, x, y: negative(grad),
+    "Sign": lambda grad, x, y: zeros_like(x),
+    "Reciprocal": lambda grad, x, y: math.reciprocal_grad(y, grad),
+    "Inv": lambda grad, x, y: math.reciprocal_grad(y, grad),
+    "Square": lambda grad, x, y: multiply(grad, _twice(conj(x))),
+    "Sqrt": lambda grad, x, y: math.sqrt_grad(y, grad),
+    "Rsqrt": lambda grad, x, y: math.rsqrt_grad(y, grad),
+    "Exp": lambda grad, x, y: multiply(grad, conj(y)),
+    "Expm1": lambda grad, x, y: multiply(grad, math.exp(conj(x))),
+    "Log": lambda grad, x, y: realdiv(grad, conj(x)),
+    "Log1p": lambda grad, x, y: realdiv(grad, add_v2_op(conj(x), _one(grad))),
+    "Sin": lambda grad, x, y: multiply(grad, math.cos(conj(x))),
+    "Cos": lambda grad, x, y: multiply(negative(grad), math.sin(conj(x))),
+    "Tan": lambda grad, x, y: multiply(grad, square(reciprocal(math.cos(conj(x))))),
+    "Asin": lambda grad, x, y: realdiv(grad, _sine(conj(x))),
+    "Acos": lambda grad, x, y: negative(realdiv(grad, _sine(conj(x)))),
+    "Atan": lambda grad, x, y: realdiv(grad, add_v2_op(_one(grad), square(conj(x)))),
+    "Sinh": lambda grad, x, y: multiply(grad, math.cosh(conj(x))),
+    "Cosh": lambda grad, x, y: multiply(grad, math.sinh(conj(x))),
+    "Tanh": lambda grad, x, y: math.tanh_grad(conj(y), grad),
+    "Asinh": lambda grad, x, y: realdiv(grad, math.cosh(conj(y))),
+    "Acosh": lambda grad, x, y: realdiv(grad, math.sinh(conj(y))),
+    "Atanh": lambda grad, x, y: realdiv(grad, subtract(_one(grad), square(conj(x)))),
+    "Sigmoid": lambda grad, x, y: math.sigmoid_grad(conj(y), grad),
+    "Conj": lambda grad, x, y: conj(grad),
+    "Real": lambda grad, x, y: _real(grad),
+    "Imag": lambda grad, x, y: math.complex(_zero(grad), grad),
+    "Angle": lambda grad, x, y: multiply(negative(_real(grad)), reciprocal(math.complex(math.imag(x), math.real(x)))),
+    "ComplexAbs": lambda grad, x, y: multiply(_real(grad), math.sign(x)),
+}
+for _op_type, _rule in _OF_ONE.items():
+    gradient_of_one(_op_type, _rule)
 
 
 @gradient("ReciprocalGrad", "InvGrad")
@@ -197,26 +228,10 @@ def reciprocal_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [multiply(multiply(multiply(conj(grad), dy), conj(y)), -2), math.reciprocal_grad(conj(y), grad)]
 
 
-@gradient("Square")
-def squared(op: Operation, grad: Tensor) -> Tensor:
-    x = conj(op.inputs[0])
-    return multiply(grad, add_v2_op(x, x))
-
-
-@gradient("Sqrt")
-def sqrt(op: Operation, grad: Tensor) -> Tensor:
-    return math.sqrt_grad(op.outputs[0], grad)
-
-
 @gradient("SqrtGrad")
 def sqrt_grad(op: Operation, grad: Tensor) -> list[Any]:
     shared = realdiv(grad, op.inputs[0])
     return [negative(multiply(conj(shared), op.outputs[0])), multiply(shared, 0.5)]
-
-
-@gradient("Rsqrt")
-def rsqrt(op: Operation, grad: Tensor) -> Tensor:
-    return math.rsqrt_grad(op.outputs[0], grad)
 
 
 @gradient("RsqrtGrad")
@@ -226,95 +241,10 @@ def rsqrt_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [by_y, math.rsqrt_grad(conj(y), grad)]
 
 
-@gradient("Exp")
-def exp(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, conj(op.outputs[0]))
-
-
-@gradient("Expm1")
-def expm1(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.exp(conj(op.inputs[0])))
-
-
-@gradient("Log")
-def log(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, conj(op.inputs[0]))
-
-
-@gradient("Log1p")
-def log1p(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, add_v2_op(conj(op.inputs[0]), _one(grad)))
-
-
-@gradient("Sin")
-def sin(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.cos(conj(op.inputs[0])))
-
-
-@gradient("Cos")
-def cos(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(negative(grad), math.sin(conj(op.inputs[0])))
-
-
-@gradient("Tan")
-def tan(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, square(reciprocal(math.cos(conj(op.inputs[0])))))
-
-
-@gradient("Asin")
-def asin(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, math.sqrt(subtract(_one(grad), square(conj(op.inputs[0])))))
-
-
-@gradient("Acos")
-def acos(op: Operation, grad: Tensor) -> Tensor:
-    return negative(asin(op, grad))
-
-
-@gradient("Atan")
-def atan(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, add_v2_op(_one(grad), square(conj(op.inputs[0]))))
-
-
-@gradient("Sinh")
-def sinh(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.cosh(conj(op.inputs[0])))
-
-
-@gradient("Cosh")
-def cosh(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.sinh(conj(op.inputs[0])))
-
-
-@gradient("Tanh")
-def tanh(op: Operation, grad: Tensor) -> Tensor:
-    return math.tanh_grad(conj(op.outputs[0]), grad)
-
-
 @gradient("TanhGrad")
 def tanh_grad(op: Operation, grad: Tensor) -> list[Any]:
     y, dy = op.inputs
     return [multiply(multiply(grad, conj(dy)), multiply(conj(y), -2)), math.tanh_grad(conj(y), grad)]
-
-
-@gradient("Asinh")
-def asinh(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, math.cosh(conj(op.outputs[0])))
-
-
-@gradient("Acosh")
-def acosh(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, math.sinh(conj(op.outputs[0])))
-
-
-@gradient("Atanh")
-def atanh(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, subtract(_one(grad), square(conj(op.inputs[0]))))
-
-
-@gradient("Sigmoid")
-def sigmoid(op: Operation, grad: Tensor) -> Tensor:
-    return math.sigmoid_grad(conj(op.outputs[0]), grad)
 
 
 @gradient("SigmoidGrad")
@@ -324,32 +254,6 @@ def sigmoid_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [multiply(multiply(grad, conj(dy)), slope), math.sigmoid_grad(conj(y), grad)]
 
 
-@gradient("Conj")
-def conjugate(op: Operation, grad: Tensor) -> Tensor:
-    return conj(grad)
-
-
 @gradient("Complex")
 def complex(op: Operation, grad: Tensor) -> list[Any]:
     return _to_inputs(op, lambda: math.real(grad), lambda: math.imag(grad))
-
-
-@gradient("Real")
-def real(op: Operation, grad: Tensor) -> Tensor:
-    return math.complex(grad, _zero(grad))
-
-
-@gradient("Imag")
-def imag(op: Operation, grad: Tensor) -> Tensor:
-    return math.complex(_zero(grad), grad)
-
-
-@gradient("Angle")
-def angle(op: Operation, grad: Tensor) -> Tensor:
-    x = op.inputs[0]
-    return multiply(negative(real(op, grad)), reciprocal(math.complex(math.imag(x), math.real(x))))
-
-
-@gradient("ComplexAbs")
-def complex_abs(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(real(op, grad), math.sign(op.inputs[0]))

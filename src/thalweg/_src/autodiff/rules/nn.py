@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
+from thalweg._src.autodiff.rules.derivatives import gradient_of_one
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import cast as cast_ops, math, nn, reduction, sequences as sequences_ops
@@ -15,10 +16,12 @@ from thalweg._src.ops.where import where
 
 # Activations; the gradients of their gradient ops provide second derivatives.
 
-
-@gradient("Relu")
-def relu(op: Operation, grad: Tensor) -> Tensor:
-    return nn.relu_grad(grad, op.outputs[0])
+gradient_of_one("Relu", lambda grad, x, y: nn.relu_grad(grad, y))
+gradient_of_one("Relu6", lambda grad, x, y: nn.relu6_grad(grad, y))
+gradient_of_one("Elu", lambda grad, x, y: nn.elu_grad(grad, y))
+gradient_of_one("Selu", lambda grad, x, y: nn.selu_grad(grad, y))
+gradient_of_one("Softplus", lambda grad, x, y: nn.softplus_grad(grad, x))
+gradient_of_one("Softsign", lambda grad, x, y: nn.softsign_grad(grad, x))
 
 
 @gradient("ReluGrad")
@@ -27,31 +30,16 @@ def relu_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [nn.relu_grad(grad, features), zeros_like(features)]
 
 
-@gradient("Relu6")
-def relu6(op: Operation, grad: Tensor) -> Tensor:
-    return nn.relu6_grad(grad, op.outputs[0])
-
-
 @gradient("Relu6Grad")
 def relu6_grad(op: Operation, grad: Tensor) -> list[Any]:
     features = op.inputs[1]
     return [nn.relu6_grad(grad, features), zeros_like(features)]
 
 
-@gradient("Elu")
-def elu(op: Operation, grad: Tensor) -> Tensor:
-    return nn.elu_grad(grad, op.outputs[0])
-
-
 @gradient("EluGrad")
 def elu_grad(op: Operation, grad: Tensor) -> list[Any]:
     gradients, outputs = op.inputs
     return [nn.elu_grad(grad, outputs), _where_negative(outputs, grad * gradients)]
-
-
-@gradient("Selu")
-def selu(op: Operation, grad: Tensor) -> Tensor:
-    return nn.selu_grad(grad, op.outputs[0])
 
 
 @gradient("SeluGrad")
@@ -75,21 +63,11 @@ def leaky_relu_grad(op: Operation, grad: Tensor) -> list[Any]:
     return [nn.leaky_relu_grad(grad, features, alpha=op.attrs["alpha"]), zeros_like(features)]
 
 
-@gradient("Softplus")
-def softplus(op: Operation, grad: Tensor) -> Tensor:
-    return nn.softplus_grad(grad, op.inputs[0])
-
-
 @gradient("SoftplusGrad")
 def softplus_grad(op: Operation, grad: Tensor) -> list[Any]:
     gradients, features = op.inputs
     slope = math.sigmoid(features)
     return [nn.softplus_grad(grad, features), grad * gradients * slope * (1 - slope)]
-
-
-@gradient("Softsign")
-def softsign(op: Operation, grad: Tensor) -> Tensor:
-    return nn.softsign_grad(grad, op.inputs[0])
 
 
 @gradient("SoftsignGrad")
@@ -101,16 +79,14 @@ def softsign_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 # Softmax and losses.
 
+gradient_of_one("L2Loss", lambda grad, x, y: x * grad)
+gradient_of_one("LogSoftmax", lambda grad, x, y: grad - reduction.reduce_sum(grad, -1, keepdims=True) * math.exp(y))
+
 
 @gradient("Softmax")
 def softmax(op: Operation, grad: Tensor) -> Tensor:
     result = op.outputs[0]
     return (grad - reduction.reduce_sum(grad * result, -1, keepdims=True)) * result
-
-
-@gradient("LogSoftmax")
-def log_softmax(op: Operation, grad: Tensor) -> Tensor:
-    return grad - reduction.reduce_sum(grad, -1, keepdims=True) * math.exp(op.outputs[0])
 
 
 def _is_zero(grad: Tensor | None) -> bool:
@@ -149,11 +125,6 @@ def sparse_softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop
     if not _is_zero(grad_backprop):
         grad += _through_backprop(op.inputs[0], grad_backprop)
     return [grad, None]
-
-
-@gradient("L2Loss")
-def l2_loss(op: Operation, grad: Tensor) -> Tensor:
-    return op.inputs[0] * grad
 
 
 # Biases.

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src.autodiff.registry import gradient, no_gradient
 from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
+from thalweg._src.autodiff.rules.derivatives import derivative, gradient_of_one
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import special
@@ -25,52 +26,26 @@ def _number(value: float, like: Tensor) -> Tensor:
     return constant(value, like.dtype.base_dtype)
 
 
-@gradient("Erf")
-def erf(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, multiply(exp(negative(square(op.inputs[0]))), _PER_ROOT_PI))
+def _erf_slope(x: Tensor, y: Tensor) -> Tensor:
+    return multiply(exp(negative(square(x))), _PER_ROOT_PI)
 
 
-@gradient("Erfc")
-def erfc(op: Operation, grad: Tensor) -> Tensor:
-    return negative(erf(op, grad))
-
-
-@gradient("Erfinv")
-def erfinv(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, multiply(exp(square(op.outputs[0])), 1 / _PER_ROOT_PI))
-
-
-@gradient("Ndtri")
-def ndtri(op: Operation, grad: Tensor) -> Tensor:
-    slope = multiply(exp(multiply(square(op.outputs[0]), 0.5)), numbers.sqrt(2 * numbers.pi))
-    return multiply(grad, slope)
-
-
-@gradient("Lgamma")
-def lgamma(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, special.digamma(op.inputs[0]))
-
-
-@gradient("Digamma")
-def digamma(op: Operation, grad: Tensor) -> Tensor:
-    x = op.inputs[0]
-    return multiply(grad, special.polygamma(_number(1, x), x))
-
-
-@gradient("BesselI0e")
-def bessel_i0e(op: Operation, grad: Tensor) -> Tensor:
-    x, y = op.inputs[0], op.outputs[0]
-    return multiply(grad, subtract(special.bessel_i1e_op(x), multiply(sign(x), y)))
-
-
-@gradient("BesselI1e")
-def bessel_i1e(op: Operation, grad: Tensor) -> Tensor:
+def _i1e_slope(x: Tensor, y: Tensor) -> Tensor:
     """Takes the limit 1/2 at 0, where y / x has no value."""
-    x, y = op.inputs[0], op.outputs[0]
     at_zero = equal(x, zeros_like(x))
     safe_x = select(at_zero, _number(1, x), x)
     slope = subtract(special.bessel_i0e_op(x), multiply(y, add_v2_op(sign(x), realdiv(_number(1, x), safe_x))))
-    return multiply(grad, select(at_zero, _number(0.5, x), slope))
+    return select(at_zero, _number(0.5, x), slope)
+
+
+derivative("Erf", _erf_slope)
+gradient_of_one("Erfc", lambda grad, x, y: negative(multiply(grad, _erf_slope(x, y))))
+derivative("Erfinv", lambda x, y: multiply(exp(square(y)), 1 / _PER_ROOT_PI))
+derivative("Ndtri", lambda x, y: multiply(exp(multiply(square(y), 0.5)), numbers.sqrt(2 * numbers.pi)))
+derivative("Lgamma", lambda x, y: special.digamma(x))
+derivative("Digamma", lambda x, y: special.polygamma(_number(1, x), x))
+derivative("BesselI0e", lambda x, y: subtract(special.bessel_i1e_op(x), multiply(sign(x), y)))
+derivative("BesselI1e", _i1e_slope)
 
 
 def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
