@@ -46,8 +46,9 @@ def read(value, device, types):
         return value
     if "tensor" in value:
         dtype = getattr(torch, types.get(value["tensor"], value["tensor"]))
-        if value["values"] is None:
-            return torch.ones(value["shape"], device=device).to(dtype)
+        if value["values"] is None:  # an index of many may be 0, not 1
+            is_index = value["tensor"].startswith(("int", "uint"))
+            return torch.full(value["shape"], 0.0 if is_index else 1.0, device=device).to(dtype)
         return torch.tensor(value["values"], dtype=torch.int64, device=device).reshape(value["shape"]).to(dtype)
     if "torch" in value:
         return getattr(torch, types.get(value["torch"], value["torch"]))

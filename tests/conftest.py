@@ -30,14 +30,6 @@ def pytest_configure(config):
         pretended_gpu.install()
 
 
-def pytest_collection_modifyitems(items):
-    """Skips what is true of a machine without GPUs only."""
-    if accelerators.accelerators()[0].count():
-        for item in items:
-            for mark in item.iter_markers("cpu_only"):
-                item.add_marker(pytest.mark.skip(reason=mark.kwargs["reason"]))
-
-
 @pytest.fixture(autouse=True, scope="session")
 def nothing_is_left(tmp_path_factory):
     """Fails the run if its tests, or those of one of its workers, leave processes, threads or temporary files."""
@@ -55,6 +47,13 @@ def nothing_is_left(tmp_path_factory):
 def graph():
     with tf.Graph().as_default() as graph:
         yield graph
+
+
+@pytest.fixture(autouse=True)
+def cpu_only(request, monkeypatch):
+    """Hides the GPUs of the machine from tests that are marked so."""
+    if request.node.get_closest_marker("cpu_only"):
+        monkeypatch.setattr(accelerators, "_accelerators", {})
 
 
 @pytest.fixture

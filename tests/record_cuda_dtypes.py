@@ -6,8 +6,10 @@ of `tests/fixtures/aten_calls.json.gz` is made with every type in place of its f
 
 import gzip
 import json
+import os
 import sys
 import warnings
+from pathlib import Path
 
 import torch
 
@@ -49,27 +51,36 @@ def refusals(name, calls, device):
                 torch.cuda.synchronize(device)
             except Exception as error:
                 sentence = str(error).partition("\n")[0]
-                if "CUDA error" in sentence:
-                    raise SystemExit(f"{name} with {types} ended the context: {sentence}") from None
+                if "CUDA error" in sentence:  # no kernel runs in this process from now on
+                    raise _ContextEnded(f"{types}: {sentence}") from None
                 found.setdefault(sentence, []).append(types)
     return {sentence: sorted(set(types)) for sentence, types in sorted(found.items())}
 
 
-def main(path):
+class _ContextEnded(Exception):
+    pass
+
+
+def main(path, start=0):
+    """Writes the table; after an error that ends all use of the GPU, another process goes on with what comes next."""
     warnings.simplefilter("ignore")
-    device = torch.device("cuda", 0)
     calls = json.loads(gzip.decompress(FIXTURE.read_bytes()))
-    table = {}
-    for index, name in enumerate(calls):
+    table = json.loads(Path(path).read_text()) if start else {}
+    for index, (name, made) in enumerate(calls.items()):
+        if index < start or not name.startswith("aten."):
+            continue
         if index % 20 == 0:
             print(f"{index} of {len(calls)} operations, {len(table)} with refusals", flush=True)
-        if name.startswith("aten.") and (found := refusals(name, calls[name], device)):
-            table[name] = found
-    with open(path, "w") as file:
-        json.dump(table, file, indent=1)
-        file.write("\n")
+        try:
+            if found := refusals(name, made, torch.device("cuda", 0)):
+                table[name] = found
+        except _ContextEnded as error:
+            print(f"{name} with {error}", flush=True)
+            Path(path).write_text(json.dumps(table))
+            os.execv(sys.executable, [sys.executable, "-m", "tests.record_cuda_dtypes", path, str(index + 1)])
+    Path(path).write_text(json.dumps(table, indent=1) + "\n")
     print(f"wrote {sum(map(len, table.values()))} refusals of {len(table)} operations")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -250,6 +250,7 @@ def test_fused(fused_ops: list[str], stride: int) -> None:
     )
 
 
+@pytest.mark.cpu_only(reason="the line is that of oneDNN")
 def test_no_layout_is_copied() -> None:
     """A convolution with bias and activation is one line; what it gives lies in memory as TensorFlow's would."""
     with Graph().as_default():

@@ -129,9 +129,14 @@ def test_reverse_sequence(axes: tuple[int, int]) -> None:
         return torch.stack(rows, batch)
 
     check_op(lambda x, n: reverse_sequence(x, n, along, batch), reference, value, lengths)
-    x = placeholder("float32")
+
+
+@pytest.mark.cpu_only(reason="a GPU does not check what is out of range")
+@pytest.mark.parametrize("axes", [(1, 0), (0, 1), (2, 0)])
+def test_lengths_of_sequences_out_of_range(axes: tuple[int, int]) -> None:
+    x, value = placeholder("float32"), array(3, 4, 5)
     with pytest.raises(errors.InvalidArgumentError, match="seq_lengths"):
-        run(reverse_sequence(x, [9] * value.shape[batch], along, batch), {x: value})
+        run(reverse_sequence(x, [9] * value.shape[axes[1]], *axes), {x: value})
 
 
 def test_broadcasts() -> None:

@@ -216,8 +216,13 @@ def test_a_missing_kernel():
         y = tf.sin(tf.constant([1.0]), name="y")
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)'y' cannot be.*Sin has no kernel.*exist for CPU"):
         placed([y], types=host_only("Sin"))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="kernels exist for no type"):
-        placed([y], types=lambda node: set() if node.type == "Sin" else {"CPU", "GPU"}, soft=True)
+
+
+def test_what_has_no_kernel_at_all_is_refused_when_it_is_bound():
+    y = tf.realdiv(tf.placeholder(tf.int32, [2]), 2, name="y")
+    session = tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}))
+    with session, pytest.raises(tf.errors.UnimplementedError, match="no kernel for device type CPU with T=int32"):
+        session.run(y, {y.op.inputs[0]: [1, 2]})
 
 
 def test_another_job():

@@ -258,13 +258,11 @@ def bind_tensor_scatter_extreme(node: Node, device: Device) -> Function:
     return scatter
 
 
-@kernel("UnravelIndex")
+@kernel("UnravelIndex", devices=("CPU",))
 def bind_unravel_index(node: Node, device: Device) -> Function:
     def unravel(indices: torch.Tensor, dims: torch.Tensor) -> torch.Tensor:
         check(node, indices.shape, dims.shape, values={1: dims.numpy()})
-        limit = math.prod(dims.tolist())
-        if indices.device.type == "cpu":
-            refuse_index(indices, limit)
+        refuse_index(indices, math.prod(dims.tolist()))
         rest, columns = indices, []
         for size in reversed(dims.tolist()):
             columns.append(rest % size)

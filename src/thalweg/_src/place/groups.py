@@ -118,8 +118,12 @@ def constrain(
 
 
 def kernels(nodes: Iterable[Node], device_types: DeviceTypes) -> set[str]:
-    """Returns the device types that all of the nodes have kernels for."""
-    return set.intersection(*[device_types(node) for node in nodes if node.type != "_Arg"] or [{"CPU"}])
+    """Returns the device types that all of the nodes have kernels for.
+
+    A node without any kernel goes where the others go, and is refused when it is bound, in the same words everywhere.
+    """
+    found = [types for node in nodes if node.type != "_Arg" and (types := device_types(node))]
+    return set.intersection(*found or [{"CPU"}])
 
 
 def best(names: Sequence[str]) -> str:
