@@ -99,7 +99,7 @@ def is_importable(module: str) -> bool:
     return module != "__main__" and getattr(sys.modules.get(module), "__spec__", None) is not None
 
 
-_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+_FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 
 def describe(
@@ -193,7 +193,11 @@ def build(request: Request, folder: str) -> str:
 
         torch.set_num_threads(request.threads)
         graph, examples = traced(request)
-        options = {"aot_inductor.compile_wrapper_opt_level": "O1", "compile_threads": 1}
+        options = {
+            "aot_inductor.compile_wrapper_opt_level": "O1",
+            "aot_inductor.precompile_headers": False,  # they take longer than several clusters, and 300 MB
+            "compile_threads": 1,
+        }
         library = inductor.aot_compile(graph, tuple(examples), options=options)
     assert isinstance(library, str)
     if os.path.exists(library.removesuffix(".so") + ".json"):
@@ -216,16 +220,17 @@ def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[
 @contextmanager
 def _compiling(folder: str) -> Iterator[None]:
     """Sets up torch as the compiler needs it: results in a folder, and no inference mode."""
-    before = os.environ.get(_FOLDER)
-    os.environ[_FOLDER] = folder
+    before = {name: os.environ.get(name) for name in _FOLDERS}
+    os.environ.update(zip(_FOLDERS, (folder, os.path.join(folder, "triton"))))
     try:
         with torch.inference_mode(False), torch.no_grad():
             yield
     finally:
-        if before is None:
-            del os.environ[_FOLDER]
-        else:
-            os.environ[_FOLDER] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:
