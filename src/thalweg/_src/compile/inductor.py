@@ -27,6 +27,7 @@ from typing import Any, BinaryIO
 from thalweg._src.compile.aot_inductor import load
 from thalweg._src.compile.cache import folder, restore, store, work
 from thalweg._src.compile.lowering import Request, build, build_here
+from thalweg._src.compile.orphan import end_with_parent
 
 Library = Callable[[list[Any]], Sequence[Any]]
 _NICE = 19  # lowest priority; running steps leave one core to it (runtime/cpu_contention.py)
@@ -139,7 +140,7 @@ class Compiler:
             paths = [str(Path(__file__).parents[3]), *sys.path]  # for the modules of users' ops
             path = os.pathsep.join(filter(None, paths))
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "thalweg._src.compile.inductor"],
+                [sys.executable, "-m", "thalweg._src.compile.inductor", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -147,7 +148,7 @@ class Compiler:
             )
             if self._low_priority:
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # from here, so that it starts up so too
-            atexit.register(self._process.kill)
+            atexit.register(self._process.terminate)
         return self._process
 
 
@@ -175,6 +176,7 @@ def _receive(stream: BinaryIO | Any) -> Any:
 
 def main() -> None:
     """Compiles what comes on standard input, and answers each request with an error's text or nothing."""
+    end_with_parent(int(sys.argv[1]), lambda: shutil.rmtree(work(), ignore_errors=True))
     os.environ["TMPDIR"] = str(work())
     tempfile.tempdir = None
     answers = os.fdopen(os.dup(1), "wb")
