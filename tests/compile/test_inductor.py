@@ -1,11 +1,13 @@
 """Libraries that Inductor has compiled, in the cache and out of it."""
 
 import os
+import sys
 
 import numpy as np
 import pytest
 
 import thalweg as tf
+from tests import children
 
 JIT = tf.ConfigProto(
     graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1))
@@ -34,3 +36,29 @@ def test_a_truncated_library_is_compiled_again(tmp_path, monkeypatch, caplog):
         f"the compiled code {file} is damaged: its SHA-256 is not the one that was stored."
         " It is not used but compiled again"
     ]
+
+
+_BAD_LABEL = """
+import numpy as np
+import thalweg as tf
+
+jit = tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1)
+labels = tf.placeholder(tf.int32, [4])
+logits = tf.placeholder(tf.float32, [4, 3])
+loss = 2.0 * tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=tf.exp(logits) + 1.0)
+with tf.Session(config=tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=jit))) as session:
+    for third in (2, 7):
+        try:
+            print(session.run(loss, {labels: [0, 1, third, 0], logits: np.zeros((4, 3))}).shape)
+        except tf.errors.InvalidArgumentError as error:
+            print(error.message)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_failed_library_writes_nothing():
+    child = children.run([sys.executable, "-c", _BAD_LABEL])
+    assert child.stdout.splitlines()[:1] == ["(4,)"]
+    assert "label 7 is out of range, expected 0 <= label < 3" in child.stdout
+    assert child.stderr == ""

@@ -198,11 +198,38 @@ def build(request: Request, folder: str) -> str:
             "aot_inductor.precompile_headers": False,  # they take longer than several clusters, and 300 MB
             "compile_threads": 1,
         }
-        library = inductor.aot_compile(graph, tuple(examples), options=options)
+        with _quiet():
+            library = inductor.aot_compile(graph, tuple(examples), options=options)
     assert isinstance(library, str)
     if os.path.exists(library.removesuffix(".so") + ".json"):
         raise RuntimeError("a kernel that is called through Python")
     return library
+
+
+_NO_OUTPUT = """
+#include <iostream>
+namespace std { static ostream no_output(nullptr); }
+#define cerr no_output
+"""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Makes libraries write nothing: the text of an error, with a backtrace, is asked for and raised."""
+    from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
+
+    wrapper: Any = CppWrapperCpu
+    write = wrapper.write_header
+
+    def write_header(self: Any) -> None:
+        self.header.splice(_NO_OUTPUT)
+        write(self)
+
+    wrapper.write_header = write_header
+    try:
+        yield
+    finally:
+        wrapper.write_header = write
 
 
 def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[Any]]:
