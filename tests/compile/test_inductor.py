@@ -62,3 +62,30 @@ def test_a_failed_library_writes_nothing():
     assert child.stdout.splitlines()[:1] == ["(4,)"]
     assert "label 7 is out of range, expected 0 <= label < 3" in child.stdout
     assert child.stderr == ""
+
+
+_MANY_LABELS = """
+import numpy as np
+import thalweg as tf
+
+jit = tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1)
+labels = tf.placeholder(tf.int32, [20000])
+logits = tf.placeholder(tf.float32, [20000, 30])
+loss = 2.0 * tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=tf.exp(logits) + 1.0)
+config = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=jit), intra_op_parallelism_threads=2)
+with tf.Session(config=config) as session:
+    for last in (29, 30):
+        try:
+            print(session.run(loss, {labels: [last] * 20000, logits: np.zeros((20000, 30))}).shape)
+        except tf.errors.InvalidArgumentError as error:
+            print(error.message)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_failure_in_a_parallel_loop_does_not_end_the_process():
+    child = children.run([sys.executable, "-c", _MANY_LABELS])
+    assert child.stdout.splitlines()[:1] == ["(20000,)"]
+    assert "label 30 is out of range, expected 0 <= label < 30" in child.stdout
+    assert child.stderr == ""

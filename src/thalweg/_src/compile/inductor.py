@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import json
 import logging
 import os
 import pickle
@@ -26,13 +27,14 @@ from typing import Any, BinaryIO
 
 from thalweg._src.compile.aot_inductor import load
 from thalweg._src.compile.cache import folder, restore, store, work
+from thalweg._src.compile.index_checks import checked
 from thalweg._src.compile.lowering import Request, build, build_here
 from thalweg._src.compile.orphan import end_with_parent
 
 Library = Callable[[list[Any]], Sequence[Any]]
 _NICE = 19  # lowest priority; running steps leave one core to it (runtime/cpu_contention.py)
 _IDLE = 60.0  # seconds after which a compiler without work ends
-_LIBRARY = "library.so"
+_LIBRARY, _CHECKS = "library.so", "index_checks.json"
 _log = logging.getLogger("thalweg")
 
 
@@ -44,7 +46,7 @@ def find(request: Request) -> Library | None:
     try:
         if request.device[1] != "cpu":
             return build_here(request, str(copy))  # from its compiled kernels, which may be loaded later
-        library = load(str(copy / _LIBRARY))
+        library = checked(load(str(copy / _LIBRARY)), json.loads((copy / _CHECKS).read_text()))
     except (OSError, RuntimeError) as error:
         warn(_told(error))
         return None
@@ -55,7 +57,11 @@ def find(request: Request) -> Library | None:
 def compile_now(request: Request) -> Library | None:
     """Compiles a cluster and puts the result into the cache; for an accelerator, the function is there at once."""
     if request.device[1] == "cpu":
-        store(request.digest(), {_LIBRARY: Path(build(request, str(work() / "inductor")))})
+        file, checks = build(request, str(work() / "inductor"))
+        with tempfile.NamedTemporaryFile("w", dir=work()) as listed:
+            json.dump(checks, listed)
+            listed.flush()
+            store(request.digest(), {_LIBRARY: Path(file), _CHECKS: Path(listed.name)})
         return None
     made = Path(tempfile.mkdtemp(dir=work()))
     library = build_here(request, str(made))

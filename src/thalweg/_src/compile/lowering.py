@@ -23,6 +23,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.compile.bind import bind_node
 from thalweg._src.compile.codegen import generate
+from thalweg._src.compile.index_checks import Checks, clamp_pool_indices, index_checks
 from thalweg._src.compile.layout import propagate_layouts
 from thalweg._src.compile.segment import Segment
 from thalweg._src.graph.ir.step_graph import Node, Output
@@ -186,14 +187,16 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
     return cluster
 
 
-def build(request: Request, folder: str) -> str:
-    """Compiles a cluster for the CPU into a library in a folder, and returns its file."""
+def build(request: Request, folder: str) -> tuple[str, Checks]:
+    """Compiles a cluster for the CPU into a library in a folder; returns its file, and what to check at each call."""
     with _compiling(folder):
         import torch._inductor as inductor
 
         torch.set_num_threads(request.threads)
         graph, examples = traced(request)
+        checks = index_checks(graph)
         options = {
+            "cpp.threads": -1 if checks is not None else 1,  # an exception cannot leave a thread of OpenMP
             "aot_inductor.compile_wrapper_opt_level": "O1",
             "aot_inductor.precompile_headers": False,  # they take longer than several clusters, and 300 MB
             "compile_threads": 1,
@@ -203,7 +206,7 @@ def build(request: Request, folder: str) -> str:
     assert isinstance(library, str)
     if os.path.exists(library.removesuffix(".so") + ".json"):
         raise RuntimeError("a kernel that is called through Python")
-    return library
+    return library, checks or []
 
 
 _NO_OUTPUT = """
@@ -274,4 +277,6 @@ def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:
     function: Any = torch.func.functionalize(lowered(request), remove="mutations")
     graph = make_fx(function, select_decomp_table(), tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
     moved = propagate_layouts(graph)
-    return make_fx(moved, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples), examples
+    graph = make_fx(moved, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
+    clamp_pool_indices(graph)
+    return graph, examples
