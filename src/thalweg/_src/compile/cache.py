@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
-import fcntl
 import functools
 import hashlib
 import json
@@ -88,7 +87,7 @@ def work() -> Path:
 def _work(root: Path, process: int) -> Path:
     with _locked(root):
         for left in root.glob("work-*"):
-            with contextlib.suppress(OSError), _locked(left, fcntl.LOCK_NB):  # of a process that was killed
+            with contextlib.suppress(OSError), _locked(left, wait=False):  # of a process that was killed
                 shutil.rmtree(left)
         made = Path(tempfile.mkdtemp(prefix="work-", dir=root))
         _lock(made)  # as long as this process lives
@@ -96,21 +95,23 @@ def _work(root: Path, process: int) -> Path:
     return made
 
 
-def _lock(path: Path, flags: int = 0) -> int:
+def _lock(path: Path, wait: bool = True) -> int:
     """Locks a folder; some network file systems cannot, and there nothing is removed that another process left."""
+    import fcntl
+
     number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | flags)
+        fcntl.flock(number, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        if flags:
+        if not wait:
             os.close(number)
             raise
     return number
 
 
 @contextlib.contextmanager
-def _locked(path: Path, flags: int = 0) -> Iterator[None]:
-    number = _lock(path, flags)
+def _locked(path: Path, wait: bool = True) -> Iterator[None]:
+    number = _lock(path, wait)
     try:
         yield
     finally:
