@@ -241,12 +241,89 @@ def test_random_programs(seed, uncompiled):
                 np.testing.assert_allclose(session.run([y, g], feed), plain.run([y, g], feed), rtol=1e-12)
 
 
-def test_a_failure_inside_names_the_cluster(uncompiled):
+def test_a_failure_inside_a_cluster_names_the_node(uncompiled):
     x = tf.placeholder(tf.float32, [None])
     y = tf.placeholder(tf.float32, [None])
-    z = tf.exp(tf.sin(x) + tf.cos(y), name="z")
-    with tf.Session(config=JIT) as session, pytest.raises(tf.errors.InvalidArgumentError, match="z"):
+    z = tf.exp(tf.add(tf.sin(x), tf.cos(y), name="sum"))
+    with tf.Session(config=JIT) as session, pytest.raises(tf.errors.InvalidArgumentError) as failure:
         session.run(z, {x: [1.0, 2.0], y: [1.0, 2.0, 3.0]})
+    assert failure.value.message.startswith("AddV2 'sum' on /device:CPU:0: shapes [2] and [3] do not broadcast")
+    assert failure.value.op.name == "sum" and "made at: test_clusters.py" in failure.value.message
+
+
+def test_a_failure_in_a_loop_names_the_iteration(uncompiled):
+    x = tf.placeholder(tf.float32, [None])
+
+    def body(i, total):
+        return i + 1, tf.tanh(tf.sin(total) + tf.cos(x[: 4 - i], name="part"), name="end")
+
+    last = tf.while_loop(lambda i, total: i < 9, body, [0, x], shape_invariants=[tf.TensorShape([]), x.shape])[1]
+    messages = []
+    for config in (None, JIT):
+        with tf.Session(config=config) as session, pytest.raises(tf.errors.InvalidArgumentError) as failure:
+            session.run(last, {x: [1.0, 2.0, 3.0, 4.0]})
+        messages.append(failure.value.message)
+    assert "in iteration 1: shapes [4] and [3] do not broadcast" in messages[0]
+    assert messages[0] == messages[1]
+
+
+def _classifier():
+    """Returns a loss by labels, and what updates by it, and something else."""
+    labels = tf.placeholder(tf.int32, [4])
+    count = tf.assign_add(tf.Variable(0.0), 1.0)
+    weights = tf.Variable(np.ones((4, 3)), dtype=tf.float32)
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=tf.tanh(weights), name="loss")
+    train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_mean(tf.square(loss)))
+    return labels, loss, tf.group(count, train)
+
+
+def test_a_failed_library_gives_the_error_of_the_node(lowered):
+    labels, loss, _ = _classifier()
+    scaled = tf.exp(tf.sin(loss))
+    messages = []
+    for config in (None, JIT):
+        with tf.Session(config=config) as session:
+            session.run(tf.global_variables_initializer())
+            session.run(scaled, {labels: [0, 1, 2, 0]})
+            with pytest.raises(tf.errors.InvalidArgumentError) as failure:
+                session.run(scaled, {labels: [0, 1, 3, 0]})
+            messages.append(failure.value.message)
+    assert lowered
+    assert "label 3 is out of range" in messages[0] and "made at: test_clusters.py" in messages[0]
+    assert messages[0] == messages[1]
+
+
+def test_a_failed_library_updates_nothing_again(lowered):
+    """To find the node that failed, nodes run once more, but no update."""
+    labels, _, train = _classifier()
+    with tf.Session(config=JIT) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train, {labels: [0, 1, 2, 0]})
+        before = session.run(tf.global_variables())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="label 3 is out of range"):
+            session.run(train, {labels: [0, 1, 3, 0]})
+        for mine, theirs in zip(session.run(tf.global_variables()), before):
+            np.testing.assert_array_equal(mine, theirs)
+        session.run(train, {labels: [0, 1, 2, 0]})
+    assert lowered == [10]  # all in one cluster
+
+
+def test_a_library_that_fails_alone_is_replaced_by_the_calls(monkeypatch):
+    def library(values):
+        raise RuntimeError("a compiled part of the step failed")
+
+    monkeypatch.setattr(clusters, "find", lambda request: library)
+    x = tf.placeholder(tf.float32, [4])
+    y = tf.tanh(tf.sin(tf.exp(x) + 1.0))
+    with tf.Session(config=JIT) as session:
+        np.testing.assert_allclose(session.run(y, {x: np.zeros(4)}), [np.tanh(np.sin(2.0))] * 4, rtol=1e-5)
+    v = tf.Variable(tf.zeros([4]))
+    change = tf.assign_add(v, tf.tanh(tf.sin(tf.exp(x) + 1.0)), name="change")
+    with tf.Session(config=JIT) as session:
+        session.run(v.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="a compiled part of the step failed"):
+            session.run(change, {x: np.zeros(4)})
+        np.testing.assert_array_equal(session.run(v), np.zeros(4))
 
 
 @pytest.mark.slow

@@ -23,10 +23,9 @@ def load(file: str) -> Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]:
     """Returns the function of a CPU library; it takes values, then buffers, some of which it changes in place."""
     library = ctypes.CDLL(file)
     container, count = _Pointer(), ctypes.c_size_t()
-    _require(
-        library.AOTInductorModelContainerCreateWithDevice(ctypes.byref(container), ctypes.c_size_t(1), b"cpu", None)
-    )
-    _require(library.AOTInductorModelContainerGetNumOutputs(container, ctypes.byref(count)))
+    create = library.AOTInductorModelContainerCreateWithDevice
+    _require(library, create(ctypes.byref(container), ctypes.c_size_t(1), b"cpu", None))
+    _require(library, library.AOTInductorModelContainerGetNumOutputs(container, ctypes.byref(count)))
     compute = library.AOTInductorModelContainerRun
     size = ctypes.c_size_t
     compute.argtypes = [_Pointer, _Pointer, size, _Pointer, size, _Pointer, _Pointer]
@@ -36,7 +35,7 @@ def load(file: str) -> Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]:
         handles = [_pointer_of(capsule, None) for capsule in _aoti.unsafe_alloc_void_ptrs_from_tensors(values)]
         results = results_of()
         given = (_Pointer * len(handles))(*handles)
-        _require(compute(container, given, len(handles), results, len(results), None, None))
+        _require(library, compute(container, given, len(handles), results, len(results), None, None))
         tensors: Sequence[torch.Tensor] = _aoti.alloc_tensors_by_stealing_from_void_ptrs(
             [_capsule_of(pointer, None, None) for pointer in results]
         )
@@ -45,6 +44,13 @@ def load(file: str) -> Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]:
     return run
 
 
-def _require(status: int) -> None:
-    if status:
-        raise RuntimeError("a compiled cluster failed; its library printed the reason to stderr")
+def _require(library: ctypes.CDLL, status: int) -> None:
+    """Raises the error of a call that failed; a backtrace of the library's own functions is left out."""
+    if not status:
+        return
+    message = ctypes.c_char_p()
+    library.AOTInductorGetLastError(ctypes.byref(message))
+    text = (message.value or b"").decode(errors="replace").partition("\n")[0]
+    if "aoti_torch_empty_strided" in text:
+        raise MemoryError("a compiled part of the step can't allocate memory")
+    raise RuntimeError(f"a compiled part of the step failed: {text}")

@@ -8,6 +8,7 @@ compiler, it makes the individual calls.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -49,6 +50,7 @@ class Clusters:
         self.device = device
         self.background = background
         self.made: list[Cluster] = []
+        self.codes: list[Code] = []  # functions of clusters that make the individual calls
         self.version = 0  # increases whenever a cluster changes its function
         self._arranged: dict[tuple[Node, ...], list[Node]] = {}
 
@@ -182,7 +184,7 @@ class Cluster:
         self._clusters = clusters
         self._device = clusters.device
         bound = clusters.bound
-        self.code: Code = generate(Segment(0, members, frozenset(), inputs, outputs), bound.calls, bound.constants)
+        self._plain = self._calls_of(members, outputs)
         written: dict[Node, bool] = {}
         for node in members:
             for handle, _ in node.inputs:
@@ -205,8 +207,25 @@ class Cluster:
 
     def plain(self, step: Step, values: tuple[Any, ...]) -> Any:
         """Makes the individual calls."""
-        results = self.code.function(step, *values)
+        results = self._plain.function(step, *values)
         return results[0] if len(self._outputs) == 1 else results
+
+    def _calls_of(self, nodes: list[Node], outputs: list[Output]) -> Code:
+        """Returns a function that makes the individual calls of some nodes."""
+        bound = self._clusters.bound
+        segment = Segment(0, nodes, frozenset(), self._inputs, outputs)
+        code = generate(segment, bound.calls, bound.constants)
+        self._clusters.codes.append(code)
+        return code
+
+    @functools.cached_property
+    def _without_updates(self) -> Code:
+        """The individual calls of the nodes that neither change a variable nor come after such a change."""
+        changed: set[Node] = set()
+        for node in self._members:
+            if node.facts.writes or not changed.isdisjoint(node.predecessors()):
+                changed.add(node)
+        return self._calls_of([node for node in self._members if node not in changed], [])
 
     def _new(self, layout: Any, values: Sequence[Any]) -> Callable[[Any, tuple[Any, ...]], Any]:
         """Handles a new layout: requests its library, and waits for it unless it is compiled in the background."""
@@ -252,18 +271,28 @@ class Cluster:
         single, variables, written = len(self._outputs) == 1, self._variables, self._written
         aligned = self._device.accelerator is None
 
-        def run(step: Step, values: tuple[Any, ...]) -> Any:
-            if not aligned and any(value.data_ptr() % _ALIGNED for value in values):
-                return self.plain(step, values)
+        def call(values: tuple[Any, ...]) -> Sequence[Any]:
             given = list(values)
             if not variables:
-                results = library(given)
-                return results[0] if single else results
+                return library(given)
             read = [None if changes else variable.read() for variable, changes in zip(variables, written)]
             with self._guard:
                 writable = iter(all_writable(self._changed))
                 given += [next(writable) if buffer is None else buffer for buffer in read]
-                results = library(given)
+                return library(given)
+
+        def run(step: Step, values: tuple[Any, ...]) -> Any:
+            if not aligned and any(value.data_ptr() % _ALIGNED for value in values):
+                return self.plain(step, values)
+            try:
+                results = call(values)
+            except Exception:
+                if not aligned:  # what runs may be captured
+                    raise
+                if not self._changed:
+                    return self.plain(step, values)
+                self._without_updates.function(step, *values)  # raises the error of the node that failed
+                raise
             return results[0] if single else results
 
         return run

@@ -154,12 +154,13 @@ def _class_of(error: BaseException) -> Any:
     return errors.InternalError
 
 
-def locate(error: BaseException, codes: dict[str, Any]) -> tuple[Any, int, dict[str, Any]] | None:
-    """Returns the generated code, line and local values in an exception's traceback, if there are any."""
+def locate(error: BaseException, codes: dict[str, Any]) -> list[tuple[Any, int, dict[str, Any]]]:
+    """Returns generated code, line and local values where an exception passed, innermost last: that of a cluster."""
+    found = []
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
         code = codes.get(trace.tb_frame.f_code.co_filename)
         if code is not None:
-            return code, trace.tb_lineno, trace.tb_frame.f_locals
+            found.append((code, trace.tb_lineno, trace.tb_frame.f_locals))
         trace = trace.tb_next
-    return None
+    return found

@@ -1,4 +1,4 @@
-"""Inductor in another process: compiles fusion clusters into shared libraries, cached in a folder.
+"""Inductor in another process: compiles fusion clusters into shared libraries, which the cache keeps.
 
 The running process only sends requests and loads files: tracing and compiling hold the GIL for seconds, which would
 block steps. `python -m thalweg._src.compile.inductor` is the compiler process, which runs at low priority.
@@ -9,13 +9,16 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import json
 import logging
 import os
 import pickle
 import select
+import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,54 +26,47 @@ from queue import SimpleQueue
 from typing import Any, BinaryIO
 
 from thalweg._src.compile.aot_inductor import load
+from thalweg._src.compile.cache import folder, restore, store, work
+from thalweg._src.compile.index_checks import checked
 from thalweg._src.compile.lowering import Request, build, build_here
+from thalweg._src.compile.orphan import end_with_parent
 
 Library = Callable[[list[Any]], Sequence[Any]]
 _NICE = 19  # lowest priority; running steps leave one core to it (runtime/cpu_contention.py)
 _IDLE = 60.0  # seconds after which a compiler without work ends
+_LIBRARY, _CHECKS = "library.so", "index_checks.json"
 _log = logging.getLogger("thalweg")
 
 
-def folder() -> Path:
-    """Returns the folder of the compilation cache: $THALWEG_CACHE, or a folder in the user's cache."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(os.environ.get("THALWEG_CACHE") or os.path.join(home, "thalweg"))
-
-
 def find(request: Request) -> Library | None:
-    """Returns the library of a cluster if any process has compiled it before."""
-    try:
-        file = _note(request).read_text()
-        return _load(file, request) if os.path.exists(file) else None
-    except (OSError, RuntimeError):
+    """Returns the library of a cluster if it was compiled before, by any process."""
+    copy = restore(request.digest())
+    if copy is None:
         return None
-
-
-def _note(request: Request) -> Path:
-    """Returns the file that holds the path of a library."""
-    return folder() / f"{request.digest()}.library"
-
-
-def _load(file: str, request: Request) -> Library:
-    """Returns the function of a library; for an accelerator it is built here from compiled kernels."""
-    if request.device[1] != "cpu":
-        return build_here(request, file)
-    return load(file)
+    try:
+        if request.device[1] != "cpu":
+            return build_here(request, str(copy))  # from its compiled kernels, which may be loaded later
+        library = checked(load(str(copy / _LIBRARY)), json.loads((copy / _CHECKS).read_text()))
+    except (OSError, RuntimeError) as error:
+        warn(_told(error))
+        return None
+    shutil.rmtree(copy)  # it is mapped
+    return library
 
 
 def compile_now(request: Request) -> Library | None:
-    """Compiles a cluster and stores the path of the result; for an accelerator, returns the function."""
-    kept = folder()
-    kept.mkdir(parents=True, exist_ok=True)
-    file = str(kept / "inductor")
-    library = None
+    """Compiles a cluster and puts the result into the cache; for an accelerator, the function is there at once."""
     if request.device[1] == "cpu":
-        file = build(request, file)
-    else:
-        library = build_here(request, file)
-    own = _note(request).with_suffix(f".{os.getpid()}")
-    own.write_text(file)
-    own.replace(_note(request))
+        file, checks = build(request, str(work() / "inductor"))
+        with tempfile.NamedTemporaryFile("w", dir=work()) as listed:
+            json.dump(checks, listed)
+            listed.flush()
+            store(request.digest(), {_LIBRARY: Path(file), _CHECKS: Path(listed.name)})
+        return None
+    made = Path(tempfile.mkdtemp(dir=work()))
+    library = build_here(request, str(made))
+    files = {str(path.relative_to(made)): path for path in sorted(made.rglob("*")) if path.is_file()}
+    store(request.digest(), files)
     return library
 
 
@@ -148,15 +144,17 @@ class Compiler:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             paths = [str(Path(__file__).parents[3]), *sys.path]  # for the modules of users' ops
-            folder().mkdir(parents=True, exist_ok=True)  # also for temporary files, since the process may be killed
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "TMPDIR": str(folder())}
-            command = [sys.executable, "-m", "thalweg._src.compile.inductor"]
+            path = os.pathsep.join(filter(None, paths))
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+                [sys.executable, "-m", "thalweg._src.compile.inductor", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": path, "THALWEG_CACHE": str(folder())},
             )
             if self._low_priority:
-                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # here, to include startup
-            atexit.register(self._process.kill)
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # from here, so that it starts up so too
+            atexit.register(self._process.terminate)
         return self._process
 
 
@@ -183,7 +181,10 @@ def _receive(stream: BinaryIO | Any) -> Any:
 
 
 def main() -> None:
-    """Compiles the requests on standard input, and answers each with the text of an error, or nothing."""
+    """Compiles what comes on standard input, and answers each request with an error's text or nothing."""
+    end_with_parent(int(sys.argv[1]), lambda: shutil.rmtree(work(), ignore_errors=True))
+    os.environ["TMPDIR"] = str(work())
+    tempfile.tempdir = None
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # compilers print to it
     while select.select([sys.stdin], [], [], _IDLE)[0]:

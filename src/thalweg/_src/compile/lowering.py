@@ -23,6 +23,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.compile.bind import bind_node
 from thalweg._src.compile.codegen import generate
+from thalweg._src.compile.index_checks import Checks, clamp_pool_indices, index_checks
 from thalweg._src.compile.layout import propagate_layouts
 from thalweg._src.compile.segment import Segment
 from thalweg._src.graph.ir.step_graph import Node, Output
@@ -99,7 +100,7 @@ def is_importable(module: str) -> bool:
     return module != "__main__" and getattr(sys.modules.get(module), "__spec__", None) is not None
 
 
-_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+_FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 
 
 def describe(
@@ -186,19 +187,52 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
     return cluster
 
 
-def build(request: Request, folder: str) -> str:
-    """Compiles a cluster for the CPU into a library in a folder, and returns its file."""
+def build(request: Request, folder: str) -> tuple[str, Checks]:
+    """Compiles a cluster for the CPU into a library in a folder; returns its file, and what to check at each call."""
     with _compiling(folder):
         import torch._inductor as inductor
 
         torch.set_num_threads(request.threads)
         graph, examples = traced(request)
-        options = {"aot_inductor.compile_wrapper_opt_level": "O1", "compile_threads": 1}
-        library = inductor.aot_compile(graph, tuple(examples), options=options)
+        checks = index_checks(graph)
+        options = {
+            "cpp.threads": -1 if checks is not None else 1,  # an exception cannot leave a thread of OpenMP
+            "aot_inductor.compile_wrapper_opt_level": "O1",
+            "aot_inductor.precompile_headers": False,  # they take longer than several clusters, and 300 MB
+            "compile_threads": 1,
+        }
+        with _quiet():
+            library = inductor.aot_compile(graph, tuple(examples), options=options)
     assert isinstance(library, str)
     if os.path.exists(library.removesuffix(".so") + ".json"):
         raise RuntimeError("a kernel that is called through Python")
-    return library
+    return library, checks or []
+
+
+_NO_OUTPUT = """
+#include <iostream>
+namespace std { static ostream no_output(nullptr); }
+#define cerr no_output
+"""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Makes libraries write nothing: the text of an error, with a backtrace, is asked for and raised."""
+    from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
+
+    wrapper: Any = CppWrapperCpu
+    write = wrapper.write_header
+
+    def write_header(self: Any) -> None:
+        self.header.splice(_NO_OUTPUT)
+        write(self)
+
+    wrapper.write_header = write_header
+    try:
+        yield
+    finally:
+        wrapper.write_header = write
 
 
 def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[Any]]:
@@ -215,17 +249,18 @@ def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[
 
 @contextmanager
 def _compiling(folder: str) -> Iterator[None]:
-    """Configures torch for compilation: results in a folder, and no inference mode."""
-    before = os.environ.get(_FOLDER)
-    os.environ[_FOLDER] = folder
+    """Sets up torch as the compiler needs it: results in a folder, and no inference mode."""
+    before = {name: os.environ.get(name) for name in _FOLDERS}
+    os.environ.update(zip(_FOLDERS, (folder, os.path.join(folder, "triton"))))
     try:
         with torch.inference_mode(False), torch.no_grad():
             yield
     finally:
-        if before is None:
-            del os.environ[_FOLDER]
-        else:
-            os.environ[_FOLDER] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:
@@ -242,4 +277,6 @@ def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:
     function: Any = torch.func.functionalize(lowered(request), remove="mutations")
     graph = make_fx(function, select_decomp_table(), tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
     moved = propagate_layouts(graph)
-    return make_fx(moved, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples), examples
+    graph = make_fx(moved, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
+    clamp_pool_indices(graph)
+    return graph, examples

@@ -28,6 +28,7 @@ class Program:
         self.device = device
         self._jit = jit
         self._more_codes: list[Code] = []
+        self._clusters: list[Clusters] = []
         self._counters = counters
         self.bound: Bound = bind(step, device, counters)
         self.feeds = step.feeds
@@ -85,7 +86,8 @@ class Program:
             else:
                 self._more_codes.append(generate(segment, calls, constants, clusters))
                 made.append(self._more_codes[-1].function)
-        self._more_codes += [cluster.code for cluster in clusters.made] if clusters is not None else []
+        if clusters is not None:
+            self._clusters.append(clusters)
         return made
 
     def _parts(self, loop: Node) -> tuple[Program, Program]:
@@ -152,22 +154,18 @@ class Program:
 
         iteration: of the loop whose condition or body this program is
         """
-        found = locate(error, {code.filename: code for code in [*self.__dict__.get("codes", ()), *self._more_codes]})
-        if found is None:
-            return error
-        code, line, values = found
-        node = code.nodes.get(line)
+        codes = [*self.__dict__.get("codes", ()), *self._more_codes]
+        codes += [code for clusters in self._clusters for code in clusters.codes]
+        found = locate(error, {code.filename: code for code in codes})
+        node = found[-1][0].nodes.get(found[-1][1]) if found else None
         if node is None:
             return error
-        seen = []
-        for output in node.inputs:
-            if output in self.bound.constants:
-                seen.append(self.bound.constants[output])
-            else:
-                seen.append(values.get(code.names.get(output, "")))
-        inner = values.get(code.iterations.get(line, ""), iteration)
-        live = {output: values[name] for output, name in code.names.items() if name in values}
-        return explain(error, node, seen, in_iteration(self.device.name, inner), live)
+        live: dict[Output, Any] = {}
+        for code, line, values in found:
+            iteration = values.get(code.iterations.get(line, ""), iteration)
+            live |= {output: values[name] for output, name in code.names.items() if name in values}
+        seen = [self.bound.constants.get(output, live.get(output)) for output in node.inputs]
+        return explain(error, node, seen, in_iteration(self.device.name, iteration), live)
 
 
 def _needs(node: Node) -> list[Output]:
