@@ -248,7 +248,7 @@ def test_a_failure_inside_a_cluster_names_the_node(uncompiled):
     with tf.Session(config=JIT) as session, pytest.raises(tf.errors.InvalidArgumentError) as failure:
         session.run(z, {x: [1.0, 2.0], y: [1.0, 2.0, 3.0]})
     assert failure.value.message.startswith("AddV2 'sum' on /device:CPU:0: shapes [2] and [3] do not broadcast")
-    assert failure.value.op.name == "sum" and "made at: test_clusters.py" in failure.value.message
+    assert failure.value.op.name == "sum" and "defined at: test_clusters.py" in failure.value.message
 
 
 def test_a_failure_in_a_loop_names_the_iteration(uncompiled):
@@ -289,7 +289,7 @@ def test_a_failed_library_gives_the_error_of_the_node(lowered):
                 session.run(scaled, {labels: [0, 1, 3, 0]})
             messages.append(failure.value.message)
     assert lowered
-    assert "label 3 is out of range" in messages[0] and "made at: test_clusters.py" in messages[0]
+    assert "label 3 is out of range" in messages[0] and "defined at: test_clusters.py" in messages[0]
     assert messages[0] == messages[1]
 
 

@@ -459,9 +459,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def _zeros_like(x: Tensor) -> Tensor:
-    return OPS.lookup("ZerosLike", doc="Returns zeros with the shape and type of a tensor.")(
-        x, name="zeros_like"
-    )  # by its name, since shapes need arithmetic
+    return OPS.lookup("ZerosLike")(x, name="zeros_like")  # by its name, since shapes need arithmetic
 
 
 @export("conj", "math.conj")

@@ -90,7 +90,13 @@ rank_op = nondifferentiable_op(
     shape_only=True,
 )
 zeros_like_op = nondifferentiable_op(
-    "ZerosLike", "x: T -> y: T", T=attr.types(), infer=unchanged, traceable=True, fails="never"
+    "ZerosLike",
+    "x: T -> y: T",
+    "Returns zeros with the shape and type of a tensor.",
+    T=attr.types(),
+    infer=unchanged,
+    traceable=True,
+    fails="never",
 )
 ones_like_op = nondifferentiable_op(
     "OnesLike",
