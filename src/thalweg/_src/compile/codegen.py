@@ -7,6 +7,7 @@ import itertools
 import keyword
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -96,11 +97,12 @@ class _Writer:
         for output in segment.inputs:
             parameters.append(self.name_of(output))
         self.lines.append(f"def {self.function_name}({', '.join(parameters)}):")
+        given = set(segment.inputs)
         for output in segment.outputs:
-            if output[0].guard and output not in segment.inputs:
+            if output[0].guard and output not in given:
                 self.lines.append(f"    {self.name_of(output)} = None")  # what a branch not taken leaves to others
         nodes = self.arranged(segment.nodes, segment.outputs)
-        _Block(self, nodes, segment.outputs, set(segment.inputs), "    ").write()
+        _Block(self, nodes, segment.outputs, given, "    ").write()
         results = "".join(f"{self.value(output)}, " for output in segment.outputs)
         self.lines.append(f"    return ({results.rstrip()})" if results else "    return ()")
         return "\n".join(self.lines) + "\n"
@@ -266,11 +268,12 @@ class _Block:
             (made, place[node]) for node in self._nodes if node.type == "_Cluster" for made, _ in outputs_of(node)
         )
         results, direct = list(self._results), set()
+        uses = Counter(results)
         for argument, name, result in zip(arguments, variables, results):
             last = self._last_use.get(argument)
             plain = result in self._own and result not in self._writer.names and result not in self._writer.constants
             free = last is None or place[last] <= place.get(result[0], -1)
-            alone = results.count(result) == 1 and argument not in results
+            alone = uses[result] == 1 and argument not in uses
             if plain and free and alone and not result[0].guard and result[0].type != "_While":
                 self._writer.names[result] = name
                 direct.add(name)
