@@ -77,13 +77,12 @@ class PartialRuns:
         for element in wanted:
             _require(element in state.fetchable, f"The fetch {element.name!r} was not given to partial_run_setup.")
             _require(element not in state.fetched, f"The fetch {element.name!r} has already been fetched.")
-            missing = needed_feeds(element, state.feeds) - known
-            names = ", ".join(sorted(t.name for t in missing))
-            _require(not missing, f"The fetch {element.name!r} cannot be computed before these are fed: {names}")
+        if not needed_feeds(wanted, state.feeds) <= known:
+            _explain_missing(wanted, state.feeds, known)
         for tensor, value in values.items():
             state.step.rendezvous.send(rendezvous_key(CLIENT, "", f"feed {tensor.name}"), value)
         state.fed |= values.keys()
-        state.fetched |= {*flat.tensors, *flat.operations}
+        state.fetched.update(wanted)
         results = [self._wait(state.step, f"fetch {tensor.name}") for tensor in flat.tensors]
         for operation in flat.operations:
             self._wait(state.step, f"fetch ^{operation.name}")
@@ -111,3 +110,11 @@ class PartialRuns:
 def _require(condition: bool, message: str) -> None:
     if not condition:
         raise errors.InvalidArgumentError(None, None, message)
+
+
+def _explain_missing(wanted: list[Any], feeds: set[Tensor], known: set[Tensor]) -> None:
+    """Raises the error for the first fetch that depends on a feed without a value."""
+    for element in wanted:
+        missing = needed_feeds([element], feeds) - known
+        names = ", ".join(sorted(tensor.name for tensor in missing))
+        _require(not missing, f"The fetch {element.name!r} cannot be computed before these are fed: {names}")
