@@ -112,7 +112,8 @@ class _Writer:
 
     def write_call(self, node: Node, call: Call, used: set[Output], indent: str) -> list[str]:
         """Writes one node's call and returns the names that its outputs get: "_" for an unused one."""
-        if len(self.node_of_line) % _CHECK_EVERY == _CHECK_EVERY - 1:
+        number = len(self.node_of_line)
+        if number % _CHECK_EVERY == _CHECK_EVERY - 1 or (number and _changes_state(node)):
             self.lines.append(f"{indent}if step.cancelled: step.stop()")
         expression = self._expression(node, call)  # names the function first, so that it keeps its own
         targets = self.targets(node, used)
@@ -367,6 +368,12 @@ class _Block:
             dead["_"] = None  # an unused output
         if dead:
             lines.append(f"{self._here()}del {', '.join(dead)}")
+
+
+def _changes_state(node: Node) -> bool:
+    """Returns whether a node does what a step must not begin after its caller was told that it is over."""
+    facts = node.facts
+    return facts.stateful and not facts.random and (facts.writes or not facts.reads)
 
 
 def _shared(first: Guard, second: Guard) -> Guard:
