@@ -29,7 +29,6 @@ _InferenceMode = torch._C._InferenceMode
 # Kernels treat denormal numbers as zero, as TensorFlow's do: they are rare, mean nothing, and cost a hundred times as
 # much as others; the moments of an optimizer decay into them. A step borrows the caller's thread, and its mode with it.
 COMPILE_AFTER_SECONDS = 10.0  # spent in steps of one signature before it is compiled in the background
-_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C
 _TINY = 5e-324  # is not zero in a thread that computes with denormals
 
 
@@ -98,6 +97,12 @@ class Executable:
         function = self._function
         if function is None or step.trace is not None:
             return self._run_programs(step, feeds)
+        if step.deadline is not None:
+            return self._run_apart(step, lambda: self._call(function, step, feeds))
+        return self._call(function, step, feeds)
+
+    def _call(self, function: Callable[..., Any], step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Runs the function of a step on this thread."""
         guard = _InferenceMode(True)
         borrowed = _TINY * 1.0 != 0.0
         if borrowed:
@@ -113,6 +118,34 @@ class Executable:
         if step.cancelled:
             step.stop()
         return self._arrived(values) if self._arriving else values
+
+    def _run_apart(self, step: Step, work: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        """Runs work of a step on a thread of the pool, and waits for it no longer than until the step's deadline.
+
+        No thread can end a kernel that another one runs. Work that is left behind ends with that kernel, or at the next
+        check for cancellation; its results are dropped, and it begins no more change of state.
+        """
+        over = step.finished = threading.Event()
+        if step.cancelled:  # before there was an event to set: nothing would wake us
+            step.stop()
+        results: list[Sequence[Any]] = []
+
+        def run() -> None:
+            try:
+                results.append(work())
+            except BaseException as error:
+                step.fail(error)
+            over.set()
+
+        threads.submit(run)
+        try:
+            step.wait(over)
+        except BaseException:
+            step.fail(errors.CancelledError(None, None, "Step was interrupted."))
+            raise
+        if step.cancelled:
+            step.stop()
+        return results.pop()
 
     def _arrived(self, values: Sequence[Any]) -> list[Any]:
         """Waits for all copies from accelerators at once, and takes them out of the memory that copies go to."""
@@ -147,16 +180,17 @@ class Executable:
         if step.cancelled:  # before there was an event to set: nothing would wake us
             step.stop()
         try:
-            runs = self.start(step, feeds, finished.set, here=True)
-            while not finished.wait(_INTERRUPTIBLE):
-                pass  # Python may miss a signal that arrives just before it blocks
+            runs = self.start(step, feeds, finished.set, here=step.deadline is None)
+            step.wait(finished)
         except BaseException:
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))
             raise
         if step.cancelled:
             step.stop()
         values = self._gather(runs)
-        return self._arrived(values) if self._arriving else values
+        if not self._arriving:
+            return values
+        return self._arrived(values) if step.deadline is None else self._run_apart(step, lambda: self._arrived(values))
 
     def start(
         self, step: Step, feeds: Sequence[Any], done: Callable[[], None], here: bool = False

@@ -83,11 +83,15 @@ class PartialRuns:
             state.step.rendezvous.send(rendezvous_key(CLIENT, "", f"feed {tensor.name}"), value)
         state.fed |= values.keys()
         state.fetched.update(wanted)
-        results = [self._wait(state.step, f"fetch {tensor.name}") for tensor in flat.tensors]
-        for operation in flat.operations:
-            self._wait(state.step, f"fetch ^{operation.name}")
-        if state.fetched == state.fetchable:
-            del self._started[handle]
+        if self._session._config.operation_timeout_in_ms:
+            state.step.limit(self._session._config.operation_timeout_in_ms)
+        try:
+            results = [self._wait(state.step, f"fetch {tensor.name}") for tensor in flat.tensors]
+            for operation in flat.operations:
+                self._wait(state.step, f"fetch ^{operation.name}")
+        finally:
+            if state.step.cancelled or state.fetched == state.fetchable:
+                self._started.pop(handle, None)
         return flat.build(fetched(results))
 
     def _wait(self, step: Step, name: str) -> Any:
@@ -100,7 +104,7 @@ class PartialRuns:
 
         token = step.cancellation.register(lambda error: arrived.set())
         step.rendezvous.receive(rendezvous_key("", CLIENT, name), arrive)
-        arrived.wait()
+        step.wait(arrived)
         step.cancellation.deregister(token)
         if not values:
             step.stop()

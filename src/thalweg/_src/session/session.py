@@ -168,7 +168,8 @@ class BaseSession:
         step = Step()
         timeout = options.timeout_in_ms if options is not None else 0
         timeout = timeout or self._config.operation_timeout_in_ms
-        timer = _deadline(step, timeout) if timeout else None
+        if timeout:
+            step.limit(timeout)
         if run_metadata is not None:
             run_metadata.Clear()
         is_measured = self._is_measured is not None and self._is_measured(executable)
@@ -183,8 +184,6 @@ class BaseSession:
                 raise executable.explain_fetch(error, values) from None
         finally:
             self._running.discard(step)
-            if timer is not None:
-                timer.cancel()
         if run_metadata is not None:
             _report(executable, step.trace, options, run_metadata)
         return result
@@ -344,18 +343,6 @@ def _report(executable: Executable, trace: Trace | None, options: RunOptions | N
         executable.placement.report_estimates(metadata)
     if options is not None and options.output_partition_graphs:
         metadata.partition_graphs.extend(executable.partition_graphs())
-
-
-def _deadline(step: Step, milliseconds: int) -> threading.Timer:
-    def expire() -> None:
-        waiting = ", ".join(sorted(step.waiting))
-        detail = f"; still waiting: {waiting}" if waiting else ""
-        step.fail(errors.DeadlineExceededError(None, None, f"Timed out after {milliseconds} ms{detail}"))
-
-    timer = threading.Timer(milliseconds / 1000, expire)
-    timer.daemon = True
-    timer.start()
-    return timer
 
 
 def _as_dict(feed_dict: Any) -> dict[Any, Any]:
