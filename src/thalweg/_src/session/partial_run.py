@@ -23,6 +23,8 @@ from thalweg._src.runtime.pipeline import compile_step
 from thalweg._src.session.feeds import converter, expand_feeds, expand_keys, feed_tensor
 from thalweg._src.session.fetches import flatten
 
+MAX_PARTIAL_RUNS = 1024  # per session, set up and neither finished nor failed
+
 
 @dataclass(slots=True)
 class _Started:
@@ -44,6 +46,13 @@ class PartialRuns:
         self._serial = itertools.count()
 
     def setup(self, fetches: Any, feeds: Sequence[Any]) -> str:
+        if len(self._started) >= MAX_PARTIAL_RUNS:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"partial_run_setup: {MAX_PARTIAL_RUNS} partial runs of this session are not finished: "
+                "fetch all of their fetches, or close the session",
+            )
         graph = self._session.graph
         feed_tensors = [feed_tensor(graph, key) for key in expand_keys(feeds)]
         flat = flatten(graph, fetches)
@@ -93,6 +102,9 @@ class PartialRuns:
             if state.step.cancelled or state.fetched == state.fetchable:
                 self._started.pop(handle, None)
         return flat.build(fetched(results))
+
+    def clear(self) -> None:
+        self._started.clear()
 
     def _wait(self, step: Step, name: str) -> Any:
         arrived = threading.Event()

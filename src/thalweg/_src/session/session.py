@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ from thalweg._src.session.fetches import Build, flatten, key_of
 from thalweg._src.session.partial_run import PartialRuns
 
 _TARGETS = ("", "local")
+MAX_PLANS = 2048  # per session; a program with more step signatures compiles those again that it has not used for long
 
 
 @dataclass(slots=True)
@@ -45,13 +47,15 @@ class _Plan:
     build: Build
     edits: int
     composites: list[Any]  # kept alive: the key of a plan contains their ids
+    is_used: bool = False  # again, since the last look for plans to drop
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Expanding:
     """A marker for feeds with composite keys: the plan is found under the expanded feeds."""
 
     edits: int
+    is_used: bool = False
 
 
 class BaseSession:
@@ -75,7 +79,7 @@ class BaseSession:
         self._is_measured = _schedule(self._config.graph_options)
         self._resources = Containers()
         self._devices: list[Device] = local_devices(self._config, self._resources)
-        self._plans: dict[Any, _Plan | _Expanding] = {}
+        self._plans: OrderedDict[Any, _Plan | _Expanding] = OrderedDict()
         self._lock = threading.RLock()  # reentrant: a Python function in constant folding may run this session
         self._closed = False
         self._running: set[Step] = set()
@@ -136,8 +140,22 @@ class BaseSession:
             raise RuntimeError("the session is closed")
         if plan is None or plan.edits != self._graph.edits:
             with self._lock:
+                self._drop_plans()
                 plan = self._plans[key] = self._make_plan(fetches, feed_keys)
+        else:
+            plan.is_used = True
         return plan
+
+    def _drop_plans(self) -> None:
+        """Makes room for a plan: drops the oldest, but keeps those once more that were used since the last look.
+
+        A step or a callable that has a plan keeps it; the programs, code and CUDA graphs of others are freed.
+        """
+        while len(self._plans) >= MAX_PLANS:
+            key, plan = self._plans.popitem(last=False)
+            if plan.is_used:
+                plan.is_used = False
+                self._plans[key] = plan
 
     def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan | _Expanding:
         graph = self._graph
@@ -261,6 +279,7 @@ class BaseSession:
                 return
             self._closed = True
             self._plans.clear()
+        self._partial.clear()
         for step in list(self._running):
             step.fail(errors.CancelledError(None, None, "Session has been closed."))
         self._resources.clear()
