@@ -34,7 +34,6 @@ class Step:
         self.waiting: set[str] = set()
         self.trace: Any = None
         self.deadline: float | None = None  # by the monotonic clock
-        self._limit = 0
 
     @property
     def rendezvous(self) -> Rendezvous:

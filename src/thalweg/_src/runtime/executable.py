@@ -74,10 +74,11 @@ class Executable:
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it is over or has failed."""
+        run = self._run if step.deadline is None else self._run_limited
         if not self._tiers.compiles:
-            return self._run(step, feeds)
+            return run(step, feeds)
         start = time.perf_counter()
-        values = self._run(step, feeds)
+        values = run(step, feeds)
         if self._tiers.ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS):
             threads.submit(self._compile)
         return values
@@ -97,12 +98,6 @@ class Executable:
         function = self._function
         if function is None or step.trace is not None:
             return self._run_programs(step, feeds)
-        if step.deadline is not None:
-            return self._run_apart(step, lambda: self._call(function, step, feeds))
-        return self._call(function, step, feeds)
-
-    def _call(self, function: Callable[..., Any], step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
-        """Runs the function of a step on this thread."""
         guard = _InferenceMode(True)
         borrowed = _TINY * 1.0 != 0.0
         if borrowed:
@@ -118,6 +113,11 @@ class Executable:
         if step.cancelled:
             step.stop()
         return self._arrived(values) if self._arriving else values
+
+    def _run_limited(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        if self._function is None or step.trace is not None:
+            return self._run_programs(step, feeds)
+        return self._run_apart(step, lambda: self._run(step, feeds))
 
     def _run_apart(self, step: Step, work: Callable[[], Sequence[Any]]) -> Sequence[Any]:
         """Runs work of a step on a thread of the pool, and waits for it no longer than until the step's deadline.
