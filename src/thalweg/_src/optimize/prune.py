@@ -83,10 +83,10 @@ def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequenc
 
 def needed_feeds(elements: Iterable[Tensor | Operation], feeds: set[Tensor]) -> set[Tensor]:
     """Returns those of the feeds that some fetches depend on."""
-    elements = set(elements)
-    found: set[Tensor] = elements & feeds
+    fetched = set(elements)
+    found = feeds & fetched
     seen: set[Operation] = set()
-    stack = [element.op if isinstance(element, Tensor) else element for element in elements - feeds]
+    stack = [element.op if isinstance(element, Tensor) else element for element in fetched - feeds]
     while stack:
         operation = stack.pop()
         if operation in seen:
