@@ -11,6 +11,7 @@ import itertools
 import keyword
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -142,11 +143,12 @@ class _Writer:
         for output in segment.inputs:
             parameters.append(self.name_of(output))
         self.lines.append(f"def {self.function_name}({', '.join(parameters)}):")
+        given = set(segment.inputs)
         for output in segment.outputs:
-            if output[0].guard and output not in segment.inputs:
+            if output[0].guard and output not in given:
                 self.lines.append(f"    {self.name_of(output)} = None")  # values of a branch that are used outside it
         nodes = self.arranged(segment.nodes, segment.outputs)
-        _Block(self, nodes, segment.outputs, set(segment.inputs), "    ").write()
+        _Block(self, nodes, segment.outputs, given, "    ").write()
         results = "".join(f"{self.value(output)}, " for output in segment.outputs)
         self.lines.append(f"    return ({results.rstrip()})" if results else "    return ()")
         return "\n".join(self.lines) + "\n"
@@ -156,7 +158,8 @@ class _Writer:
 
     def write_call(self, node: Node, call: Call, used: set[Output], indent: str) -> list[str]:
         """Writes the call of a node and returns the names of its outputs: "_" for an unused one."""
-        if len(self.node_of_line) % _CHECK_EVERY == _CHECK_EVERY - 1:
+        number = len(self.node_of_line)
+        if number % _CHECK_EVERY == _CHECK_EVERY - 1 or (number and _changes_state(node)):
             self.lines.append(f"{indent}if step.cancelled: step.stop()")
         expression = self._expression(node, call)  # names the function first, so that it keeps its own
         targets = self.targets(node, used)
@@ -303,11 +306,12 @@ class _Block:
             (made, place[node]) for node in self._nodes if node.type == "_Cluster" for made, _ in outputs_of(node)
         )
         results, direct = list(self._results), set()
+        uses = Counter(results)
         for argument, name, result in zip(arguments, variables, results):
             last = self._last_use.get(argument)
             plain = result in self._own and result not in self._writer.names and result not in self._writer.constants
             free = last is None or place[last] <= place.get(result[0], -1)
-            alone = results.count(result) == 1 and argument not in results
+            alone = uses[result] == 1 and argument not in uses
             if plain and free and alone and not result[0].guard and result[0].type != "_While":
                 self._writer.names[result] = name
                 direct.add(name)
@@ -401,6 +405,12 @@ class _Block:
             dead["_"] = None  # an unused output
         if dead:
             lines.append(f"{self._here()}del {', '.join(dead)}")
+
+
+def _changes_state(node: Node) -> bool:
+    """Returns whether a node changes state, which a step must not do once its caller has been told that it failed."""
+    facts = node.facts
+    return facts.stateful and not facts.random and (facts.writes or not facts.reads)
 
 
 def _shared(first: Guard, second: Guard) -> Guard:

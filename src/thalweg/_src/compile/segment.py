@@ -55,6 +55,7 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
     """Finds the values that pass from one segment to another, to a blocking node, or to the caller."""
     segment_of = {node: segment for segment in segments for node in segment.nodes}
     wanted: dict[Output, None] = dict.fromkeys(step.fetches)
+    entering: list[dict[Output, None]] = [{} for _ in segments]
     for node in step.nodes:
         segment = segment_of.get(node)
         for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
@@ -63,8 +64,7 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
                 continue
             wanted[output] = None
             if segment is not None:
-                if output not in segment.inputs:
-                    segment.inputs.append(output)
+                entering[segment.index][output] = None
                 if source is not None:
                     segment.after.add(source.index)
         if segment is not None:
@@ -72,6 +72,8 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
                 source = segment_of.get(control)
                 if source is not None and source is not segment:
                     segment.after.add(source.index)
+    for segment, inputs in zip(segments, entering):
+        segment.inputs = list(inputs)
     for output in wanted:
         segment = segment_of.get(output[0])
         if segment is not None:

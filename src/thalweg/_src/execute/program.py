@@ -99,15 +99,15 @@ class Program:
 
     def _split(self, step: StepGraph) -> list[Segment]:
         feeds = [(feed, 0) for feed in step.feeds]
-        known = {*feeds, *self.bound.constants}
+        fed = set(feeds)
         if not self.waiting or self.is_unstructured:
             return [Segment(0, step.nodes, frozenset(), list(feeds), list(step.fetches))]
         segments = split_into_segments(step)
         for segment in segments:
-            used = dict.fromkeys(output for node in segment.nodes for output in _needs(node) if output in feeds)
+            used = dict.fromkeys(output for node in segment.nodes for output in _needs(node) if output in fed)
             used.update(dict.fromkeys(segment.inputs))
             segment.inputs = [output for output in used if output not in self.bound.constants]
-            segment.outputs = [output for output in segment.outputs if output not in known]
+            segment.outputs = [o for o in segment.outputs if o not in fed and o not in self.bound.constants]
         return segments
 
     @functools.cached_property

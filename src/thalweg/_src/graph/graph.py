@@ -175,10 +175,10 @@ class Graph:
 
     def _controls_for(self, inputs: list[Tensor], given: Sequence[Operation]) -> list[Operation]:
         """Returns the control inputs of a new operation; a scope adds none if an input was created inside it."""
-        controls = list(given)
+        controls = dict.fromkeys(given)
         for scope in reversed(self.scopes.controls):
             if scope.controls and not any(t.op in scope.made for t in inputs):
-                controls += [op for op in scope.controls if op not in controls]
+                controls.update(dict.fromkeys(scope.controls))
         producers = {t.op for t in inputs}
         return [op for op in controls if op not in producers]
 
@@ -389,15 +389,14 @@ class Graph:
             with self.control_flow(None):
                 yield
             return
-        controls = []
+        controls: dict[Operation, None] = {}
         for element in control_inputs:
             element = element._as_graph_element() if hasattr(element, "_as_graph_element") else element
             element = getattr(element, "op", element) if not isinstance(element, Operation) else element
             element = self.as_graph_element(element)
             operation = element.op if isinstance(element, Tensor) else element
-            if operation not in controls:
-                controls.append(operation)
-        scope = _ControlScope(controls)
+            controls[operation] = None
+        scope = _ControlScope(list(controls))
         self.scopes.controls.append(scope)
         try:
             yield

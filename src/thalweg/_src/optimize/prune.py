@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
@@ -81,13 +81,12 @@ def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequenc
     return needed
 
 
-def needed_feeds(element: Tensor | Operation, feeds: set[Tensor]) -> set[Tensor]:
-    """Returns the feeds that a fetch depends on."""
-    found: set[Tensor] = set()
+def needed_feeds(elements: Iterable[Tensor | Operation], feeds: set[Tensor]) -> set[Tensor]:
+    """Returns the feeds that some fetches depend on."""
+    fetched = set(elements)
+    found = feeds & fetched
     seen: set[Operation] = set()
-    if isinstance(element, Tensor) and element in feeds:
-        return {element}
-    stack = [element.op if isinstance(element, Tensor) else element]
+    stack = [element.op if isinstance(element, Tensor) else element for element in fetched - feeds]
     while stack:
         operation = stack.pop()
         if operation in seen:

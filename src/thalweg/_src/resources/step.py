@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any, Protocol
 
 from thalweg._src import errors
@@ -10,6 +11,7 @@ from thalweg._src.resources.cancellation import Cancellation
 from thalweg._src.resources.rendezvous import Rendezvous
 
 _creation = threading.Lock()
+_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C: Python may miss a signal that arrives just before it blocks
 
 
 class Finished(Protocol):
@@ -22,7 +24,7 @@ class Finished(Protocol):
 class Step:
     """The rendezvous and the cancellation of a running step."""
 
-    __slots__ = ("_cancellation", "_rendezvous", "cancelled", "finished", "trace", "waiting")
+    __slots__ = ("_cancellation", "_limit", "_rendezvous", "cancelled", "deadline", "finished", "trace", "waiting")
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -31,6 +33,7 @@ class Step:
         self.finished: Finished | None = None
         self.waiting: set[str] = set()
         self.trace: Any = None
+        self.deadline: float | None = None  # by the monotonic clock
 
     @property
     def rendezvous(self) -> Rendezvous:
@@ -50,6 +53,25 @@ class Step:
         """Creates the shared objects before programs start, so that no two threads create them at once."""
         self._rendezvous = self.rendezvous
         self._cancellation = self.cancellation
+
+    def limit(self, milliseconds: int) -> None:
+        """Limits the time of the step from now on."""
+        self._limit = milliseconds
+        self.deadline = time.monotonic() + milliseconds / 1000
+
+    def wait(self, event: threading.Event) -> None:
+        """Blocks until an event is set or the time of the step is up, which fails it."""
+        while not event.wait(self._patience()):
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                waiting = ", ".join(sorted(self.waiting))
+                detail = f"; still waiting: {waiting}" if waiting else ""
+                self.fail(errors.DeadlineExceededError(None, None, f"Timed out after {self._limit} ms{detail}"))
+                return
+
+    def _patience(self) -> float:
+        if self.deadline is None:
+            return _INTERRUPTIBLE
+        return min(_INTERRUPTIBLE, max(0.0, self.deadline - time.monotonic()))
 
     def fail(self, error: BaseException) -> None:
         """Ends the step with an error; later errors are ignored."""

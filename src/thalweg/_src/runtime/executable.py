@@ -29,7 +29,6 @@ _InferenceMode = torch._C._InferenceMode
 # Kernels flush denormals to zero, as TensorFlow's do: computing with them is a hundred times slower, and the moments of
 # an optimizer decay into them. A step runs on the caller's thread, whose mode it restores at the end.
 COMPILE_AFTER_SECONDS = 10.0  # spent in steps of one signature before it is compiled in the background
-_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C
 _TINY = 5e-324  # nonzero only in a thread that keeps denormals
 
 
@@ -75,10 +74,11 @@ class Executable:
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it has finished or failed."""
+        run = self._run if step.deadline is None else self._run_limited
         if not self._tiers.compiles:
-            return self._run(step, feeds)
+            return run(step, feeds)
         start = time.perf_counter()
-        values = self._run(step, feeds)
+        values = run(step, feeds)
         if self._tiers.ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS):
             threads.submit(self._compile)
         return values
@@ -114,6 +114,39 @@ class Executable:
             step.stop()
         return self._arrived(values) if self._arriving else values
 
+    def _run_limited(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        if self._function is None or step.trace is not None:
+            return self._run_programs(step, feeds)
+        return self._run_apart(step, lambda: self._run(step, feeds))
+
+    def _run_apart(self, step: Step, work: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        """Runs work of a step on a thread of the pool, and waits for it no longer than until the step's deadline.
+
+        No thread can end a kernel that another one runs. Work that is left behind ends with that kernel, or at the next
+        check for cancellation; its results are dropped, and it begins no more change of state.
+        """
+        over = step.finished = threading.Event()
+        if step.cancelled:  # before there was an event to set: nothing would wake us
+            step.stop()
+        results: list[Sequence[Any]] = []
+
+        def run() -> None:
+            try:
+                results.append(work())
+            except BaseException as error:
+                step.fail(error)
+            over.set()
+
+        threads.submit(run)
+        try:
+            step.wait(over)
+        except BaseException:
+            step.fail(errors.CancelledError(None, None, "Step was interrupted."))
+            raise
+        if step.cancelled:
+            step.stop()
+        return results.pop()
+
     def _arrived(self, values: Sequence[Any]) -> list[Any]:
         """Waits for all copies from accelerators at once, and copies them out of the pinned staging buffers."""
         for device in {device.name: device for _, device in self._arriving}.values():
@@ -147,16 +180,17 @@ class Executable:
         if step.cancelled:  # the step ended before there was an event to set
             step.stop()
         try:
-            runs = self.start(step, feeds, finished.set, here=True)
-            while not finished.wait(_INTERRUPTIBLE):
-                pass  # Python may miss a signal that arrives just before it blocks
+            runs = self.start(step, feeds, finished.set, here=step.deadline is None)
+            step.wait(finished)
         except BaseException:
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))
             raise
         if step.cancelled:
             step.stop()
         values = self._gather(runs)
-        return self._arrived(values) if self._arriving else values
+        if not self._arriving:
+            return values
+        return self._arrived(values) if step.deadline is None else self._run_apart(step, lambda: self._arrived(values))
 
     def start(
         self, step: Step, feeds: Sequence[Any], done: Callable[[], None], here: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from thalweg._src import dtypes
@@ -71,10 +72,18 @@ register_session_run_conversion_functions(
 class Fetches:
     """The distinct tensors and operations of a fetch, and how to build the user's structure from their values."""
 
-    tensors: list[Tensor]
-    operations: list[Operation]
-    build: Build
+    positions: dict[Tensor, int] = field(default_factory=dict)
+    targets: dict[Operation, None] = field(default_factory=dict)
     composites: list[Any] = field(default_factory=list)
+    build: Build = lambda values: None
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return list(self.positions)
+
+    @property
+    def operations(self) -> list[Operation]:
+        return list(self.targets)
 
 
 def key_of(fetches: Any) -> Any:
@@ -94,7 +103,7 @@ def key_of(fetches: Any) -> Any:
 
 def flatten(graph: Graph, fetches: Any) -> Fetches:
     """Checks the fetches against the graph and returns them flat."""
-    result = Fetches([], [], lambda values: None)
+    result = Fetches()
     result.build = _builder(graph, fetches, result)
     return result
 
@@ -148,14 +157,9 @@ def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
     if not graph.is_fetchable(element):
         raise ValueError(f"cannot fetch {element.name!r}: the graph forbids it (prevent_fetching)")
     if isinstance(element, Operation):
-        if element not in flat.operations:
-            flat.operations.append(element)
+        flat.targets[element] = None
         return lambda values: None
-    element = readable(element)
-    if element not in flat.tensors:
-        flat.tensors.append(element)
-    position = flat.tensors.index(element)
-    return lambda values: values[position]
+    return itemgetter(flat.positions.setdefault(readable(element), len(flat.positions)))
 
 
 def readable(tensor: Tensor) -> Tensor:

@@ -23,6 +23,8 @@ from thalweg._src.runtime.pipeline import compile_step
 from thalweg._src.session.feeds import converter, expand_feeds, expand_keys, feed_tensor
 from thalweg._src.session.fetches import flatten
 
+MAX_PARTIAL_RUNS = 1024  # per session, set up and neither finished nor failed
+
 
 @dataclass(slots=True)
 class _Started:
@@ -44,6 +46,13 @@ class PartialRuns:
         self._serial = itertools.count()
 
     def setup(self, fetches: Any, feeds: Sequence[Any]) -> str:
+        if len(self._started) >= MAX_PARTIAL_RUNS:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"partial_run_setup: {MAX_PARTIAL_RUNS} partial runs of this session are not finished: "
+                "fetch all of their fetches, or close the session",
+            )
         graph = self._session.graph
         feed_tensors = [feed_tensor(graph, key) for key in expand_keys(feeds)]
         flat = flatten(graph, fetches)
@@ -77,19 +86,25 @@ class PartialRuns:
         for element in wanted:
             _require(element in state.fetchable, f"The fetch {element.name!r} was not given to partial_run_setup.")
             _require(element not in state.fetched, f"The fetch {element.name!r} has already been fetched.")
-            missing = needed_feeds(element, state.feeds) - known
-            names = ", ".join(sorted(t.name for t in missing))
-            _require(not missing, f"The fetch {element.name!r} cannot be computed before these are fed: {names}")
+        if not needed_feeds(wanted, state.feeds) <= known:
+            _explain_missing(wanted, state.feeds, known)
         for tensor, value in values.items():
             state.step.rendezvous.send(rendezvous_key(CLIENT, "", f"feed {tensor.name}"), value)
         state.fed |= values.keys()
-        state.fetched |= {*flat.tensors, *flat.operations}
-        results = [self._wait(state.step, f"fetch {tensor.name}") for tensor in flat.tensors]
-        for operation in flat.operations:
-            self._wait(state.step, f"fetch ^{operation.name}")
-        if state.fetched == state.fetchable:
-            del self._started[handle]
+        state.fetched.update(wanted)
+        if self._session._config.operation_timeout_in_ms:
+            state.step.limit(self._session._config.operation_timeout_in_ms)
+        try:
+            results = [self._wait(state.step, f"fetch {tensor.name}") for tensor in flat.tensors]
+            for operation in flat.operations:
+                self._wait(state.step, f"fetch ^{operation.name}")
+        finally:
+            if state.step.cancelled or state.fetched == state.fetchable:
+                self._started.pop(handle, None)
         return flat.build(fetched(results))
+
+    def clear(self) -> None:
+        self._started.clear()
 
     def _wait(self, step: Step, name: str) -> Any:
         arrived = threading.Event()
@@ -101,7 +116,7 @@ class PartialRuns:
 
         token = step.cancellation.register(lambda error: arrived.set())
         step.rendezvous.receive(rendezvous_key("", CLIENT, name), arrive)
-        arrived.wait()
+        step.wait(arrived)
         step.cancellation.deregister(token)
         if not values:
             step.stop()
@@ -111,3 +126,11 @@ class PartialRuns:
 def _require(condition: bool, message: str) -> None:
     if not condition:
         raise errors.InvalidArgumentError(None, None, message)
+
+
+def _explain_missing(wanted: list[Any], feeds: set[Tensor], known: set[Tensor]) -> None:
+    """Raises the error for the first fetch that depends on a feed without a value."""
+    for element in wanted:
+        missing = needed_feeds([element], feeds) - known
+        names = ", ".join(sorted(tensor.name for tensor in missing))
+        _require(not missing, f"The fetch {element.name!r} cannot be computed before these are fed: {names}")

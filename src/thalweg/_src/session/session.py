@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ from thalweg._src.session.fetches import Build, flatten, key_of
 from thalweg._src.session.partial_run import PartialRuns
 
 _TARGETS = ("", "local")
+MAX_PLANS = 2048  # per session; a program with more step signatures compiles those again that it has not used for long
 
 
 @dataclass(slots=True)
@@ -45,13 +47,15 @@ class _Plan:
     build: Build
     edits: int
     composites: list[Any]  # kept alive: the key of a plan contains their ids
+    is_used: bool = False  # again, since the last look for plans to drop
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Expanding:
     """A marker for feeds with composite keys: the plan is found under the expanded feeds."""
 
     edits: int
+    is_used: bool = False
 
 
 class BaseSession:
@@ -75,7 +79,7 @@ class BaseSession:
         self._is_measured = _schedule(self._config.graph_options)
         self._resources = Containers()
         self._devices: list[Device] = local_devices(self._config, self._resources)
-        self._plans: dict[Any, _Plan | _Expanding] = {}
+        self._plans: OrderedDict[Any, _Plan | _Expanding] = OrderedDict()
         self._lock = threading.RLock()  # reentrant: a Python function in constant folding may run this session
         self._closed = False
         self._running: set[Step] = set()
@@ -136,8 +140,22 @@ class BaseSession:
             raise RuntimeError("the session is closed")
         if plan is None or plan.edits != self._graph.edits:
             with self._lock:
+                self._drop_plans()
                 plan = self._plans[key] = self._make_plan(fetches, feed_keys)
+        else:
+            plan.is_used = True
         return plan
+
+    def _drop_plans(self) -> None:
+        """Makes room for a plan: drops the oldest, but keeps those once more that were used since the last look.
+
+        A step or a callable that has a plan keeps it; the programs, code and CUDA graphs of others are freed.
+        """
+        while len(self._plans) >= MAX_PLANS:
+            key, plan = self._plans.popitem(last=False)
+            if plan.is_used:
+                plan.is_used = False
+                self._plans[key] = plan
 
     def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan | _Expanding:
         graph = self._graph
@@ -168,7 +186,8 @@ class BaseSession:
         step = Step()
         timeout = options.timeout_in_ms if options is not None else 0
         timeout = timeout or self._config.operation_timeout_in_ms
-        timer = _deadline(step, timeout) if timeout else None
+        if timeout:
+            step.limit(timeout)
         if run_metadata is not None:
             run_metadata.Clear()
         is_measured = self._is_measured is not None and self._is_measured(executable)
@@ -183,8 +202,6 @@ class BaseSession:
                 raise executable.explain_fetch(error, values) from None
         finally:
             self._running.discard(step)
-            if timer is not None:
-                timer.cancel()
         if run_metadata is not None:
             _report(executable, step.trace, options, run_metadata)
         return result
@@ -262,6 +279,7 @@ class BaseSession:
                 return
             self._closed = True
             self._plans.clear()
+        self._partial.clear()
         for step in list(self._running):
             step.fail(errors.CancelledError(None, None, "Session has been closed."))
         self._resources.clear()
@@ -344,18 +362,6 @@ def _report(executable: Executable, trace: Trace | None, options: RunOptions | N
         executable.placement.report_estimates(metadata)
     if options is not None and options.output_partition_graphs:
         metadata.partition_graphs.extend(executable.partition_graphs())
-
-
-def _deadline(step: Step, milliseconds: int) -> threading.Timer:
-    def expire() -> None:
-        waiting = ", ".join(sorted(step.waiting))
-        detail = f"; still waiting: {waiting}" if waiting else ""
-        step.fail(errors.DeadlineExceededError(None, None, f"Timed out after {milliseconds} ms{detail}"))
-
-    timer = threading.Timer(milliseconds / 1000, expire)
-    timer.daemon = True
-    timer.start()
-    return timer
 
 
 def _as_dict(feed_dict: Any) -> dict[Any, Any]:
