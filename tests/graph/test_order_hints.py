@@ -142,7 +142,7 @@ def test_order_survives_a_graph_def():
         b.op.name.encode()
     ]
     with tf.Graph().as_default() as graph:
-        tf.import_graph_def(definition, name="")
+        tf.import_graph_def(definition, name="", trusted=True)
         with tf.Session(graph=graph, config=ONE) as session:
             session.run([a.name, b.name])
     assert seen == ["b", "a"]

@@ -34,7 +34,8 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"the Python function {token!r} is unknown: it exists only in the process and graph that created it",
+            f"the Python function {token!r} is unknown: it exists only in the process and graph that created it, "
+            "and graphs imported with trusted=True",
         )
     function, types = entry.function, tuple(node.attrs["Tout"])
 

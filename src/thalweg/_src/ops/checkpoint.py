@@ -74,6 +74,7 @@ def _filename(c: Inference) -> Sequence[Shape]:
 save_v2_op = op(
     "SaveV2",
     "prefix: string, tensor_names: string, shape_and_slices: string, tensors: list(dtypes) ->",
+    external="writes checkpoints",
     dtypes=attr.type_list(1),
     stateful=True,
     differentiable=False,
@@ -83,6 +84,7 @@ save_v2_op = op(
 restore_v2_op = op(
     "RestoreV2",
     "prefix: string, tensor_names: string, shape_and_slices: string -> tensors: list(dtypes)",
+    external="reads checkpoints",
     dtypes=attr.type_list(1),
     stateful=True,
     differentiable=False,
@@ -92,6 +94,7 @@ restore_v2_op = op(
 merge_v2_checkpoints_op = op(
     "MergeV2Checkpoints",
     "checkpoint_prefixes: string, destination_prefix: string ->",
+    external="writes checkpoints",
     delete_old_dirs=True,
     allow_missing_files=False,
     stateful=True,
@@ -129,6 +132,7 @@ disable_copy_on_read_op = op(
 save_op = op(
     "Save",
     "filename: string, tensor_names: string, data: list(T) ->",
+    external="writes checkpoints",
     T=attr.type_list(1),
     stateful=True,
     differentiable=False,
@@ -138,6 +142,7 @@ save_op = op(
 save_slices_op = op(
     "SaveSlices",
     "filename: string, tensor_names: string, shapes_and_slices: string, data: list(T) ->",
+    external="writes checkpoints",
     T=attr.type_list(1),
     stateful=True,
     differentiable=False,
@@ -147,6 +152,7 @@ save_slices_op = op(
 restore_op = op(
     "Restore",
     "file_pattern: string, tensor_name: string -> tensor: dt",
+    external="reads checkpoints",
     dt=attr.types(),
     preferred_shard=-1,
     stateful=True,
@@ -157,6 +163,7 @@ restore_op = op(
 restore_slice_op = op(
     "RestoreSlice",
     "file_pattern: string, tensor_name: string, shape_and_slice: string -> tensor: dt",
+    external="reads checkpoints",
     dt=attr.types(),
     preferred_shard=-1,
     stateful=True,

@@ -111,6 +111,7 @@ control_trigger = op(
 choose_op = op(
     "_Choose",
     "pred: bool, if_false: T, if_true: T -> output: T",
+    compiler=True,
     T=attr.types(),
     host="pred",
     numbers="pred",
@@ -122,6 +123,7 @@ choose_op = op(
 alive_op = op(
     "_Alive",
     "preds: N*bool, value: T -> output: T",
+    compiler=True,
     T=attr.types(),
     sides=attr.AttrDef("list(bool)"),
     host="preds",
@@ -133,6 +135,7 @@ alive_op = op(
 while_op = op(
     "_While",
     "input: list(T) -> output: list(T)",
+    compiler=True,
     T=attr.type_list(0),
     stateful=True,
     differentiable=False,
@@ -143,6 +146,7 @@ while_op = op(
 as_number_op = op(
     "_AsNumber",
     "input: T -> output: T",
+    compiler=True,
     T=dtypes.INDEX | {dtypes.bool},
     infer=unchanged,
     differentiable=False,
@@ -152,6 +156,7 @@ as_number_op = op(
 as_tensor_op = op(
     "_AsTensor",
     "input: T -> output: T",
+    compiler=True,
     T=dtypes.INDEX | {dtypes.bool},
     infer=unchanged,
     differentiable=False,
@@ -161,6 +166,7 @@ as_tensor_op = op(
 cluster_op = op(
     "_Cluster",
     "input: list(Tin) -> output: list(Tout)",
+    compiler=True,
     Tin=attr.type_list(0),
     Tout=attr.type_list(0),
     differentiable=False,

@@ -30,6 +30,7 @@ def _matches(c: Inference) -> Sequence[Shape]:
 read_file_op = op(
     "ReadFile",
     "filename: string -> contents: string",
+    external="reads files",
     infer=_one_file,
     differentiable=False,
     doc="Reads the contents of a file.",
@@ -37,6 +38,7 @@ read_file_op = op(
 write_file_op = op(
     "WriteFile",
     "filename: string, contents: string ->",
+    external="writes files",
     stateful=True,
     infer=_one_file,
     differentiable=False,
@@ -46,6 +48,7 @@ matching_files = export("matching_files", "io.matching_files")(
     op(
         "MatchingFiles",
         "pattern: string -> filenames: string",
+        external="reads files",
         infer=_matches,
         differentiable=False,
         doc="Returns the sorted names of the files that match any of the patterns.",

@@ -213,6 +213,7 @@ initialize_table_op = op(
 initialize_table_from_text_file_op = op(
     "InitializeTableFromTextFileV2",
     "table_handle: resource, filename: string ->",
+    external="reads files",
     key_index=attr.integer(-2),
     value_index=attr.integer(-2),
     vocab_size=attr.integer(-1, -1),

@@ -48,6 +48,7 @@ print_v2_op = op(
     "input: string ->",
     output_stream="stderr",
     end="\n",
+    external=lambda attrs: "writes files" if str(attrs.get("output_stream")).startswith("file:") else "",
     stateful=True,
     infer=_one_string,
     differentiable=False,

@@ -9,6 +9,7 @@ from thalweg._src.ops.shape_functions import no_outputs, unchanged
 send_op = op(
     "_Send",
     "tensor: T ->",
+    compiler=True,
     T=attr.types(),
     tensor_name=attr.string(),
     send_device=attr.string(),
@@ -21,6 +22,7 @@ send_op = op(
 recv_op = op(
     "_Recv",
     "-> tensor: tensor_type",
+    compiler=True,
     tensor_type=attr.types(),
     tensor_name=attr.string(),
     send_device=attr.string(),
@@ -33,6 +35,7 @@ recv_op = op(
 copy_to_host_op = op(
     "_CopyToHost",
     "input: T -> output: T",
+    compiler=True,
     T=attr.types(),
     host="output",
     differentiable=False,
@@ -42,6 +45,7 @@ copy_to_host_op = op(
 copy_to_device_op = op(
     "_CopyToDevice",
     "input: T -> output: T",
+    compiler=True,
     T=attr.types(),
     host="input",
     differentiable=False,

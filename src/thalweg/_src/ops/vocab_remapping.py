@@ -33,6 +33,7 @@ def _matrix(c: Inference) -> Sequence[Shape]:
 generate_vocab_remapping_op = op(
     "GenerateVocabRemapping",
     "new_vocab_file: string, old_vocab_file: string -> remapping: int64, num_present: int32",
+    external="reads files",
     new_vocab_offset=attr.integer(0),
     num_new_vocab=attr.integer(0),
     old_vocab_size=attr.integer(-1, -1),
@@ -44,6 +45,7 @@ load_and_remap_matrix_op = op(
     "LoadAndRemapMatrix",
     "ckpt_path: string, old_tensor_name: string, row_remapping: int64, col_remapping: int64, "
     "initializing_values: float -> output_matrix: float",
+    external="reads checkpoints",
     num_rows=attr.integer(0),
     num_cols=attr.integer(1),
     max_rows_in_memory=-1,
