@@ -20,11 +20,11 @@ from thalweg._src.graph.order_hints import ORDER_HINTS
 from thalweg._src.graph.ref_variables import has_ref_variables, with_resources
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.graph.tensor_proto import MAX_BYTES
 from thalweg._src.graph.trust import IMPORTED, refuse
 
 _GROUP = "loc:@"
-_MAX_OUTPUTS = 1 << 20  # in the lists of all operations of an import: an attribute of a few bytes asks for as many
+_MAX_OUTPUTS = 1 << 18  # in the lists of all operations of an import: an attribute of a few bytes asks for as many
+_MAX_REPEATED = 1 << 29  # bytes of all constants of an import whose messages leave out repeated values
 _SCALAR_PLACEHOLDERS = 24  # before this version an empty shape of a Placeholder meant an unknown shape
 
 
@@ -196,7 +196,8 @@ class _Import:
         followers: dict[str, list[str]] = {}
         waits: dict[str, int] = {}
         for name, sources in self._inputs.items():
-            needed = {n for n, o in sources if (n, o) not in self._mapped and (o < 0 or not self._is_back_edge(name, n))}
+            unmapped = [source for source in sources if source not in self._mapped]
+            needed = {n for n, output in unmapped if output < 0 or not self._is_back_edge(name, n)}
             waits[name] = len(needed)
             for source in needed:
                 followers.setdefault(source, []).append(name)
@@ -275,8 +276,8 @@ class _Import:
         value = attrs.get("value")
         if isinstance(value, np.ndarray) and value.flags.writeable and value.nbytes > 16 * node.ByteSize():
             self._repeated += value.nbytes
-            if self._repeated > MAX_BYTES:
-                raise ValueError(f"the constants up to this one repeat values in more than {MAX_BYTES} bytes")
+            if self._repeated > _MAX_REPEATED:
+                raise ValueError(f"the constants up to this one repeat values in more than {_MAX_REPEATED} bytes")
 
     def _resolve(self, name: str) -> tuple[list[Tensor], list[Operation], list[tuple[int, tuple[str, int]]]]:
         """Returns a node's inputs, its control inputs, and its back edges, whose producers are not created yet."""
