@@ -137,15 +137,27 @@ def _attribute(g: GraphDef, node: Any, r: random.Random) -> None:
 
 
 def _tensor(tensor: Any, r: random.Random) -> None:
-    change = r.randrange(4)
+    change = r.randrange(8)
     if change == 0:
         tensor.tensor_shape.dim.add(size=r.choice((-1, 0, 2, 3, 1 << 20, 1 << 40)))
     elif change == 1:
         tensor.tensor_content = tensor.tensor_content[:-1] + b"\\x7f" * r.randrange(3)
     elif change == 2:
         tensor.dtype = r.choice((0, 1, 2, 3, 7, 9, 10, 20, 42))
-    else:
+    elif change == 3:
         del tensor.tensor_shape.dim[:1]
+    elif tensor.tensor_content:
+        content = bytearray(tensor.tensor_content)
+        content[r.randrange(len(content))] = r.choice((0, 1, 2, 3, 127, 128, 255))
+        tensor.tensor_content = bytes(content)
+    else:
+        for values in (tensor.int_val, tensor.int64_val, tensor.float_val):
+            values[:] = [r.choice((-1, 0, 1, 2, 3, 7, 1 << 30)) for _ in values]
+
+
+def _constant(g: GraphDef, node: Any, r: random.Random) -> None:
+    """Changes a constant, which is an axis, a shape, an index or data."""
+    _tensor(r.choice([node for node in g.node if node.op == "Const"] or [node]).attr["value"].tensor, r)
 
 
 def _remove_attribute(g: GraphDef, node: Any, r: random.Random) -> None:
@@ -159,7 +171,7 @@ def _device(g: GraphDef, node: Any, r: random.Random) -> None:
 
 MUTATIONS: tuple[Callable[[GraphDef, Any, random.Random], None], ...] = (
     _drop, _duplicate, _rename, _rewire, _rewire, _swap, _more_or_fewer, _retype, _attribute, _attribute, _attribute,
-    _remove_attribute, _device,
+    _remove_attribute, _device, _constant, _constant, _constant,
 )  # fmt: skip
 
 
@@ -177,7 +189,7 @@ def run(graph: Any, seed: int) -> None:
     elements = [e for o in graph.get_operations() for e in (o, *o.outputs[:2])]
     config = tf.ConfigProto(operation_timeout_in_ms=1000)
     with tf.Session(config=config) as session:
-        for element in ["init", *r.sample(elements, min(6, len(elements)))]:
+        for element in ["init", *r.sample(elements, min(12, len(elements)))]:
             try:
                 session.run(tf.global_variables_initializer() if element == "init" else element)
             except UNTYPED:
