@@ -310,7 +310,8 @@ def _part(
         if node not in inside:
             raise Unstructured(f"{node.name!r} is not in the loop {frame.name!r} that uses it")
         closes_loop = any(producer.type == "NextIteration" for producer, _ in node.inputs)
-        own = node.type in ("NextIteration", "Enter", "LoopCond", "Exit") or (node.type == "Merge" and closes_loop)
+        of_branch = node.type in ("Switch", "ControlTrigger") or (node.type == "Merge" and not closes_loop)
+        own = node.facts.control_flow and not of_branch
         if own or any(output[0] in gates and output not in known for output in node.inputs):
             raise Unstructured(f"the body of the loop {frame.name!r} uses {node.name!r} of its frame")
         members.add(node)
