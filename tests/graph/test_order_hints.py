@@ -142,7 +142,7 @@ def test_hints_survive_graph_def_round_trips():
         b.op.name.encode()
     ]
     with tf.Graph().as_default() as graph:
-        tf.import_graph_def(definition, name="")
+        tf.import_graph_def(definition, name="", trusted=True)
         with tf.Session(graph=graph, config=ONE) as session:
             session.run([a.name, b.name])
     assert seen == ["b", "a"]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.checkpoint.meta_graph_trust import require_trusted
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats import durable
@@ -238,9 +239,15 @@ def read_meta_graph_file(filename: Any) -> Any:
 
 
 def import_elements(
-    message: Any, clear_devices: bool, scope: str | None, return_elements: Any, input_map: dict[str, Any] | None
+    message: Any,
+    clear_devices: bool,
+    scope: str | None,
+    return_elements: Any,
+    input_map: dict[str, Any] | None,
+    trusted: bool | None,
 ) -> Any:
     """Adds the graph and the collections of a MetaGraphDef to the default graph; returns the elements asked for."""
+    require_trusted(message, VARIABLES, trusted)
     graph = get_default_graph()
     graph_def = type(message.graph_def)()
     graph_def.CopyFrom(message.graph_def)
@@ -250,7 +257,9 @@ def import_elements(
     ops = message.meta_info_def.stripped_op_list if message.meta_info_def.HasField("stripped_op_list") else None
     if scope and f"{graph.get_name_scope()}/{scope}".lstrip("/").lower() in graph._names_in_use:
         raise ValueError(f"import_scope: the name {scope!r} is taken; choose another one")
-    elements = import_graph_def(graph_def, input_map, return_elements, name=scope or "", producer_op_list=ops)
+    elements = import_graph_def(
+        graph_def, input_map, return_elements, name=scope or "", producer_op_list=ops, trusted=trusted or None
+    )
     outer = graph.get_name_scope()
     full = "/".join(part for part in (outer, scope) if part) or None
     made: dict[str, Variable] = {}

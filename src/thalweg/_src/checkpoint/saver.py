@@ -394,10 +394,17 @@ def import_meta_graph(
     meta_graph_or_file: Any,
     clear_devices: bool = False,
     import_scope: str | None = None,
+    trusted: bool | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Imports a MetaGraph into the default graph and returns its Saver, None if there is nothing to save."""
-    return import_meta_graph_with_return_elements(meta_graph_or_file, clear_devices, import_scope, None, **kwargs)[0]
+    """Imports a MetaGraph into the default graph and returns its Saver, None if there is nothing to save.
+
+    trusted: by default the graph may read files and have Savers, but neither write other files nor call Python
+    functions of this process, as it can with True; False refuses all that reaches outside, apart from its Savers
+    """
+    return import_meta_graph_with_return_elements(
+        meta_graph_or_file, clear_devices, import_scope, None, trusted, **kwargs
+    )[0]
 
 
 def import_meta_graph_with_return_elements(
@@ -405,13 +412,15 @@ def import_meta_graph_with_return_elements(
     clear_devices: bool = False,
     import_scope: str | None = None,
     return_elements: Sequence[str] | None = None,
+    trusted: bool | None = None,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
     """Imports like `import_meta_graph`; returns the Saver and the requested elements."""
     message = meta_graph_or_file
     if getattr(getattr(message, "DESCRIPTOR", None), "name", "") != "MetaGraphDef":
         message = read_meta_graph_file(message)
-    elements = import_elements(message, clear_devices, import_scope, return_elements, kwargs.pop("input_map", None))
+    input_map = kwargs.pop("input_map", None)
+    elements = import_elements(message, clear_devices, import_scope, return_elements, input_map, trusted)
     if message.HasField("saver_def"):
         return Saver(saver_def=message.saver_def, name=import_scope, **kwargs), elements
     if global_variables(import_scope):

@@ -56,6 +56,7 @@ class SavedModelPredictor(Predictor):
         tags: Any = None,
         graph: Graph | None = None,
         config: Any = None,
+        trusted: bool | None = None,
     ) -> None:
         if (input_names is None) != (output_names is None):
             raise ValueError("input_names and output_names belong together: one was given without the other")
@@ -65,7 +66,7 @@ class SavedModelPredictor(Predictor):
             )
         session = Session(graph=graph or Graph(), config=config)
         wanted = (tags or _SERVING).split(",") if isinstance(tags, str | None) else list(tags)
-        message = load(session, wanted, export_dir)
+        message = load(session, wanted, export_dir, trusted=trusted)
         if input_names is not None and output_names is not None:
             found = [
                 {name: session.graph.get_tensor_by_name(tensor) for name, tensor in names.items()}
@@ -98,8 +99,13 @@ def from_saved_model(
     tags: Any = None,
     graph: Graph | None = None,
     config: Any = None,
+    trusted: bool | None = None,
 ) -> SavedModelPredictor:
-    """Returns a predictor of a SavedModel, for one of its signatures or for tensors by name."""
+    """Returns a predictor of a SavedModel, for one of its signatures or for tensors by name.
+
+    trusted: by default the model may read files and have Savers, but neither write other files nor call Python
+    functions of this process, as it can with True; False refuses all that reaches outside, apart from its Savers
+    """
     return SavedModelPredictor(
-        export_dir, signature_def_key, signature_def, input_names, output_names, tags, graph, config
+        export_dir, signature_def_key, signature_def, input_names, output_names, tags, graph, config, trusted
     )

@@ -86,9 +86,8 @@ class TokenMachine:
                 name = node.attrs["frame_name"]
                 self._enters[name] = self._enters.get(name, 0) + 1
         self._exits: dict[str, list[Node]] = {}
-        for node in nodes:
-            if node.type == "Exit":
-                self._exits.setdefault(_frame_of(node), []).append(node)
+        for node, frame in self._left_frames().items():
+            self._exits.setdefault(frame, []).append(node)
         self._wanted = set(fetches)
         self.fetched: dict[Output, Any] = {}
         self._root = Frame("", None, 1, 0)
@@ -120,6 +119,30 @@ class TokenMachine:
             self._spread(node, iteration, outputs, item.dead)
         self._ended(iteration)
         return self._take_ready()
+
+    def _left_frames(self) -> dict[Node, str]:
+        """Returns the name of the frame that each Exit leaves; frames are followed from the nodes without inputs."""
+        frames: dict[Node, tuple[str, ...]] = {}
+        left: dict[Node, str] = {}
+        stack: list[tuple[Node, tuple[str, ...]]] = [(n, ()) for n in self._nodes if not n.inputs and not n.controls]
+        while stack:
+            node, frame = stack.pop()
+            if node in frames:
+                continue
+            if node.type == "Enter":
+                frame = (*frame, node.attrs["frame_name"])
+            elif node.type == "Exit":
+                if not frame:
+                    raise errors.InvalidArgumentError(
+                        node,
+                        node,
+                        f"Exit '{node.name}' is in no loop that it could leave.\n  made at: {made_at(node.stack)}",
+                    )
+                left[node], frame = frame[-1], frame[:-1]
+            frames[node] = frame
+            consumers = [c for i in range(len(node.dtypes)) for c, _ in self._edges.get((node, i), ())]
+            stack += [(consumer, frame) for consumer in [*consumers, *self._after.get(node, ())]]
+        return left
 
     def _take_ready(self) -> list[Item]:
         ready, self._ready = self._ready, []
@@ -244,25 +267,3 @@ class TokenMachine:
             if node not in frame.used_exits:
                 self._spread(node, outer, [DEAD], True)
         return outer
-
-
-def _frame_of(leaving: Node) -> str:
-    """Returns the name of the frame that an Exit leaves: that of an Enter before it, skipping inner loops."""
-    stack, seen = [(producer, 0) for producer in leaving.predecessors()], set()
-    while stack:
-        node, depth = stack.pop()
-        if (node, depth) in seen:
-            continue
-        seen.add((node, depth))
-        if node.type == "Enter":
-            if depth == 0:
-                return str(node.attrs["frame_name"])
-            depth -= 1
-        elif node.type == "Exit":
-            depth += 1
-        stack += [(producer, depth) for producer in node.predecessors()]
-    raise errors.InvalidArgumentError(
-        leaving,
-        leaving,
-        f"Exit '{leaving.name}' is not inside a loop.\n  defined at: {made_at(leaving.stack)}",
-    )

@@ -23,8 +23,8 @@ from thalweg._src.graph.source_line import user_stack
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.shapes import show
 
-_VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
-_VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\-/]*$")
+_VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*\Z")
+_VALID_SCOPE = re.compile(r"[A-Za-z0-9_.\-/>]*\Z")
 DeviceFunction = Callable[[Operation], Any]
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from thalweg._src.dtypes import as_dtype
+import numpy as np
+
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.graph_def_checks import check_graph_def, parse_input, read_attr, read_attrs, shown
 from thalweg._src.graph.graphdef import PRODUCER
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.order_hints import ORDER_HINTS
 from thalweg._src.graph.ref_variables import has_ref_variables, with_resources
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.graph.tensor_proto import MakeNdarray
-from thalweg._src.shapes import as_shape
+from thalweg._src.graph.trust import IMPORTED, refuse
 
 _GROUP = "loc:@"
+_MAX_OUTPUTS = 1 << 18  # in the lists of all operations of an import: an attribute of a few bytes asks for as many
+_MAX_REPEATED = 1 << 29  # bytes of all constants of an import whose messages leave out repeated values
 _SCALAR_PLACEHOLDERS = 24  # before this version an empty shape of a Placeholder meant an unknown shape
 
 
@@ -32,11 +36,15 @@ def import_graph_def(
     name: str | None = None,
     op_dict: Any = None,
     producer_op_list: Any = None,
+    trusted: bool | None = None,
 ) -> list[Any] | None:
     """Adds the nodes under a name prefix; returns the requested elements: operations by name, tensors by "name:0".
 
     input_map replaces tensors of the GraphDef with tensors of the graph: keys are "name:0", "name" (its first
     output) and "^name" (a control input). op_dict is ignored, as in TensorFlow.
+
+    trusted: by default the graph may contain whatever TensorFlow accepts, but it cannot call Python functions and
+    datasets of this process, as it can with True; False refuses all operations that reach files or Python
     """
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
         raise TypeError(f"graph_def: expected a GraphDef message, received {type(graph_def).__name__}")
@@ -44,13 +52,21 @@ def import_graph_def(
         raise ValueError(
             f"the GraphDef needs a reader of version {graph_def.versions.min_consumer}, this one has {PRODUCER}"
         )
+    check_graph_def(graph_def)
+    if trusted is False:
+        refuse(graph_def)
+    for function in graph_def.library.function:
+        known = get_default_graph()._functions.get(function.signature.name)
+        if known is not None and known != function:
+            name = function.signature.name
+            raise ValueError(f"Cannot add function {name!r} because a different function of that name already exists.")
     wanted = _checked(return_elements)
     mapped = {_key(key): value for key, value in (input_map or {}).items()}
     if has_ref_variables(graph_def):
         graph_def = with_resources(graph_def, {node for node, _ in mapped})
     with name_scope(name, "import", list(mapped.values())) as scope:
         graph = get_default_graph()
-        process = _Import(graph, graph_def, scope[:-1], _as_tensors(mapped, name), producer_op_list)
+        process = _Import(graph, graph_def, scope[:-1], _as_tensors(mapped, name), producer_op_list, trusted)
         process.run()
     graph._functions.update((function.signature.name, function) for function in graph_def.library.function)
     return None if wanted is None else [process.element(element) for element in wanted]
@@ -69,14 +85,10 @@ def _key(key: Any) -> tuple[str, int]:
     """Parses a key of the input map, or a name to return, as (node, output); output -1 is a control input."""
     if not isinstance(key, str):
         raise TypeError(f"input_map: expected names as keys, received {key!r}")
-    if key.startswith("^"):
-        return key[1:], -1
-    node, colon, index = key.rpartition(":")
-    if not colon:
-        return key, 0
-    if not node or not index.isdigit():
-        raise ValueError(f"Cannot convert {key!r} to a tensor name: write 'name' or 'name:0'")
-    return node, int(index)
+    parsed = parse_input(key)
+    if parsed is None:
+        raise ValueError(f"Cannot convert {shown(key)} to a tensor name: write 'name' or 'name:0'")
+    return parsed
 
 
 def _as_tensors(mapped: dict[tuple[str, int], Any], name: str | None) -> dict[tuple[str, int], Any]:
@@ -98,30 +110,52 @@ class _Import:
     """One import: the nodes by their names in the message, and the operations created from them."""
 
     def __init__(
-        self, graph: Graph, graph_def: Any, prefix: str, mapped: dict[tuple[str, int], Any], producer_ops: Any
+        self,
+        graph: Graph,
+        graph_def: Any,
+        prefix: str,
+        mapped: dict[tuple[str, int], Any],
+        producer_ops: Any,
+        trusted: bool | None,
     ) -> None:
         self._graph = graph
         self._prefix = prefix
+        self._trusted = trusted
         self._producer = graph_def.versions.producer
         self._mapped = mapped
         self._nodes: dict[str, Any] = {}
         for node in graph_def.node:
             if node.name in self._nodes:
-                raise ValueError(f"Node {node.name!r} is not unique in the graph_def")
+                raise ValueError(f"Node {shown(node.name)} is not unique in the graph_def")
             self._nodes[node.name] = node
         self._producer_ops = {op.name: op for op in producer_ops.op} if producer_ops is not None else {}
         self._inputs = {name: self._sources(node) for name, node in self._nodes.items()}
         self._names = {name: self._reserve(name) for name in self._nodes}
         self._made: dict[str, Operation] = {}
         self._later: list[tuple[Operation, int, tuple[str, int]]] = []  # back edges of loops
+        self._outputs = 0
+        self._repeated = 0
 
     def run(self) -> None:
         self._require_mapped_exist()
         for name in self._order():
             self._made[name] = self._add(name, self._nodes[name])
-        for operation, position, (node, output) in self._later:
-            operation._replace_input(position, self._made[node].outputs[output])
+        for operation, position, source in self._later:
+            self._close_loop(operation, position, *source)
         self._colocate()
+
+    def _close_loop(self, merge: Operation, position: int, source: str, output: int) -> None:
+        """Connects the back edge of a loop to the Merge that it leads to."""
+        start = f"Node {shown(merge.name)}: "
+        outputs = self._made[source].outputs
+        if output >= len(outputs):
+            raise ValueError(start + _no_output(source, output, outputs))
+        if outputs[output].dtype.base_dtype != merge.inputs[position].dtype.base_dtype:
+            raise ValueError(
+                f"{start}the back edge from {shown(source)} is {outputs[output].dtype.name}, "
+                f"the loop starts with {merge.inputs[position].dtype.name}"
+            )
+        merge._replace_input(position, outputs[output])
 
     def element(self, name: str) -> Any:
         """Returns an operation or a tensor of the import by its name in the message."""
@@ -151,10 +185,10 @@ class _Import:
         sources = [_key(text) for text in node.input]
         outputs = [output for _, output in sources]
         if -1 in outputs and max(outputs[outputs.index(-1) :]) >= 0:
-            raise ValueError(f"Node {node.name!r}: a control input precedes a data input")
+            raise ValueError(f"Node {shown(node.name)}: a control input precedes a data input")
         for source, text in zip(sources, node.input):
             if source not in self._mapped and source[0] not in self._nodes:
-                raise ValueError(f"Node {node.name!r}: Unknown input node {text!r}")
+                raise ValueError(f"Node {shown(node.name)}: Unknown input node {shown(text)}")
         return sources
 
     def _order(self) -> Iterator[str]:
@@ -162,7 +196,8 @@ class _Import:
         followers: dict[str, list[str]] = {}
         waits: dict[str, int] = {}
         for name, sources in self._inputs.items():
-            needed = {n for n, o in sources if (n, o) not in self._mapped and not self._is_back_edge(name, n)}
+            unmapped = [source for source in sources if source not in self._mapped]
+            needed = {n for n, output in unmapped if output < 0 or not self._is_back_edge(name, n)}
             waits[name] = len(needed)
             for source in needed:
                 followers.setdefault(source, []).append(name)
@@ -178,7 +213,7 @@ class _Import:
                     ready.append(follower)
         if count < len(self._nodes):
             stuck = [name for name, left in waits.items() if left]
-            raise ValueError(f"the graph_def has a cycle through {', '.join(stuck[:5])}")
+            raise ValueError(f"the graph_def has a cycle through {', '.join(map(shown, stuck[:5]))}")
 
     def _is_back_edge(self, consumer: str, producer: str) -> bool:
         return self._nodes[consumer].op in ("Merge", "RefMerge") and self._nodes[producer].op in (
@@ -196,37 +231,57 @@ class _Import:
 
     def _add(self, name: str, node: Any) -> Operation:
         try:
+            return self._create(name, node)
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise ValueError(f"Node {shown(name)}: {error}") from None
+
+    def _create(self, name: str, node: Any) -> Operation:
+        try:
             definition = OPS.lookup(node.op)
         except LookupError as error:
-            raise ValueError(f"Node {name!r}: {error}") from None
+            raise ValueError(str(error)) from None
+        if definition.facts.compiler:
+            raise ValueError(f"{node.op} is created by the compiler alone, and cannot be imported")
         inputs, controls, later = self._resolve(name)
-        attrs = {}
+        attrs = read_attrs(node, definition.attrs)
         for key, message in node.attr.items():
-            if key in definition.attrs or key.startswith("_"):
-                attrs[key] = read_attr(message)
-            elif not self._may_drop(node.op, key, message):
-                known = ", ".join(definition.attrs)
-                raise ValueError(f"Node {name!r}: {node.op} has no attribute {key!r}; it has {known}")
+            if not key.startswith("_") and key not in attrs and not self._may_drop(node.op, key, message):
+                raise ValueError(f"{node.op} has no attribute {key!r}; it has {', '.join(definition.attrs)}")
         if node.op == "Placeholder" and self._producer < _SCALAR_PLACEHOLDERS and attrs.get("shape") == ():
             attrs["shape"] = None
+        if definition.facts.external == "calls Python":
+            token = attrs.get("token", "").removeprefix(IMPORTED)
+            attrs["token"] = token if self._trusted else IMPORTED + token  # which no object has
+        self._limit_memory(node, attrs)
         shapes = attrs.pop("_output_shapes", None)
         if "_class" in attrs:
             attrs["_class"] = tuple(self._renamed_group(group) for group in attrs["_class"])
+        if ORDER_HINTS in attrs:
+            attrs[ORDER_HINTS] = tuple(self._names.get(earlier, earlier) for earlier in attrs[ORDER_HINTS])
         device = self._graph.device(node.device) if node.device else contextlib.nullcontext()
         order = self._graph.control_dependencies(controls) if controls else contextlib.nullcontext()
         with device, order:
-            try:
-                operation = self._graph.create_op(node.op, inputs, attrs=attrs, name=self._names[name] + "/")
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"Node {name!r}: {error}") from None
+            operation = self._graph.create_op(node.op, inputs, attrs=attrs, name=self._names[name] + "/")
         self._later += [(operation, position, source) for position, source in later]
         for tensor, shape in zip(operation.outputs, shapes or ()):
             tensor.set_shape(shape)
+        if not definition.plain_outputs:
+            self._outputs += len(operation.outputs)
+            if self._outputs > _MAX_OUTPUTS:
+                raise ValueError(f"the operations up to this one have more than {_MAX_OUTPUTS} outputs in lists")
         return operation
+
+    def _limit_memory(self, node: Any, attrs: dict[str, Any]) -> None:
+        """Limits the memory of constants whose messages leave out repeated values."""
+        value = attrs.get("value")
+        if isinstance(value, np.ndarray) and value.flags.writeable and value.nbytes > 16 * node.ByteSize():
+            self._repeated += value.nbytes
+            if self._repeated > _MAX_REPEATED:
+                raise ValueError(f"the constants up to this one repeat values in more than {_MAX_REPEATED} bytes")
 
     def _resolve(self, name: str) -> tuple[list[Tensor], list[Operation], list[tuple[int, tuple[str, int]]]]:
         """Returns a node's inputs, its control inputs, and its back edges, whose producers are not created yet."""
-        inputs: list[Tensor] = []
+        inputs: list[Tensor | None] = []
         controls: list[Operation] = []
         later: list[tuple[int, tuple[str, int]]] = []
         for source, output in self._inputs[name]:
@@ -238,16 +293,17 @@ class _Import:
                 inputs.append(found)
             elif source not in self._made:
                 later.append((len(inputs), (source, output)))
-                inputs.append(inputs[0])  # a placeholder until the loop is closed
+                inputs.append(None)
             else:
                 outputs = self._made[source].outputs
                 if output >= len(outputs):
-                    raise ValueError(
-                        f"Node {name!r}: Connecting to invalid output {output} of source node {source} "
-                        f"which has {len(outputs)} outputs"
-                    )
+                    raise ValueError(_no_output(source, output, outputs))
                 inputs.append(outputs[output])
-        return inputs, controls, later
+        known = [tensor for tensor in inputs if tensor is not None]
+        if later and not known:
+            raise ValueError("all of its inputs are back edges of a loop, which it cannot enter")
+        filled = [known[0] if tensor is None else tensor for tensor in inputs]  # another input until the loop is closed
+        return filled, controls, later
 
     def _may_drop(self, op_type: str, key: str, message: Any) -> bool:
         """Returns whether an attribute of a newer producer can be ignored: it has its default there, or is zero."""
@@ -272,29 +328,10 @@ class _Import:
                 member = group.removeprefix(_GROUP)
                 leader = self._graph._by_name.get(member)
                 if group.startswith(_GROUP) and leader is None:
-                    raise ValueError(f"Node {name!r} is colocated with {member!r}, which does not exist")
+                    raise ValueError(f"Node {shown(name)} is colocated with {shown(member)}, which does not exist")
                 if leader is not None and leader is not operation:
                     operation.device = leader.device
 
 
-def read_attr(message: Any) -> Any:
-    """Returns an attribute in the graph's representation."""
-    kind = message.WhichOneof("value")
-    if kind == "list":
-        for field, values in message.list.ListFields():
-            return tuple(_READ[field.name](value) for value in values)
-        return ()
-    return None if kind is None else _READ[kind](getattr(message, kind))
-
-
-_READ: dict[str, Callable[[Any], Any]] = {
-    "s": lambda value: value.decode("utf-8", "surrogateescape"),
-    "i": int,
-    "f": float,
-    "b": bool,
-    "type": as_dtype,
-    "shape": as_shape,
-    "tensor": MakeNdarray,
-    "func": lambda value: value,
-    "placeholder": str,
-}
+def _no_output(source: str, output: int, outputs: Sequence[Tensor]) -> str:
+    return f"Connecting to invalid output {output} of source node {shown(source)} which has {len(outputs)} outputs"

@@ -18,6 +18,7 @@ from thalweg._src.shapes import Shape
 
 _DEPTH = 60
 _SIZE = 1 << 12
+_LARGE = 1 << 20  # elements of an input that is data, from which no shape follows
 
 
 class Inference:
@@ -73,13 +74,13 @@ def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | Non
     evaluate = operation.definition.evaluate
     result = None
     if evaluate is not None and depth > 0 and (not operation.inputs or _is_small(tensor.dims)):
-        for source in operation.inputs:
-            static_value(source, depth - 1)
-        context = Inference(operation.definition, operation.attrs, operation.inputs)
-        try:
-            result = evaluate(context)
-        except (TypeError, ValueError, IndexError, ArithmeticError):
-            result = None  # an element is unknown, or the kernel will report the error
+        values = [static_value(source, depth - 1) for source in operation.inputs]
+        if all(value is None or value.size <= _LARGE for value in values):
+            context = Inference(operation.definition, operation.attrs, operation.inputs)
+            try:
+                result = evaluate(context)
+            except (TypeError, ValueError, IndexError, ArithmeticError, MemoryError):
+                result = None  # an element is unknown, or the kernel will report the error
     tensor.static_value = result
     return result
 

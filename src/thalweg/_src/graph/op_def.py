@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,6 +42,9 @@ class ArgDef:
         return self.number_attr is not None or self.type_list_attr is not None
 
 
+EXTERNAL = ("reads files", "writes files", "reads checkpoints", "writes checkpoints", "calls Python")
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the compiler and the executors may assume of an op; no pass keeps a list of op names for such a fact.
@@ -59,6 +62,8 @@ class Facts:
     control_flow: a primitive of conditionals and loops
     instant: does nothing in a step
     shape_only: looks only at types and shapes
+    external: what it reaches outside of the graph, one of EXTERNAL; a function of the attributes where they decide
+    compiler: only passes create it, and no GraphDef may contain it
     """
 
     stateful: bool = False
@@ -75,6 +80,8 @@ class Facts:
     control_flow: bool = False
     instant: bool = False
     shape_only: bool = False
+    external: str | Callable[[Mapping[str, Any]], str] = ""
+    compiler: bool = False
 
     def __post_init__(self) -> None:
         if self.stateful and self.fails == "never":
@@ -83,6 +90,12 @@ class Facts:
             raise ValueError(f'fails: expected "never", "by shape" or "by value", received {self.fails!r}')
         if self.forwards not in ("", "same", "reshaped", "cast", "chosen"):
             raise ValueError(f'forwards: expected "same", "reshaped", "cast" or "chosen", received {self.forwards!r}')
+        if isinstance(self.external, str) and self.external not in ("", *EXTERNAL):
+            raise ValueError(f"external: expected one of {', '.join(EXTERNAL)}, received {self.external!r}")
+
+    def reach(self, attrs: Mapping[str, Any]) -> str:
+        """Returns what an operation with these attributes reaches outside of the graph; the empty string if nothing."""
+        return self.external if isinstance(self.external, str) else self.external(attrs)
 
     @property
     def is_capturable(self) -> bool:

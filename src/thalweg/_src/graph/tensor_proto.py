@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from thalweg._src.export import export
 from thalweg._src.shapes import Shape
 
 Array = np.ndarray[Any, Any]
+
+MAX_RANK = 254  # as in TensorFlow
+MAX_BYTES = 1 << 31  # of one constant: what a protocol message can hold
+MAX_REPEATED = 1 << 28  # bytes of a constant whose last value is repeated, which needs memory that its message does not
 
 _FIELDS: dict[DType, str] = {
     dtypes.float16: "half_val",
@@ -59,6 +64,8 @@ def array_proto(array: Array, dtype: DType) -> Any:
     if dtype not in _FIELDS:
         raise TypeError(f"a TensorProto cannot hold values of {dtype.name}")
     proto = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape_proto(array.shape))
+    if array.size and not any(array.strides):  # one value for all elements, as `constant_array` returns it
+        array = array.reshape(-1)[:1]
     if dtype is dtypes.string:
         proto.string_val.extend(array.ravel().tolist())
         return proto
@@ -102,26 +109,63 @@ def _variable_length(number: int) -> bytes:
 @export("make_ndarray", "contrib.util.make_ndarray")
 def MakeNdarray(tensor: Any) -> Array:
     """Returns the array that a TensorProto holds; if there are fewer values than elements, the last one is repeated."""
+    result = constant_array(tensor)
+    return result if result.flags.writeable else result.copy()
+
+
+def constant_array(tensor: Any) -> Array:
+    """Returns the array of a TensorProto; one value for all elements stays one value in memory, read-only.
+
+    So a message of a few bytes cannot fill memory: what it must be expanded to is limited.
+    """
     dtype = dtypes.as_dtype(tensor.dtype).base_dtype
     if dtype not in _FIELDS:
         raise TypeError(f"Unsupported tensor type: {dtype.name}")
+    shape, count = _shape_of(tensor, dtype.as_numpy_dtype)
+    content = tensor.tensor_content
+    parts = 2 if dtype.is_complex else 1
+    if dtype is dtypes.string:
+        flat = _objects(_split(content, count) if content else list(tensor.string_val))
+    else:
+        kind = np.dtype(_STORED.get(dtype, dtype.as_numpy_dtype))
+        if content:
+            if len(content) != count * parts * kind.itemsize:
+                needed = count * parts * kind.itemsize
+                raise ValueError(f"tensor_content has {len(content)} bytes, its shape {list(shape)} needs {needed}")
+            flat = np.frombuffer(content, kind.newbyteorder("<")).astype(kind)
+        else:
+            flat = _values(getattr(tensor, _FIELDS[dtype]), kind)
+            if flat.size % parts:
+                raise ValueError(f"a TensorProto of {dtype.name} holds {flat.size} parts of complex numbers")
+        flat = flat.view(dtype.as_numpy_dtype)
+    if flat.size == 0 and count:
+        flat = np.full(1, b"", object) if dtype is dtypes.string else np.zeros(1, flat.dtype)
+    if flat.size > count:
+        raise ValueError(f"a TensorProto holds {flat.size} values, its shape has room for {count}")
+    if flat.size == 1 < count:
+        return np.broadcast_to(flat, shape)
+    return _repeated(flat, count).reshape(shape)
+
+
+def _shape_of(tensor: Any, numpy: Any) -> tuple[tuple[int, ...], int]:
+    """Returns shape and number of elements, which no message of this size may exceed."""
+    if len(tensor.tensor_shape.dim) > MAX_RANK:
+        raise ValueError(f"a TensorProto has {len(tensor.tensor_shape.dim)} dimensions, more than {MAX_RANK}")
     shape = tuple(dim.size for dim in tensor.tensor_shape.dim)
     if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape):
         raise ValueError(f"a TensorProto requires a known shape, got {list(shape)}")
-    count = int(np.prod(shape, dtype=np.int64))
-    if dtype is dtypes.string:
-        content = tensor.tensor_content
-        return _objects(_split(content, count) if content else list(tensor.string_val), count).reshape(shape)
-    kind = np.dtype(_STORED.get(dtype, dtype.as_numpy_dtype))
-    parts = 2 if dtype.is_complex else 1
-    if tensor.tensor_content:
-        flat = np.frombuffer(tensor.tensor_content, kind.newbyteorder("<")).astype(kind)
-        if flat.size != count * parts:
-            raise ValueError(f"tensor_content holds {flat.size} values, its shape {list(shape)} needs {count * parts}")
-    else:
-        flat = _repeated(np.array(getattr(tensor, _FIELDS[dtype]), kind), count * parts, parts)
-    result: Array = flat.view(dtype.as_numpy_dtype).reshape(shape)
-    return result
+    count = prod(shape)
+    if prod(max(size, 1) for size in shape) * np.dtype(numpy).itemsize > MAX_BYTES:
+        raise ValueError(f"a TensorProto of shape {list(shape)} has more than {MAX_BYTES} bytes")
+    return shape, count
+
+
+def _values(numbers: Any, kind: Any) -> Array:
+    """Returns the values of a typed field, which may be wider than their type."""
+    try:
+        return np.array(numbers, kind)
+    except OverflowError:
+        raise ValueError(f"a TensorProto holds a value that does not fit into {kind.name}") from None
 
 
 def _split(content: bytes, count: int) -> list[bytes]:
@@ -146,22 +190,23 @@ def _split(content: bytes, count: int) -> list[bytes]:
     return values
 
 
-def _objects(values: list[bytes], count: int) -> Array:
-    result = np.empty(count, dtype=object)
-    if len(values) > count:
-        raise ValueError(f"string_val holds {len(values)} values, its shape has room for {count}")
-    result[:] = values + [values[-1] if values else b""] * (count - len(values))
+def _objects(values: list[bytes]) -> Array:
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
     return result
 
 
-def _repeated(values: Array, count: int, parts: int) -> Array:
+def _repeated(values: Array, count: int) -> Array:
     if values.size == count:
         return values
-    if values.size == 0:
-        return np.zeros(count, values.dtype)
-    if values.size > count:
-        raise ValueError(f"a TensorProto holds {values.size} values, its shape has room for {count}")
-    return np.concatenate([values, np.tile(values[-parts:], (count - values.size) // parts)])
+    if count * values.itemsize > MAX_REPEATED:
+        raise ValueError(
+            f"a TensorProto holds {values.size} values and repeats the last one {count - values.size} times"
+        )
+    result = np.empty(count, values.dtype)
+    result[: values.size] = values
+    result[values.size :] = values[-1]
+    return result
 
 
 make_ndarray = MakeNdarray

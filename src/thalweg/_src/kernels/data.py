@@ -27,7 +27,10 @@ def _definition(node: Node) -> Definition:
     token = node.attrs["token"]
     found = definition_of(token)
     if found is None:
-        raise invalid(f"the dataset {token!r} is unknown: it exists only in the process and graph that created it")
+        raise invalid(
+            f"the dataset {token!r} is unknown: it exists only in the process and graph that created it, "
+            "and graphs imported with trusted=True"
+        )
     return found
 
 

@@ -33,7 +33,8 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
     entry = python_function(token)
     if entry is None:
         raise invalid(
-            f"the Python function {token!r} is unknown: it exists only in the process and graph that created it"
+            f"the Python function {token!r} is unknown: it exists only in the process and graph that created it, "
+            "and in graphs imported with trusted=True"
         )
     function, types = entry.function, tuple(node.attrs["Tout"])
 

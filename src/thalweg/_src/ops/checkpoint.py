@@ -77,6 +77,7 @@ save_v2_op = stateful_op(
     "Saves tensors to a checkpoint, which becomes visible once all of them are on disk.",
     dtypes=attr.type_list(1),
     infer=_save,
+    external="writes checkpoints",
 )
 restore_v2_op = stateful_op(
     "RestoreV2",
@@ -84,6 +85,7 @@ restore_v2_op = stateful_op(
     "Restores tensors, or slices of them, from a checkpoint.",
     dtypes=attr.type_list(1),
     infer=_restore,
+    external="reads checkpoints",
 )
 merge_v2_checkpoints_op = stateful_op(
     "MergeV2Checkpoints",
@@ -92,6 +94,7 @@ merge_v2_checkpoints_op = stateful_op(
     delete_old_dirs=True,
     allow_missing_files=False,
     infer=_merge,
+    external="writes checkpoints",
 )
 sharded_filename_op = nondifferentiable_op(
     "ShardedFilename",
@@ -122,6 +125,7 @@ save_op = stateful_op(
     "Saves tensors to a version 1 checkpoint.",
     T=attr.type_list(1),
     infer=_save_whole,
+    external="writes checkpoints",
 )
 save_slices_op = stateful_op(
     "SaveSlices",
@@ -129,6 +133,7 @@ save_slices_op = stateful_op(
     "Saves tensors, or slices of them, to a version 1 checkpoint.",
     T=attr.type_list(1),
     infer=_save,
+    external="writes checkpoints",
 )
 restore_op = stateful_op(
     "Restore",
@@ -137,6 +142,7 @@ restore_op = stateful_op(
     dt=attr.types(),
     preferred_shard=-1,
     infer=_restore_one,
+    external="reads checkpoints",
 )
 restore_slice_op = stateful_op(
     "RestoreSlice",
@@ -145,4 +151,5 @@ restore_slice_op = stateful_op(
     dt=attr.types(),
     preferred_shard=-1,
     infer=_restore_one,
+    external="reads checkpoints",
 )

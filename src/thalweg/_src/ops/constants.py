@@ -71,6 +71,7 @@ placeholder_with_default_op = op(
 arg_op = op(
     "_Arg",
     "-> output: T",
+    compiler=True,
     T=attr.types(),
     index=attr.integer(0),
     stateful=True,

@@ -116,6 +116,7 @@ choose_op = nondifferentiable_op(
     numbers="pred",
     infer=lambda c: [in_common(c.shapes[1], c.shapes[2])],
     forwards="chosen",
+    compiler=True,
 )
 alive_op = nondifferentiable_op(
     "_Alive",
@@ -126,6 +127,7 @@ alive_op = nondifferentiable_op(
     host="preds",
     infer=lambda c: c.shapes[-1:],
     forwards="same",
+    compiler=True,
 )
 while_op = stateful_op(
     "_While",
@@ -133,6 +135,7 @@ while_op = stateful_op(
     "Repeats a body graph while a condition graph returns True.",
     T=attr.type_list(0),
     infer=lambda c: c.shapes,
+    compiler=True,
 )
 
 as_number_op = nondifferentiable_op(
@@ -142,6 +145,7 @@ as_number_op = nondifferentiable_op(
     T=dtypes.INDEX | {dtypes.bool},
     infer=unchanged,
     forwards="same",
+    compiler=True,
 )
 as_tensor_op = nondifferentiable_op(
     "_AsTensor",
@@ -150,6 +154,7 @@ as_tensor_op = nondifferentiable_op(
     T=dtypes.INDEX | {dtypes.bool},
     infer=unchanged,
     forwards="same",
+    compiler=True,
 )
 cluster_op = nondifferentiable_op(
     "_Cluster",
@@ -157,4 +162,5 @@ cluster_op = nondifferentiable_op(
     "Runs several pure operations as one call, created by the compiler for a fusion cluster.",
     Tin=attr.type_list(0),
     Tout=attr.type_list(0),
+    compiler=True,
 )

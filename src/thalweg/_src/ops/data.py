@@ -88,6 +88,7 @@ dataset_op = stateful_op(
     "Creates a dataset from its definition, a Python object found by its token, and its parameters.",
     token=attr.string(),
     infer=scalar,
+    external="calls Python",
 )
 iterator_op = stateful_op(
     "IteratorV2",
@@ -103,6 +104,7 @@ one_shot_iterator_op = stateful_op(
     "-> handle: resource",
     "Creates an iterator over a dataset without inputs, which it builds on first use.",
     token=attr.string(),
+    external="calls Python",
     shared_name=attr.string(default=""),
     container=attr.string(default=""),
     **_OUTPUTS,

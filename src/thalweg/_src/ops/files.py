@@ -30,6 +30,7 @@ read_file = export("read_file", "io.read_file")(
         "filename: string -> contents: string",
         "Returns the contents of a file, read in each step.",
         infer=_one_file,
+        external="reads files",
     )
 )
 write_file = export("write_file", "io.write_file")(
@@ -38,6 +39,7 @@ write_file = export("write_file", "io.write_file")(
         "filename: string, contents: string ->",
         "Writes a file, and creates its parent directories if they are missing.",
         infer=_one_file,
+        external="writes files",
     )
 )
 matching_files = export("matching_files", "io.matching_files")(
@@ -46,6 +48,7 @@ matching_files = export("matching_files", "io.matching_files")(
         "pattern: string -> filenames: string",
         "Returns the sorted names of the files that match any of the patterns.",
         infer=_matches,
+        external="reads files",
     )
 )
 timestamp = export("timestamp")(

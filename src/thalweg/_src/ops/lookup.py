@@ -205,4 +205,5 @@ initialize_table_from_text_file_op = stateful_op(
     delimiter="\t",
     offset=0,
     infer=_from_file,
+    external="reads files",
 )

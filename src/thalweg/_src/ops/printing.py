@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pprint
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -44,8 +44,19 @@ def _condition(c: Any) -> list[Any]:
     return []
 
 
+def _written(attrs: Mapping[str, Any]) -> str:
+    """Returns what PrintV2 reaches outside of the graph."""
+    return "writes files" if str(attrs.get("output_stream")).startswith("file:") else ""
+
+
 print_v2_op = stateful_op(
-    "PrintV2", "input: string ->", "Prints a string.", output_stream="stderr", end="\n", infer=_one_string
+    "PrintV2",
+    "input: string ->",
+    "Prints a string.",
+    output_stream="stderr",
+    end="\n",
+    infer=_one_string,
+    external=_written,
 )
 
 

@@ -25,6 +25,7 @@ for _name in ("PyFunc", "PyFuncStateless"):
         Tin=attr.type_list(0),
         Tout=attr.type_list(0),
         stateful=_name == "PyFunc",
+        external="calls Python",
         doc="Calls a Python function of this process, found by its token.",
     )
 

@@ -35,13 +35,16 @@ def _handle(name: str, doc: str, **attrs: Any) -> OpDef:
 identity_reader_op = _handle(
     "IdentityReaderV2", "Creates a reader that returns the queued strings themselves, and returns its handle."
 )
-whole_file_reader_op = _handle("WholeFileReaderV2", "Creates a reader of whole files and returns its handle.")
+whole_file_reader_op = _handle(
+    "WholeFileReaderV2", "Creates a reader of whole files and returns its handle.", external="reads files"
+)
 text_line_reader_op = _handle(
-    "TextLineReaderV2", "Creates a reader of lines and returns its handle.", skip_header_lines=0
+    "TextLineReaderV2", "Creates a reader of lines and returns its handle.", skip_header_lines=0, external="reads files"
 )
 fixed_length_record_reader_op = _handle(
     "FixedLengthRecordReaderV2",
     "Creates a reader of fixed-length records and returns its handle.",
+    external="reads files",
     header_bytes=0,
     record_bytes=attr.integer(),
     footer_bytes=0,
@@ -49,7 +52,10 @@ fixed_length_record_reader_op = _handle(
     encoding="",
 )
 tf_record_reader_op = _handle(
-    "TFRecordReaderV2", "Creates a reader of TFRecord files and returns its handle.", compression_type=""
+    "TFRecordReaderV2",
+    "Creates a reader of TFRecord files and returns its handle.",
+    external="reads files",
+    compression_type="",
 )
 reader_read_op = stateful_op(
     "ReaderReadV2",

@@ -15,6 +15,7 @@ send_op = stateful_op(
     send_device=attr.string(),
     recv_device=attr.string(),
     infer=no_outputs,
+    compiler=True,
 )
 recv_op = stateful_op(
     "_Recv",
@@ -25,6 +26,7 @@ recv_op = stateful_op(
     send_device=attr.string(),
     recv_device=attr.string(),
     waits=True,
+    compiler=True,
 )
 copy_to_host_op = nondifferentiable_op(
     "_CopyToHost",
@@ -33,6 +35,7 @@ copy_to_host_op = nondifferentiable_op(
     T=attr.types(),
     host="output",
     infer=unchanged,
+    compiler=True,
 )
 copy_to_device_op = nondifferentiable_op(
     "_CopyToDevice",
@@ -41,4 +44,5 @@ copy_to_device_op = nondifferentiable_op(
     T=attr.types(),
     host="input",
     infer=unchanged,
+    compiler=True,
 )

@@ -38,6 +38,7 @@ generate_vocab_remapping_op = nondifferentiable_op(
     num_new_vocab=attr.integer(0),
     old_vocab_size=attr.integer(-1, -1),
     infer=_remapping,
+    external="reads files",
 )
 load_and_remap_matrix_op = stateful_op(
     "LoadAndRemapMatrix",
@@ -49,4 +50,5 @@ load_and_remap_matrix_op = stateful_op(
     max_rows_in_memory=-1,
     host="row_remapping, col_remapping",
     infer=_matrix,
+    external="reads checkpoints",
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
-from thalweg._src.shapes import num_elements
+from thalweg._src.shapes import Shape, num_elements
 
 Evaluate = Callable[[Node], list[np.ndarray[Any, Any]] | None]
 
@@ -39,7 +42,9 @@ def fold(step: StepGraph, evaluate: Evaluate) -> None:
 
 def _values(node: Node, evaluate: Evaluate) -> list[np.ndarray[Any, Any]] | None:
     definition = node.definition
-    if definition.stateful or definition.waits or node.controls or not node.inputs or not node.dtypes:
+    if definition.stateful or definition.waits or definition.facts.external:
+        return None
+    if node.controls or not node.inputs or not node.dtypes:
         return None
     if definition.from_shapes:
         return _from_shapes(node)
@@ -50,14 +55,29 @@ def _values(node: Node, evaluate: Evaluate) -> list[np.ndarray[Any, Any]] | None
     return evaluate(node)
 
 
+@dataclass(slots=True)
+class _Constant:
+    """An input of a shape function whose value is known."""
+
+    dims: Shape
+    dtype: DType
+    static_value: np.ndarray[Any, Any]
+
+
 def _is_small(node: Node) -> bool:
-    """Returns whether the outputs stay small; where their shapes are unknown, the inputs must be small."""
-    for shape in node.shapes:
-        if shape is None or None in shape:
-            return all(producer.attrs["value"].size <= 64 for producer, _ in node.inputs)
-        if (num_elements(shape) or 0) > _LIMIT:
-            return False
-    return True
+    """Returns whether inputs and outputs stay small; outputs whose sizes do not follow from the inputs do not."""
+    values = [producer.attrs["value"] for producer, _ in node.inputs]
+    if any(value.size > _LIMIT for value in values):
+        return False
+    shapes: Sequence[Shape] = node.shapes
+    if any(shape is None or None in shape for shape in shapes):
+        sources = [_Constant(value.shape, node.input_dtype(i), value) for i, value in enumerate(values)]
+        try:
+            shapes = node.definition.infer(Inference(node.definition, node.attrs, sources, len(node.dtypes)))
+        except Exception:
+            return False  # the step reports it, if it ever runs the node
+    counts = [num_elements(shape) for shape in shapes]
+    return all(count is not None and count <= _LIMIT for count in counts)
 
 
 def _from_shapes(node: Node) -> list[np.ndarray[Any, Any]] | None:

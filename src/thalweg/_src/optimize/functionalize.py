@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
 from thalweg._src.graph.op_def import OPS
+from thalweg._src.graph.source_line import made_at
 
 
 class Unstructured(Exception):
@@ -43,10 +45,12 @@ def functionalize(step: StepGraph) -> StepGraph:
 def _structure(step: StepGraph) -> StepGraph:
     copies = _copied(step)
     root = _frames(copies.nodes)
+    _require_outside(root, copies)
     replaced: dict[Output, Output] = {}
     nodes = _collapse_inner(root, replaced)
     fetches = [replaced.get(output, output) for output in copies.fetches]
-    made, fetches, targets = _guard(nodes, fetches, copies.targets)
+    targets = [replaced[target, 0][0] if (target, 0) in replaced else target for target in copies.targets]
+    made, fetches, targets = _guard(nodes, fetches, list(dict.fromkeys(targets)))
     return StepGraph(made, copies.feeds, fetches, targets)
 
 
@@ -119,6 +123,29 @@ def _frames(nodes: Sequence[Node]) -> _Frame:
                 raise Unstructured(f"Exit {node.name!r} is in no loop")
             frame_of[node] = frame.outer
     return root
+
+
+def _require_outside(root: _Frame, step: StepGraph) -> None:
+    """Raises an error if a value inside of a loop is fetched; operations inside are run by the token engine."""
+    frames = list(root.inner)
+    for frame in frames:
+        frames += frame.inner
+    inside = {node: f for f in frames for node in f.nodes if node.type != "Exit" or f.outer is not root}
+    for node, index in step.fetches:
+        if node in inside:
+            raise errors.InvalidArgumentError(
+                node,
+                None,
+                errors.describe(
+                    f"{node.type} {node.name!r}: output {index} cannot be fetched, since it has one value per "
+                    f"iteration of the loop {inside[node].name!r}",
+                    hint="fetch what the loop returns, such as the output of an Exit",
+                    made_at=made_at(node.stack),
+                ),
+            )
+    for node in step.targets:
+        if node in inside:
+            raise Unstructured(f"{node.name!r} is inside of the loop {inside[node].name!r}")
 
 
 def _common(root: _Frame, frames: Sequence[_Frame], node: Node) -> _Frame:
@@ -283,7 +310,9 @@ def _part(
         if node not in inside:
             raise Unstructured(f"{node.name!r} is not in the loop {frame.name!r} that uses it")
         closes_loop = any(producer.type == "NextIteration" for producer, _ in node.inputs)
-        if node.type in ("NextIteration", "Enter", "LoopCond") or (node.type == "Merge" and closes_loop):
+        of_branch = node.type in ("Switch", "ControlTrigger") or (node.type == "Merge" and not closes_loop)
+        own = node.facts.control_flow and not of_branch
+        if own or any(output[0] in gates and output not in known for output in node.inputs):
             raise Unstructured(f"the body of the loop {frame.name!r} uses {node.name!r} of its frame")
         members.add(node)
         stack += [p for p, i in node.inputs if (p, i) not in known]

@@ -220,6 +220,7 @@ PARAMETERS: dict[str, str] = {
     "tensor_info": "The `TensorInfo`.",
     "signature_def": "The signature.",
     "signature_def_key": "Key of the signature.",
+    "trusted": "True allows all operations, False refuses those that reach files or Python; the default is in between.",
     "**saver_kwargs": "Further arguments of `tf.train.import_meta_graph`.",
     "restore_op_name": "Name of the operation that restores variables.",
     "legacy_init_op": "Operation to run after the variables are restored.",

@@ -235,16 +235,28 @@ def main_op_with_restore(restore_op_name: Any) -> Operation:
 
 
 @export("saved_model.load", "saved_model.loader.load")
-def load(sess: Any, tags: Any, export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
+def load(
+    sess: Any,
+    tags: Any,
+    export_dir: Any,
+    import_scope: str | None = None,
+    trusted: bool | None = None,
+    **saver_kwargs: Any,
+) -> Any:
     """Adds the graph with these tags to a session's graph, restores its variables, and runs its main operation.
 
     Returns its MetaGraphDef, which contains the signatures.
+
+    trusted: by default the graph may read files and have Savers, but neither write other files nor call Python
+    functions of this process, as it can with True; False refuses all that reaches outside, apart from its Savers
     """
     folder = folder_of(export_dir)
     message = meta_graph_with_tags(read_saved_model(folder), tags)
     with sess.graph.as_default():
         assets = _assets_of(message, folder, import_scope)
-        saver, _ = import_meta_graph_with_return_elements(message, import_scope=import_scope, **saver_kwargs)
+        saver, _ = import_meta_graph_with_return_elements(
+            message, import_scope=import_scope, trusted=trusted, **saver_kwargs
+        )
         if saver is None:
             logging.info("the SavedModel has no variables to restore")
         else:

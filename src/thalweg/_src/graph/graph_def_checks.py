@@ -1,0 +1,165 @@
+"""Checks of a GraphDef from outside: names, inputs, devices, attributes and functions, before any of them is used.
+
+Every entrance (`import_graph_def`, MetaGraphs, SavedModels, predictors) comes through here. What is refused is a
+ValueError that names the node, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.devices import canonical_name
+from thalweg._src.dtypes import as_dtype
+from thalweg._src.graph.attr import AttrDef
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.graph.tensor_proto import MAX_RANK, constant_array
+from thalweg._src.shapes import Shape
+
+MAX_NAME = 4096  # characters of a name, a device or an input
+_SHOWN = 80  # characters of a name in an error
+_NAME = r"[A-Za-z0-9.][A-Za-z0-9_./>\-]*"
+_INNER_NAME = r"[A-Za-z0-9._][A-Za-z0-9_./>\-]*"
+_node_name = re.compile(_NAME).fullmatch
+_inner_name = re.compile(_INNER_NAME).fullmatch
+_op_type = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.>\-]*").fullmatch
+_attr_name = re.compile(r"[A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_.:/>\-]*").fullmatch
+_device = re.compile(r"(?!.*[0-9]{10})[A-Za-z0-9_/:*.\-]*").fullmatch
+_input = re.compile(rf"(\^)?({_NAME})(?::([0-9]{{1,9}}))?").fullmatch
+_body_input = re.compile(rf"\^?{_INNER_NAME}(:[A-Za-z0-9_]+)?(:[0-9]{{1,9}})?").fullmatch
+# Attributes that passes write on nodes of a step: from outside they would state what no pass has found.
+_COMPILER_ATTRS = frozenset(("_host", "_feeds", "_fetched"))
+_PRIVATE_ATTRS = {
+    "_class": "list(string)",
+    "_gradient_op_type": "string",
+    "_output_shapes": "list(shape)",
+    "_after": "list(string)",
+}
+
+
+def shown(text: str) -> str:
+    """Returns a text from outside for an error message: escaped and cut short."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def parse_input(text: str) -> tuple[str, int] | None:
+    """Parses an input, "name", "name:1" or "^name", as (node, output); output -1 is a control input."""
+    match = _input(text) if len(text) <= MAX_NAME else None
+    if match is None or (match[1] and match[3]):
+        return None
+    return match[2], -1 if match[1] else int(match[3] or 0)
+
+
+def check_graph_def(graph_def: Any) -> None:
+    """Raises ValueError unless all names, op types, devices and inputs of a GraphDef are well-formed."""
+    for node in graph_def.node:
+        _check_node(node, _node_name, lambda text: parse_input(text) is not None, "")
+    for function in graph_def.library.function:
+        name = function.signature.name
+        if not _well_formed(name, _inner_name):
+            raise ValueError(f"the function library has a function of the invalid name {shown(name)}")
+        if name in OPS:
+            raise ValueError(f"Cannot add function {name!r} because an op with the same name already exists.")
+        for arg in (*function.signature.input_arg, *function.signature.output_arg):
+            if not _well_formed(arg.name, _attr_name):
+                raise ValueError(f"function {name!r}: invalid name of an argument: {shown(arg.name)}")
+        for node in function.node_def:
+            _check_node(node, _inner_name, _body_input, f"function {name!r}: ")
+
+
+def _well_formed(text: str, matches: Callable[[str], Any]) -> bool:
+    return len(text) <= MAX_NAME and bool(matches(text))
+
+
+def _check_node(node: Any, is_name: Callable[[str], Any], is_input: Callable[[str], Any], where: str) -> None:
+    start = f"{where}Node {shown(node.name)}"
+    if not _well_formed(node.name, is_name):
+        why = f"has more than {MAX_NAME}" if is_name(node.name) else "contains invalid"
+        raise ValueError(f"{start}: Node name {why} characters")
+    if not _well_formed(node.op, _op_type):
+        raise ValueError(f"{start}: invalid op type {shown(node.op)}")
+    for text in node.input:
+        if not _well_formed(text, is_input):
+            raise ValueError(f"{start}: invalid input {shown(text)}; expected 'name', 'name:1' or '^name'")
+    for key in node.attr:
+        if not _well_formed(key, _attr_name):
+            raise ValueError(f"{start}: invalid name of an attribute: {shown(key)}")
+    if not _well_formed(node.device, _device):
+        raise ValueError(f"{start}: invalid device {shown(node.device)}")
+    if node.device:
+        try:
+            canonical_name(node.device)
+        except ValueError as error:
+            raise ValueError(f"{start}: {error}") from None
+
+
+# -- attributes -------------------------------------------------------------------------------------------------------
+
+
+def read_attrs(node: Any, definitions: dict[str, AttrDef]) -> dict[str, Any]:
+    """Returns the known and the private attributes of a NodeDef; raises ValueError for one of another type."""
+    attrs = {}
+    for key, message in node.attr.items():
+        kind = definitions[key].kind if key in definitions else _PRIVATE_ATTRS.get(key)
+        if kind is None and (not key.startswith("_") or key in _COMPILER_ATTRS):
+            continue
+        try:
+            attrs[key] = read_attr(message, kind)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"attribute {key!r}: {error}") from None
+    return attrs
+
+
+def read_attr(message: Any, expected: str | None = None) -> Any:
+    """Returns an attribute in the graph's representation; its type, if it is known, must be the expected one."""
+    field = message.WhichOneof("value")
+    if expected is not None:
+        wanted = "list" if expected.startswith("list(") else _FIELD_OF[expected]
+        if field != wanted:
+            raise ValueError(f"expected a value of type {expected}, received {field or 'nothing'}")
+    if field != "list":
+        return None if field is None else _READ[field](getattr(message, field))
+    filled = message.list.ListFields()
+    if len(filled) > 1 or (expected is not None and filled and filled[0][0].name != _FIELD_OF[expected[5:-1]]):
+        raise ValueError(f"expected {expected or 'one type'}, received lists of {[f.name for f, _ in filled]}")
+    return tuple(_READ[f.name](value) for f, values in filled for value in values)
+
+
+def _read_shape(message: Any) -> Shape:
+    if message.unknown_rank:
+        return None
+    if len(message.dim) > MAX_RANK:
+        raise ValueError(f"a shape has {len(message.dim)} dimensions, more than {MAX_RANK}")
+    sizes = tuple(None if dim.size == -1 else dim.size for dim in message.dim)
+    count = 1
+    for size in sizes:
+        if size is not None and size < 0:
+            raise ValueError(f"a shape has a dimension of size {size}")
+        count *= 1 if size is None else max(size, 1)
+    if count >= 1 << 63:
+        raise ValueError(f"a shape has {count} elements, which 64 bits cannot count")
+    return sizes
+
+
+_FIELD_OF = {
+    "type": "type",
+    "int": "i",
+    "float": "f",
+    "bool": "b",
+    "string": "s",
+    "shape": "shape",
+    "tensor": "tensor",
+    "func": "func",
+}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "s": lambda value: value.decode("utf-8", "surrogateescape"),
+    "i": int,
+    "f": float,
+    "b": bool,
+    "type": as_dtype,
+    "shape": _read_shape,
+    "tensor": constant_array,
+    "func": lambda value: value,
+    "placeholder": str,
+}

@@ -1,0 +1,68 @@
+"""Trust in graphs from outside: which nodes of a GraphDef reach files or Python, and which of them are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from thalweg._src.graph.graph_def_checks import parse_input, read_attr, shown
+from thalweg._src.graph.op_def import EXTERNAL, OPS
+
+IMPORTED = "imported:"  # prefix of the tokens of Python objects in graphs that are not trusted, which none has
+_SHOWN = 8
+
+
+class RefusedOpsError(ValueError):
+    """A graph contains operations that reach outside of it; `refused` lists them as (node, op type)."""
+
+    def __init__(self, found: list[tuple[str, str, str]]) -> None:
+        self.refused = [(name, op_type) for name, op_type, _ in found]
+        lines = [f"{op_type} {shown(name)} {reach}" for name, op_type, reach in found[:_SHOWN]]
+        more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+        super().__init__(
+            "the graph contains operations that are refused, since it is not trusted:\n  "
+            + "\n  ".join([*lines, *more])
+            + "\n  hint: pass trusted=True if you know where the graph comes from"
+        )
+
+
+def refuse(graph_def: Any, reaches: Collection[str] = EXTERNAL, allowed: Collection[str] = ()) -> None:
+    """Raises RefusedOpsError if nodes, or bodies of functions, have such a reach, other than the allowed nodes."""
+    found = [entry for entry in external_nodes(graph_def) if entry[2] in reaches and entry[0] not in allowed]
+    if found:
+        raise RefusedOpsError(found)
+
+
+def external_nodes(graph_def: Any) -> Iterator[tuple[str, str, str]]:
+    """Yields name, op type and reach of the nodes that reach outside of the graph."""
+    for node in graph_def.node:
+        reach = _reach(node)
+        if reach:
+            yield node.name, node.op, reach
+    for function in graph_def.library.function:
+        for node in function.node_def:
+            reach = _reach(node)
+            if reach:
+                yield f"{function.signature.name}/{node.name}", node.op, reach
+
+
+def _reach(node: Any) -> str:
+    if node.op not in OPS:
+        return ""
+    facts = OPS.lookup(node.op).facts
+    if isinstance(facts.external, str):
+        return facts.external
+    return facts.reach({key: read_attr(message) for key, message in node.attr.items()})
+
+
+def ancestors(graph_def: Any, roots: Iterable[str]) -> set[str]:
+    """Returns the names of the nodes that some nodes, given as "name" or "name:0", depend on, themselves included."""
+    inputs = {node.name: node.input for node in graph_def.node}
+    found: set[str] = set()
+    stack = list(roots)
+    while stack:
+        parsed = parse_input(stack.pop())
+        if parsed is not None and parsed[0] in inputs and parsed[0] not in found:
+            found.add(parsed[0])
+            stack += inputs[parsed[0]]
+    return found
