@@ -136,7 +136,7 @@ class TokenMachine:
                     raise errors.InvalidArgumentError(
                         node,
                         node,
-                        f"Exit '{node.name}' is in no loop that it could leave.\n  made at: {made_at(node.stack)}",
+                        f"Exit '{node.name}' is not inside a loop.\n  defined at: {made_at(node.stack)}",
                     )
                 left[node], frame = frame[-1], frame[:-1]
             frames[node] = frame
