@@ -228,15 +228,15 @@ class CapturedSegment:
         generators = [self._device.state(node.name, lambda: None) for node in drawing]
         part = _Part(self._middle.segment, calls, {**self._bound.constants, **copies}, self._clusters)
         assert self._device.accelerator is not None and self._device.accelerator.capture is not None
-        capture, drawing = self._device.accelerator.capture, self._device.drawing
+        capture, lock = self._device.accelerator.capture, self._device.drawing
 
         def capture_alone() -> tuple[Sequence[Any], Callable[[], None]]:
             """Captures while no other step draws from the generators, and launches likewise."""
-            with drawing:
+            with lock:
                 values, launch = capture(lambda: part.code.function(step, *inputs), generators)
 
             def launch_alone() -> None:
-                with drawing:
+                with lock:
                     launch()
 
             return values, launch_alone if generators else launch

@@ -11,7 +11,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.registry import Bind, Call, Input, kernel
+from thalweg._src.kernels.registry import Bind, Call, Input, Known, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -53,9 +53,9 @@ def _generator(node: Node, device: Device) -> torch.Generator:
 def _drawing(bind: Bind) -> Bind:
     """Makes a kernel wait while another thread captures the use of a generator, which must not be drawn from then."""
 
-    def bind_alone(node: Node, device: Device) -> Callable[..., Any] | Call:
+    def bind_alone(node: Node, device: Device) -> Callable[..., Any] | Call | Known:
         bound = bind(node, device)
-        if device.accelerator is None:
+        if device.accelerator is None or isinstance(bound, Known):
             return bound
         call = bound if isinstance(bound, Call) else Call(bound, tuple(Input(i) for i in range(len(node.inputs))))
 
