@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from numbers import Real
 from typing import Any, TypeAlias, overload
@@ -13,6 +13,8 @@ from thalweg._src.export import export
 
 # None is a shape of unknown rank, a None dimension is one of unknown size.
 Shape: TypeAlias = tuple[int | None, ...] | None
+# What public functions accept as a shape.
+ShapeLike: TypeAlias = "TensorShape | Sequence[int | Dimension | None] | int | None"
 
 
 def as_shape(value: Any) -> Shape:

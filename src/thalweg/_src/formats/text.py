@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, TypeAlias
 
 from thalweg._src.export import export
+
+PathLike: TypeAlias = str | bytes | os.PathLike[str]  # what public functions accept as a path
 
 
 @export("compat.as_bytes")

@@ -20,11 +20,11 @@ from thalweg._src.variables.replication import VariableAggregation, VariableSync
 from thalweg._src.variables.variable_store import Getter, VariableStore
 
 
-class _ReuseMode(enum.Enum):
+class ReuseMode(enum.Enum):
     AUTO_REUSE = 1
 
 
-AUTO_REUSE = _ReuseMode.AUTO_REUSE
+AUTO_REUSE = ReuseMode.AUTO_REUSE
 
 
 @export("VariableScope")
