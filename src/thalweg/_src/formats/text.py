@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from thalweg._src.export import export
 
-PathLike: TypeAlias = str | bytes | os.PathLike[str]  # what public functions accept as a path
+PathLike: TypeAlias = str | os.PathLike[str]  # what public functions accept as a path
 
 
 @export("compat.as_bytes")

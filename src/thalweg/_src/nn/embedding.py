@@ -96,7 +96,7 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> 
             found.append(_clip(_rows(part, part_ids), part_ids, max_norm))
     result = dynamic_stitch(positions, found)
     table = as_shape(parts[0].shape)
-    row = reshape_ops.shape(parts[0])[1:] if table is None or None in table[1:] else list(table[1:])
+    row: Any = reshape_ops.shape(parts[0])[1:] if table is None or None in table[1:] else list(table[1:])
     result = reshape(result, concat([reshape_ops.shape(ids), row], 0))
     if ids.dims is not None and table is not None:
         result.set_shape((*ids.dims, *table[1:]))

@@ -171,7 +171,9 @@ def _reduced(weighted: Tensor, count: Tensor | None, reduction: str) -> Tensor:
     if reduction == Reduction.NONE:
         return weighted
     total = reduce_sum(weighted)
-    return total if reduction == Reduction.SUM else div_no_nan(total, cast(count, dtypes.float32), name="value")
+    if count is None or reduction == Reduction.SUM:
+        return total
+    return div_no_nan(total, cast(count, dtypes.float32), name="value")
 
 
 def _present(losses: Tensor, weights: Tensor) -> Tensor:
@@ -241,6 +243,7 @@ def cosine_distance(
         raise ValueError("Cannot specify both 'axis' and 'dim'.")
     axis = dim if axis is None else axis
     _require(axis=axis, labels=labels, predictions=predictions)
+    assert axis is not None
     with name_scope(scope, "cosine_distance_loss", [predictions, labels, weights]) as name:
         labels, predictions = _as_float(labels, predictions)
         losses = subtract(1.0, reduce_sum(multiply(predictions, labels), axis=[axis], keepdims=True))
