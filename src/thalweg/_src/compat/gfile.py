@@ -1,5 +1,7 @@
 """tf.gfile: files and folders under TensorFlow 1's names."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

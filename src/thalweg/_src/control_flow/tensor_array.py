@@ -169,8 +169,8 @@ class TensorArray:
         value: Tensor = tensor_array_concat_op.many(
             self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
         )[0]
-        is_known = self._infer_shape and not self._dynamic_size and isinstance(self._size, int)
-        if is_known and element and element[0] is not None:
+        is_known = self._infer_shape and not self._dynamic_size
+        if is_known and isinstance(self._size, int) and element and element[0] is not None:
             value.set_shape([self._size * element[0], *element[1:]])
         return value
 

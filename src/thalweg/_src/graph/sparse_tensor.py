@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.dtypes import DType
@@ -149,7 +149,7 @@ def _require_parts_that_fit(indices: Shape, values: Shape, dense_shape: Shape) -
             )
 
 
-def is_sparse(value: Any) -> bool:
+def is_sparse(value: Any) -> TypeGuard[SparseTensor | SparseTensorValue]:
     """Returns whether a value is a SparseTensor or the value of one."""
     return isinstance(value, SparseTensor | SparseTensorValue)
 

@@ -60,7 +60,7 @@ def mixed_precision_getter(
         trainable=trainable,
         **kwargs,
     )
-    return cast(variable, wanted) if kept_wider else variable
+    return cast(variable, wanted) if wanted is not None and kept_wider else variable
 
 
 # -- loss scales ------------------------------------------------------------------------------------------------------
