@@ -109,7 +109,7 @@ class DType:
             return 0, 1
         raise ValueError(f"{self.name} has no limits.")
 
-    def is_compatible_with(self, other: Any) -> builtins.bool:
+    def is_compatible_with(self, other: DTypeLike) -> builtins.bool:
         """Returns whether a value of `other` can be used where this type is expected."""
         other = as_dtype(other)
         return self is other or self is other.base_dtype

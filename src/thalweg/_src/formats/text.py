@@ -11,7 +11,7 @@ PathLike: TypeAlias = str | os.PathLike[str]  # what public functions accept as 
 
 
 @export("compat.as_bytes")
-def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+def as_bytes(bytes_or_text: str | bytes, encoding: str = "utf-8") -> bytes:
     """Returns bytes unchanged, and text encoded."""
     if isinstance(bytes_or_text, bytearray):
         return bytes(bytes_or_text)
@@ -23,7 +23,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 @export("compat.as_str", "compat.as_text")
-def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
     """Returns text unchanged, and bytes decoded."""
     if isinstance(bytes_or_text, str):
         return bytes_or_text
