@@ -163,13 +163,13 @@ def _gen_ops() -> str:
         "from collections.abc import Sequence",
         "from typing import Any",
     ]
-    lines += ["", "from thalweg._src import dtypes"]
+    lines += ["", "from thalweg._src import dtypes", "from thalweg._src.dtypes import DTypeLike"]
     by_module: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, entry in entries.items():
         by_module[entry.module].append((name, f"_{name}"))
     lines += [line for module, pairs in sorted(by_module.items()) for line in _import(module, sorted(pairs))]
     lines += ["from thalweg._src.graph.operation import Operation", "from thalweg._src.graph.tensor import Tensor"]
-    lines += ["from thalweg._src.graph.types import DTypeLike, ShapeLike, TensorLike"]
+    lines += ["from thalweg._src.graph.types import TensorLike", "from thalweg._src.shapes import ShapeLike"]
     for name, entry in sorted(entries.items()):
         lines += ["", "", *_function(name, entry.value, entry.names)]
     return "\n".join([*lines, ""])

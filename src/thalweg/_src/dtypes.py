@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import builtins
 import difflib
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from thalweg._src.export import export, export_constants
 
 _REF_OFFSET = 100  # offset between the enum of a type and that of its reference type
+
+# What public functions accept as a dtype.
+DTypeLike: TypeAlias = "DType | np.dtype[Any] | type | str | int"
 
 _BY_ENUM: dict[int, DType] = {}
 
@@ -106,7 +109,7 @@ class DType:
             return 0, 1
         raise ValueError(f"{self.name} has no limits.")
 
-    def is_compatible_with(self, other: Any) -> builtins.bool:
+    def is_compatible_with(self, other: DTypeLike) -> builtins.bool:
         """Returns whether a value of `other` can be used where this type is expected."""
         other = as_dtype(other)
         return self is other or self is other.base_dtype

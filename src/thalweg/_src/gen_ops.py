@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.ops.audio import (
     decode_wav as _decode_wav,
     encode_wav as _encode_wav,
@@ -249,7 +250,8 @@ from thalweg._src.ops.where import (
 )
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.graph.types import DTypeLike, ShapeLike, TensorLike
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.shapes import ShapeLike
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from numbers import Real
 from typing import Any, TypeAlias, overload
@@ -13,6 +13,8 @@ from thalweg._src.export import export
 
 # None is a shape of unknown rank, a None dimension is one of unknown size.
 Shape: TypeAlias = tuple[int | None, ...] | None
+# What public functions accept as a shape.
+ShapeLike: TypeAlias = "TensorShape | Sequence[int | Dimension | None] | int | None"
 
 
 def as_shape(value: Any) -> Shape:
@@ -161,7 +163,7 @@ class Dimension:
 
     _value: int | None
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: int | Dimension | None) -> None:
         self._value = _as_size(value)
 
     @property
@@ -169,17 +171,17 @@ class Dimension:
         """The size, or None."""
         return self._value
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: int | Dimension | None) -> bool:
         """Returns whether both may be the same size."""
         other_value = _as_size(other)
         return self._value == other_value or self._value is None or other_value is None
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: int | Dimension | None) -> None:
         """Raises ValueError unless both may be the same size."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible.")
 
-    def merge_with(self, other: Any) -> Dimension:
+    def merge_with(self, other: int | Dimension | None) -> Dimension:
         """Returns the known size of the two."""
         self.assert_is_compatible_with(other)
         return Dimension(other if self._value is None else self._value)
@@ -281,7 +283,7 @@ class TensorShape:
 
     _dims: Shape
 
-    def __init__(self, dims: Any) -> None:
+    def __init__(self, dims: ShapeLike) -> None:
         self._dims = as_shape(dims)
 
     @property
@@ -310,7 +312,7 @@ class TensorShape:
         """Returns whether rank and all sizes are known."""
         return is_fully_defined(self._dims)
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: ShapeLike) -> bool:
         """Returns whether some fully defined shape matches both."""
         return compatible(self._dims, as_shape(other))
 
@@ -319,7 +321,7 @@ class TensorShape:
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined.")
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: ShapeLike) -> None:
         """Raises ValueError unless some fully defined shape matches both."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {TensorShape(other)} are not compatible.")
@@ -329,21 +331,21 @@ class TensorShape:
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}.")
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: ShapeLike) -> None:
         """Raises ValueError when both ranks are known and differ."""
         other = TensorShape(other)
         if None not in (self.rank, other.rank) and self.rank != other.rank:
             raise ValueError(f"Shapes {self} and {other} must have the same rank.")
 
-    def merge_with(self, other: Any) -> TensorShape:
+    def merge_with(self, other: ShapeLike) -> TensorShape:
         """Merges two static shapes of one tensor."""
         return TensorShape(merge(self._dims, as_shape(other)))
 
-    def concatenate(self, other: Any) -> TensorShape:
+    def concatenate(self, other: ShapeLike) -> TensorShape:
         """Returns this shape followed by the dimensions of `other`."""
         return TensorShape(concatenate(self._dims, as_shape(other)))
 
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+    def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
         """Returns the most specific shape that both shapes are instances of."""
         return TensorShape(most_general(self._dims, as_shape(other)))
 

@@ -10,6 +10,7 @@ from thalweg._src.checkpoint.object_checkpoint import session_for
 from thalweg._src.checkpoint.state import get_checkpoint_state, remove_checkpoint, update_checkpoint_state
 from thalweg._src.compat import logging
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 
 
 @export("train.CheckpointManager")
@@ -19,7 +20,7 @@ class CheckpointManager:
     def __init__(
         self,
         checkpoint: Any,
-        directory: Any,
+        directory: PathLike,
         max_to_keep: int | None,
         keep_checkpoint_every_n_hours: float | None = None,
         checkpoint_name: str = "ckpt",

@@ -10,7 +10,7 @@ from thalweg._src.checkpoint.meta_graph_trust import require_trusted
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats import durable
-from thalweg._src.formats.text import as_text
+from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import to_graph_def, write_attr
@@ -55,7 +55,7 @@ def _meta_graph() -> Any:
 
 @export("train.export_meta_graph")
 def export_meta_graph(
-    filename: Any = None,
+    filename: PathLike | None = None,
     meta_info_def: Any = None,
     graph_def: Any = None,
     saver_def: Any = None,

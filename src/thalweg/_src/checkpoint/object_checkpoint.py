@@ -34,7 +34,7 @@ from thalweg._src.checkpoint.trackable import (
 )
 from thalweg._src.compat import logging
 from thalweg._src.export import export
-from thalweg._src.formats.text import as_text
+from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.default_stacks import get_default_session
@@ -89,7 +89,7 @@ class Checkpoint(AutoTrackable):
 
     # -- saving -------------------------------------------------------------------------------------------------------
 
-    def save(self, file_prefix: Any, session: Any = None) -> str:
+    def save(self, file_prefix: PathLike, session: Any = None) -> str:
         """Writes a checkpoint under the next number and records it as the latest one; returns its prefix."""
         session = session_for(session)
         with session.graph.as_default():
@@ -102,7 +102,7 @@ class Checkpoint(AutoTrackable):
         update_checkpoint_state(os.path.dirname(prefix), path, [path], save_relative_paths=True)
         return path
 
-    def write(self, file_prefix: Any, session: Any = None) -> str:
+    def write(self, file_prefix: PathLike, session: Any = None) -> str:
         """Writes a checkpoint under a prefix, without recording it."""
         session = session_for(session)
         with session.graph.as_default():
@@ -135,7 +135,7 @@ class Checkpoint(AutoTrackable):
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 
-    def restore(self, save_path: Any) -> LoadStatus:
+    def restore(self, save_path: PathLike | None) -> LoadStatus:
         """Returns a status that restores the objects from a checkpoint, including objects that are created later.
 
         A checkpoint written by a Saver is restored by the names of variables.
@@ -144,7 +144,7 @@ class Checkpoint(AutoTrackable):
         status._optional = (self.save_counter,)
         return status
 
-    def read(self, save_path: Any) -> LoadStatus:
+    def read(self, save_path: PathLike | None) -> LoadStatus:
         """Like `restore`, for a checkpoint written by `write`, which has no save counter."""
         if save_path is None:
             return InitializationOnlyStatus(self, "")

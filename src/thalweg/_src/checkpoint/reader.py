@@ -10,7 +10,7 @@ from thalweg._src.checkpoint.state import latest_checkpoint
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
 from thalweg._src.formats.table_checkpoint import open_checkpoint
-from thalweg._src.formats.text import as_text
+from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.checkpoint import restore_v2_op
@@ -50,25 +50,25 @@ class CheckpointReader:
 
 
 @export("train.NewCheckpointReader")
-def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
+def NewCheckpointReader(filepattern: PathLike) -> CheckpointReader:
     """Returns a reader of the checkpoint with a prefix."""
     return CheckpointReader(filepattern)
 
 
 @export("train.load_checkpoint", "contrib.framework.load_checkpoint")
-def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
+def load_checkpoint(ckpt_dir_or_file: PathLike) -> CheckpointReader:
     """Returns a reader of a checkpoint, or of the latest one in a folder."""
     return CheckpointReader(prefix_of(ckpt_dir_or_file))
 
 
 @export("train.load_variable", "contrib.framework.load_variable")
-def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
+def load_variable(ckpt_dir_or_file: PathLike, name: str) -> Any:
     """Returns the value of a variable in a checkpoint."""
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
 @export("train.list_variables", "contrib.framework.list_variables")
-def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
+def list_variables(ckpt_dir_or_file: PathLike) -> list[tuple[str, list[int]]]:
     """Returns name and shape of all tensors of a checkpoint, sorted by name."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
@@ -88,7 +88,7 @@ def prefix_of(ckpt_dir_or_file: Any) -> str:
 
 
 @export("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")
-def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
+def init_from_checkpoint(ckpt_dir_or_file: PathLike, assignment_map: Any) -> None:
     """Initializes variables from a checkpoint."""
     prefix = prefix_of(ckpt_dir_or_file)
     reader = CheckpointReader(prefix)

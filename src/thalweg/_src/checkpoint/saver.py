@@ -31,9 +31,10 @@ from thalweg._src.checkpoint.state import (
 from thalweg._src.checkpoint.table_saver_builder import TableSaverBuilder
 from thalweg._src.compat import logging
 from thalweg._src.export import export, export_lazy
-from thalweg._src.formats.text import as_text
+from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.resources.checkpoint_writers import BackgroundWriter
 from thalweg._src.variables.global_step import global_step as value_of_step
 from thalweg._src.variables.variables import global_variables
@@ -147,8 +148,8 @@ class Saver:
     def save(
         self,
         sess: Any,
-        save_path: Any,
-        global_step: Any = None,
+        save_path: PathLike,
+        global_step: TensorLike | None = None,
         latest_filename: str | None = None,
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
@@ -247,7 +248,7 @@ class Saver:
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 
-    def restore(self, sess: Any, save_path: Any) -> None:
+    def restore(self, sess: Any, save_path: PathLike) -> None:
         """Restores the variables from a checkpoint; nothing changes if it does not match the model."""
         self.wait()
         if self._is_empty:
@@ -275,7 +276,9 @@ class Saver:
                 Saver(found).restore(sess, prefix)
         return found is not None
 
-    def restore_latest_good(self, sess: Any, checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    def restore_latest_good(
+        self, sess: Any, checkpoint_dir: PathLike, latest_filename: str | None = None
+    ) -> str | None:
         """Restores the newest intact checkpoint of a folder, warns of corrupt ones, and returns its prefix."""
         self.wait()
         prefix = latest_good_checkpoint(checkpoint_dir, latest_filename)
@@ -351,7 +354,7 @@ class Saver:
 
     def export_meta_graph(
         self,
-        filename: Any = None,
+        filename: PathLike | None = None,
         collection_list: Sequence[str] | None = None,
         as_text: bool = False,
         export_scope: str | None = None,

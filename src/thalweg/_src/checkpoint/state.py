@@ -16,6 +16,7 @@ from thalweg._src.formats import durable, gfile
 from thalweg._src.formats.bundle import data_files
 from thalweg._src.formats.checkpoint_messages import message_class
 from thalweg._src.formats.table_checkpoint import open_checkpoint, table_files
+from thalweg._src.formats.text import PathLike
 
 _STATE = "checkpoint"
 _INDEX = ".index"
@@ -32,7 +33,7 @@ def state_path(save_dir: str, latest_filename: str | None = None) -> str:
 
 @export("train.generate_checkpoint_state_proto")
 def generate_checkpoint_state_proto(
-    save_dir: Any,
+    save_dir: PathLike,
     model_checkpoint_path: Any,
     all_model_checkpoint_paths: Sequence[Any] | None = None,
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
@@ -59,7 +60,7 @@ def generate_checkpoint_state_proto(
 
 @export("train.update_checkpoint_state")
 def update_checkpoint_state(
-    save_dir: Any,
+    save_dir: PathLike,
     model_checkpoint_path: Any,
     all_model_checkpoint_paths: Sequence[Any] | None = None,
     latest_filename: str | None = None,
@@ -86,7 +87,7 @@ def update_checkpoint_state(
 
 
 @export("train.get_checkpoint_state")
-def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
+def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None = None) -> Any:
     """Returns the state of a folder with full paths; None if there is none or, with a warning, if it is unreadable."""
     from google.protobuf import text_format
 
@@ -110,14 +111,14 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 
 @export("train.checkpoint_exists")
-def checkpoint_exists(checkpoint_prefix: Any) -> bool:
+def checkpoint_exists(checkpoint_prefix: PathLike) -> bool:
     """Returns whether a checkpoint with this prefix exists."""
     prefix = os.fspath(checkpoint_prefix)
     return os.path.exists(prefix + _INDEX) or bool(gfile.glob(prefix + _INDEX)) or bool(table_files(prefix))
 
 
 @export("train.latest_checkpoint")
-def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = None) -> str | None:
     """Returns the prefix of the newest checkpoint of a folder, None if it has none."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
@@ -181,7 +182,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
 
 @export("train.remove_checkpoint")
 def remove_checkpoint(
-    checkpoint_prefix: Any, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
+    checkpoint_prefix: PathLike, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Deletes a checkpoint, its index first, so that an interruption leaves no partial checkpoint."""
     prefix = os.fspath(checkpoint_prefix)
@@ -207,7 +208,7 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
     "contrib.slim.evaluation.checkpoints_iterator",
 )
 def checkpoints_iterator(
-    checkpoint_dir: Any,
+    checkpoint_dir: PathLike,
     min_interval_secs: float = 0,
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,

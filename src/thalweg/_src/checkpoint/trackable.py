@@ -30,7 +30,7 @@ class PythonState(ABC):
         """Returns the state as bytes."""
 
     @abstractmethod
-    def deserialize(self, string_value: Any) -> None:
+    def deserialize(self, string_value: bytes) -> None:
         """Restores the state from bytes."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from thalweg._src import dtypes
@@ -10,6 +10,7 @@ from thalweg._src.checkpoint.object_graph import GRAPH_KEY, names_to_keys, parse
 from thalweg._src.checkpoint.reader import init_from_checkpoint, load_checkpoint, prefix_of
 from thalweg._src.compat import logging
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat, stack
@@ -40,12 +41,12 @@ class VocabInfo(_Vocabularies):
 
     def __new__(
         cls,
-        new_vocab: Any,
+        new_vocab: PathLike,
         new_vocab_size: int,
         num_oov_buckets: int,
-        old_vocab: Any,
+        old_vocab: PathLike,
         old_vocab_size: int = -1,
-        backup_initializer: Any = None,
+        backup_initializer: Callable[..., Any] | None = None,
         axis: int = 0,
     ) -> VocabInfo:
         if axis not in (0, 1):
@@ -57,7 +58,7 @@ class VocabInfo(_Vocabularies):
 
 @export("train.warm_start")
 def warm_start(
-    ckpt_to_initialize_from: Any,
+    ckpt_to_initialize_from: PathLike,
     vars_to_warm_start: Any = ".*",
     var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
     var_name_to_prev_var_name: Mapping[str, str] | None = None,

@@ -64,19 +64,19 @@ def get_verbosity() -> int:
 
 
 @export("logging.set_verbosity")
-def set_verbosity(v: Any) -> None:
+def set_verbosity(v: int | str) -> None:
     """Sets the lowest level that is logged, by number or by name."""
     get_logger().setLevel(v.upper() if isinstance(v, str) else v)
 
 
 @export("logging.log")
-def log(level: Any, msg: Any, *args: Any, **kwargs: Any) -> None:
+def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     """Logs a message at a level."""
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.vlog")
-def vlog(level: Any, msg: Any, *args: Any, **kwargs: Any) -> None:
+def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     """Logs a message at a level; the same as `log`."""
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
@@ -128,21 +128,21 @@ def flush() -> None:
 
 
 @export("logging.log_if")
-def log_if(level: Any, msg: Any, condition: Any, *args: Any) -> None:
+def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
     """Logs a message if a condition holds."""
     if condition:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 @export("logging.log_every_n")
-def log_every_n(level: Any, msg: Any, n: int, *args: Any) -> None:
+def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
     """Logs the first and then every n-th message of the calling line."""
     if _times_before() % n == 0:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 @export("logging.log_first_n")
-def log_first_n(level: Any, msg: Any, n: int, *args: Any) -> None:
+def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
     """Logs the first n messages of the calling line."""
     if _times_before() < n:
         get_logger().log(level, msg, *args, stacklevel=2)

@@ -14,6 +14,7 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.rnn.cells import RNNCell
 from thalweg._src.nn.rnn.dynamic import dynamic_rnn
 from thalweg._src.nn.statistics import reduce_logsumexp
@@ -27,11 +28,13 @@ from thalweg._src.ops.reduction import argmax, reduce_max, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, shape as shape_of, squeeze, zeros_like
 from thalweg._src.ops.where import sequence_mask, where
 from thalweg._src.read_only import ReadOnly
-from thalweg._src.variables.variable_scope import get_variable
+from thalweg._src.variables.variable_scope import VariableScope, get_variable
 
 
 @export("contrib.crf.crf_sequence_score")
-def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
+def crf_sequence_score(
+    inputs: TensorLike, tag_indices: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike
+) -> Tensor:
     """Returns the score of each sequence of tags: potentials [batch, time, tags], indices [batch, time]."""
     inputs = _potentials(inputs)
     unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
@@ -39,7 +42,9 @@ def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, tra
 
 
 @export("contrib.crf.crf_multitag_sequence_score")
-def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
+def crf_multitag_sequence_score(
+    inputs: TensorLike, tag_bitmap: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike
+) -> Tensor:
     """Returns the log-sum-exp of the scores of the sequences whose tags are all set in a mask."""
     inputs = _potentials(inputs)
     bits = convert_to_tensor(tag_bitmap, dtypes.bool, name="tag_bitmap")
@@ -48,7 +53,7 @@ def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: 
 
 
 @export("contrib.crf.crf_log_norm")
-def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
+def crf_log_norm(inputs: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike) -> Tensor:
     """Returns the log partition function: the log-sum-exp of the scores of all sequences; 0 for an empty sequence."""
     inputs = _potentials(inputs)
     lengths = _lengths(sequence_lengths)
@@ -65,7 +70,10 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 
 @export("contrib.crf.crf_log_likelihood")
 def crf_log_likelihood(
-    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
+    inputs: TensorLike,
+    tag_indices: TensorLike,
+    sequence_lengths: TensorLike,
+    transition_params: TensorLike | None = None,
 ) -> tuple[Tensor, Any]:
     """Returns the log-likelihood of each sequence of tags, and the transition scores, by default a variable."""
     inputs = _potentials(inputs)
@@ -79,7 +87,7 @@ def crf_log_likelihood(
 
 
 @export("contrib.crf.crf_unary_score")
-def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Tensor:
+def crf_unary_score(tag_indices: TensorLike, sequence_lengths: TensorLike, inputs: TensorLike) -> Tensor:
     """Returns the summed potentials of the tags of each sequence."""
     inputs, tags = _potentials(inputs), convert_to_tensor(tag_indices, name="tag_indices")
     chosen = squeeze(gather(inputs, expand_dims(tags, 2), batch_dims=2), [2])
@@ -87,7 +95,7 @@ def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Ten
 
 
 @export("contrib.crf.crf_binary_score")
-def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
+def crf_binary_score(tag_indices: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike) -> Tensor:
     """Returns the summed transition scores of the neighbours in each sequence of tags."""
     scores, tags = convert_to_tensor(transition_params), convert_to_tensor(tag_indices, name="tag_indices")
     pairs = concat([expand_dims(tags[:, :-1], 2), expand_dims(tags[:, 1:], 2)], 2)
@@ -115,7 +123,9 @@ class _ChainCell(RNNCell):
         super().__init__()
         self._num_tags = num_tags
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: TensorLike, state: Any, scope: str | VariableScope | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
         """Runs one step, without a variable scope: there are no variables."""
         return self.call(inputs, state)
 
@@ -123,7 +133,7 @@ class _ChainCell(RNNCell):
 class _TransitionCell(_ChainCell):
     """A cell with transition scores."""
 
-    def __init__(self, transition_params: Any) -> None:
+    def __init__(self, transition_params: TensorLike) -> None:
         scores = convert_to_tensor(transition_params, name="transition_params")
         scores.get_shape().assert_has_rank(2)
         self._scores = expand_dims(scores, 0)
@@ -134,7 +144,7 @@ class _TransitionCell(_ChainCell):
 class CrfForwardRnnCell(_TransitionCell):
     """Computes the log-sum-exp of the scores of all sequences that end in each tag."""
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step of the forward algorithm."""
         alphas = inputs + reduce_logsumexp(expand_dims(state, 2) + self._scores, [1])
         return alphas, alphas
@@ -144,7 +154,7 @@ class CrfForwardRnnCell(_TransitionCell):
 class CrfDecodeForwardRnnCell(_TransitionCell):
     """Computes the score of the best sequence that ends in each tag, and returns back-pointers."""
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step of the Viterbi algorithm."""
         scores = expand_dims(state, 2) + self._scores
         return cast(argmax(scores, 1), dtypes.int32), inputs + reduce_max(scores, [1])
@@ -162,14 +172,16 @@ class CrfDecodeBackwardRnnCell(_ChainCell):
     def output_size(self) -> Any:
         return 1
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step backward."""
         tags = gather(inputs, state, batch_dims=1)
         return tags, tags
 
 
 @export("contrib.crf.crf_decode")
-def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) -> tuple[Tensor, Tensor]:
+def crf_decode(
+    potentials: TensorLike, transition_params: TensorLike, sequence_length: TensorLike
+) -> tuple[Tensor, Tensor]:
     """Returns the best sequence of tags, [batch, time] of int32, and its score; 0 past the end of a sequence."""
     potentials = _potentials(potentials)
     lengths = _lengths(sequence_length)
@@ -195,7 +207,7 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
 
 
 @export("contrib.crf.viterbi_decode")
-def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
+def viterbi_decode(score: TensorLike, transition_params: TensorLike) -> tuple[list[int], Any]:
     """Returns the best sequence of tags and its score, from NumPy arrays [time, tags] and [tags, tags]."""
     score, transition_params = np.asarray(score), np.asarray(transition_params)
     best, back = score[0], np.zeros(score.shape, np.int64)

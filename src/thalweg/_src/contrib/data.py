@@ -8,26 +8,32 @@ from typing import Any
 from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.structure import flatten, flatten_up_to, pack
 from thalweg._src.export import export
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.identity import ensure_shape
 
 Transformation = Callable[[Dataset], Dataset]
 
 
 @export("contrib.data.batch_and_drop_remainder")
-def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+def batch_and_drop_remainder(batch_size: TensorLike) -> Transformation:
     """Returns a transformation to batches of equal size."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 @export("contrib.data.padded_batch_and_drop_remainder")
-def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding_values: Any = None) -> Transformation:
+def padded_batch_and_drop_remainder(
+    batch_size: TensorLike, padded_shapes: Any, padding_values: Any = None
+) -> Transformation:
     """Returns a transformation to padded batches of equal size."""
     return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, drop_remainder=True)
 
 
 @export("contrib.data.sliding_window_batch")
 def sliding_window_batch(
-    window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
+    window_size: TensorLike,
+    stride: TensorLike | None = None,
+    window_shift: TensorLike | None = None,
+    window_stride: TensorLike = 1,
 ) -> Transformation:
     """Returns a transformation to batches of sliding windows."""
     if stride is not None and window_shift is not None:

@@ -10,6 +10,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn import losses as plain
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.nn import relu
@@ -18,7 +19,7 @@ from thalweg._src.ops.reshape import squeeze
 
 @export("contrib.losses.compute_weighted_loss", "contrib.slim.losses.compute_weighted_loss")
 @add_arg_scope
-def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+def compute_weighted_loss(losses: TensorLike, weights: TensorLike = 1.0, scope: str | None = None) -> Tensor:
     """Returns the mean of the weighted losses over elements with nonzero weight."""
     return plain.compute_weighted_loss(losses, weights, scope)
 
@@ -42,7 +43,11 @@ mean_pairwise_squared_error = _swapped(plain.mean_pairwise_squared_error)
 @export("contrib.losses.log_loss", "contrib.slim.losses.log_loss")
 @add_arg_scope
 def log_loss(
-    predictions: Any, labels: Any = None, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None
+    predictions: TensorLike,
+    labels: TensorLike | None = None,
+    weights: TensorLike = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
 ) -> Tensor:
     """Returns the cross entropy of predicted probabilities."""
     return plain.log_loss(labels, predictions, weights, epsilon, scope)
@@ -50,7 +55,7 @@ def log_loss(
 
 @export("contrib.losses.hinge_loss", "contrib.slim.losses.hinge_loss")
 @add_arg_scope
-def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Tensor:
+def hinge_loss(logits: TensorLike, labels: Any = None, scope: str | None = None) -> Tensor:
     """Returns the hinge loss of each element, for labels 0 and 1."""
     with name_scope(scope, "hinge_loss", [logits, labels]):
         logits = convert_to_tensor(logits)
@@ -61,12 +66,12 @@ def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Ten
 @export("contrib.losses.cosine_distance", "contrib.slim.losses.cosine_distance")
 @add_arg_scope
 def cosine_distance(
-    predictions: Any,
+    predictions: TensorLike,
     labels: Any = None,
-    axis: Any = None,
-    weights: Any = 1.0,
+    axis: int | None = None,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    dim: Any = None,
+    dim: int | None = None,
 ) -> Tensor:
     """Returns the cosine distance of unit vectors."""
     return plain.cosine_distance(labels, predictions, axis if dim is None else dim, weights, scope)
@@ -75,7 +80,11 @@ def cosine_distance(
 @export("contrib.losses.sigmoid_cross_entropy", "contrib.slim.losses.sigmoid_cross_entropy")
 @add_arg_scope
 def sigmoid_cross_entropy(
-    logits: Any, multi_class_labels: Any, weights: Any = 1.0, label_smoothing: Any = 0, scope: str | None = None
+    logits: TensorLike,
+    multi_class_labels: TensorLike,
+    weights: TensorLike = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
 ) -> Tensor:
     """Returns the cross entropy of independent classes."""
     return plain.sigmoid_cross_entropy(multi_class_labels, logits, weights, label_smoothing, scope)
@@ -84,7 +93,11 @@ def sigmoid_cross_entropy(
 @export("contrib.losses.softmax_cross_entropy", "contrib.slim.losses.softmax_cross_entropy")
 @add_arg_scope
 def softmax_cross_entropy(
-    logits: Any, onehot_labels: Any, weights: Any = 1.0, label_smoothing: Any = 0, scope: str | None = None
+    logits: TensorLike,
+    onehot_labels: TensorLike,
+    weights: TensorLike = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
 ) -> Tensor:
     """Returns the cross entropy of mutually exclusive classes."""
     return plain.softmax_cross_entropy(onehot_labels, logits, weights, label_smoothing, scope)
@@ -92,7 +105,9 @@ def softmax_cross_entropy(
 
 @export("contrib.losses.sparse_softmax_cross_entropy", "contrib.slim.losses.sparse_softmax_cross_entropy")
 @add_arg_scope
-def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+def sparse_softmax_cross_entropy(
+    logits: TensorLike, labels: TensorLike, weights: TensorLike = 1.0, scope: str | None = None
+) -> Tensor:
     """Returns the cross entropy of mutually exclusive classes, for integer labels."""
     labels = convert_to_tensor(labels)
     if labels.dims is not None and len(labels.dims) == 2 and labels.dims[1] == 1:

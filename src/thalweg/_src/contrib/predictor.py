@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.graph import Graph
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.saved_model.saved_model import load
@@ -91,12 +92,12 @@ def _signature(message: Any, key: str) -> Any:
 
 @export("contrib.predictor.from_saved_model")
 def from_saved_model(
-    export_dir: Any,
+    export_dir: PathLike,
     signature_def_key: str | None = None,
     signature_def: Any = None,
     input_names: Mapping[str, str] | None = None,
     output_names: Mapping[str, str] | None = None,
-    tags: Any = None,
+    tags: Iterable[str] | None = None,
     graph: Graph | None = None,
     config: Any = None,
     trusted: bool | None = None,

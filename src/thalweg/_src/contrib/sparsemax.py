@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater, is_nan, less_equal, logical_or
 from thalweg._src.ops.gather import gather
@@ -21,7 +20,7 @@ from thalweg._src.ops.where import where_v2
 
 
 @export("contrib.sparsemax.sparsemax")
-def sparsemax(logits: Any, name: str | None = None) -> Tensor:
+def sparsemax(logits: TensorLike, name: str | None = None) -> Tensor:
     """Projects each row of logits onto the probability simplex, which gives sparse probabilities."""
     with name_scope(name, "sparsemax", [logits]):
         logits = convert_to_tensor(logits, name="logits")
@@ -42,7 +41,7 @@ def sparsemax(logits: Any, name: str | None = None) -> Tensor:
 
 
 @export("contrib.sparsemax.sparsemax_loss")
-def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = None) -> Tensor:
+def sparsemax_loss(logits: TensorLike, sparsemax: TensorLike, labels: TensorLike, name: str | None = None) -> Tensor:
     """Returns the sparsemax loss of each row, whose gradient is sparsemax(logits) - labels."""
     with name_scope(name, "sparsemax_loss", [logits, sparsemax, labels]):
         logits = convert_to_tensor(logits, name="logits")

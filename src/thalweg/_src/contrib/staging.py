@@ -12,6 +12,7 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.queues import _as_names, _as_types
 from thalweg._src.ops import staging as ops
 from thalweg._src.ops.constants import constant
@@ -125,7 +126,7 @@ class StagingArea(BaseStagingArea):
         taken = ops.unstage_op.many(**self._attrs(self._dtypes), name=name or f"{self._name}_get")
         return self._returned(taken, range(len(self._dtypes)))
 
-    def peek(self, index: Any, name: str | None = None) -> Any:
+    def peek(self, index: TensorLike, name: str | None = None) -> Any:
         """Returns the values at an index without removing them."""
         seen = ops.stage_peek_op.many(index, **self._attrs(self._dtypes), name=name or f"{self._name}_peek")
         return self._returned(seen, range(len(self._dtypes)))

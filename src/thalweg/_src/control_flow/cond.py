@@ -16,6 +16,7 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, less
 from thalweg._src.ops.concat import stack
@@ -31,7 +32,7 @@ Function = Callable[[], Any]
 
 @export("cond")
 def cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Function | None = None,
     false_fn: Function | None = None,
     strict: bool = False,
@@ -183,7 +184,9 @@ def _at_most_one(preds: Sequence[Tensor]) -> Operation:
 
 
 @export("switch_case")
-def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = None, name: str = "switch_case") -> Any:
+def switch_case(
+    branch_index: TensorLike, branch_fns: Any, default: Function | None = None, name: str = "switch_case"
+) -> Any:
     """Returns the result of the function with the given index; of `default`, or the last one, if no function has it."""
     functions = _by_index(branch_fns)
     if not isinstance(branch_index, Tensor) or branch_index.dtype is not dtypes.int32:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes, shapes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reshape import shape
@@ -27,7 +28,7 @@ from thalweg._src.ops.tensor_array import (
     tensor_array_split_op,
     tensor_array_write_op,
 )
-from thalweg._src.shapes import Shape, TensorShape
+from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 
 @export("TensorArray")
@@ -36,15 +37,15 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: DTypeLike,
+        size: TensorLike | None = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
         handle: Tensor | None = None,
         flow: Tensor | None = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -137,14 +138,14 @@ class TensorArray:
             )
         self._known[0] = shapes.merge(self._element_shape, shape)
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """Returns the element at an index."""
         value = tensor_array_read_op(self._handle, index, self._flow, dtype=self._dtype, name=name)
         if self._element_shape is not None:
             value.dims = self._element_shape
         return value
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """Writes an element and returns the array to use afterwards."""
         with name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             value = self._converted(value)
@@ -156,7 +157,7 @@ class TensorArray:
         with name_scope(name, "TensorArrayStack", [self._handle]), colocate_with(self._handle):
             return self.gather(range_of(0, self.size()), name=name)
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Returns the elements at the given indices as one tensor."""
         return tensor_array_gather_op(
             self._handle, indices, self._flow, dtype=self._dtype, element_shape=self._element_shape, name=name
@@ -169,18 +170,18 @@ class TensorArray:
         value: Tensor = tensor_array_concat_op.many(
             self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
         )[0]
-        is_known = self._infer_shape and not self._dynamic_size and isinstance(self._size, int)
-        if is_known and element and element[0] is not None:
+        is_known = self._infer_shape and not self._dynamic_size
+        if is_known and isinstance(self._size, int) and element and element[0] is not None:
             value.set_shape([self._size * element[0], *element[1:]])
         return value
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """Writes the rows of a tensor as elements 0, 1, 2, ..."""
         with name_scope(name, "TensorArrayUnstack", [self._handle, value]):
             value = self._converted(value)
             return self.scatter(range_of(0, shape(value)[0]), value)
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """Writes the rows of a tensor as the elements at the given indices."""
         with name_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
             value = self._converted(value)
@@ -188,7 +189,7 @@ class TensorArray:
                 self._learn(value.dims[1:])
             return self.with_flow(tensor_array_scatter_op(self._handle, indices, value, self._flow))
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """Writes pieces of a tensor's first dimension, of the given lengths, as elements 0, 1, 2, ..."""
         with name_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
             value = self._converted(value)

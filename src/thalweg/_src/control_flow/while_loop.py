@@ -17,6 +17,7 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.comparison import less, logical_and
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control import with_dependencies
@@ -34,7 +35,7 @@ def while_loop(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
     recompute: bool = False,
 ) -> Any:

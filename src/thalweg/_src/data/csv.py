@@ -22,6 +22,7 @@ from thalweg._src.formats.gfile import glob
 from thalweg._src.formats.record_files import Source, open_source
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.csv import decode_csv
 
@@ -70,11 +71,11 @@ class CsvDataset(Dataset):
 
     def __init__(
         self,
-        filenames: Any,
+        filenames: TensorLike | Dataset,
         record_defaults: Sequence[Any],
-        compression_type: Any = None,
-        buffer_size: Any = None,
-        header: Any = False,
+        compression_type: TensorLike | None = None,
+        buffer_size: TensorLike | None = None,
+        header: TensorLike = False,
         field_delim: str = ",",
         use_quote_delim: bool = True,
         na_value: str = "",
@@ -100,7 +101,7 @@ def _default(value: Any) -> Tensor:
 
 @export("data.experimental.make_csv_dataset", "contrib.data.make_csv_dataset")
 def make_csv_dataset(
-    file_pattern: Any,
+    file_pattern: TensorLike,
     batch_size: int,
     column_names: Sequence[str] | None = None,
     column_defaults: Sequence[Any] | None = None,

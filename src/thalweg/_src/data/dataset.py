@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes, shapes
@@ -43,6 +43,7 @@ from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.seeds import DEFAULT_GRAPH_SEED, get_seed
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.kernels.types import to_numpy
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import constant
@@ -103,7 +104,7 @@ class Dataset(Node):
             return Dataset(add_dataset(flow.Slices, structure, values=tensors_of(element)), structure)
 
     @staticmethod
-    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+    def from_sparse_tensor_slices(sparse_tensor: SparseTensor) -> Dataset:
         """Returns a dataset with one element (indices, values, dense_shape) per row of a sparse tensor."""
         if not isinstance(sparse_tensor, SparseTensor):
             raise TypeError(f"`sparse_tensor` must be a `tf.SparseTensor` object, was {sparse_tensor}")
@@ -112,7 +113,10 @@ class Dataset(Node):
 
     @staticmethod
     def from_generator(
-        generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Any = None
+        generator: Callable[..., Any],
+        output_types: Any,
+        output_shapes: Any = None,
+        args: Sequence[TensorLike] | None = None,
     ) -> Dataset:
         """Returns a dataset of the values yielded by the iterator that a call of `generator` returns."""
         if not callable(generator):
@@ -131,7 +135,7 @@ class Dataset(Node):
         )
 
     @staticmethod
-    def range(*args: Any) -> Dataset:
+    def range(*args: TensorLike) -> Dataset:
         """Returns a dataset of integers: `range(stop)`, `range(start, stop)` or `range(start, stop, step)`."""
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Invalid arguments to RangeDataset: {args}")
@@ -141,7 +145,7 @@ class Dataset(Node):
         return Dataset(add_dataset(flow.Range, structure, values=values), structure)
 
     @staticmethod
-    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: Any = None) -> Dataset:
+    def list_files(file_pattern: TensorLike, shuffle: bool | None = None, seed: TensorLike | None = None) -> Dataset:
         """Returns a dataset of the names of the files that match a pattern, shuffled unless `shuffle` is False."""
         with name_scope(None, "list_files"):
             pattern = convert_to_tensor(file_pattern, dtypes.string, name="file_pattern")
@@ -172,7 +176,7 @@ class Dataset(Node):
 
     # -- element by element -------------------------------------------------------------------------------------------
 
-    def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None) -> Dataset:
         """Returns a dataset of a function of each element, with several calls in parallel if their number is given."""
         function = self._function(map_func, "map")
         if num_parallel_calls is None:
@@ -180,7 +184,9 @@ class Dataset(Node):
         values = [parameter(num_parallel_calls)]
         return self._derived(buffers.ParallelMapped, function.structure, values, [function])
 
-    def map_with_legacy_function(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
+    def map_with_legacy_function(
+        self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None
+    ) -> Dataset:
         """Like `map`."""
         return self.map(map_func, num_parallel_calls)
 
@@ -209,9 +215,9 @@ class Dataset(Node):
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: Any = AUTOTUNE,
-        block_length: Any = 1,
-        num_parallel_calls: Any = None,
+        cycle_length: TensorLike = AUTOTUNE,
+        block_length: TensorLike = 1,
+        num_parallel_calls: TensorLike | None = None,
     ) -> Dataset:
         """Returns the elements of the datasets that a function creates from elements, interleaved."""
         if num_parallel_calls is None:
@@ -226,7 +232,7 @@ class Dataset(Node):
         values = [parameter(size) for size in sizes]
         return self._derived(elements_type, function.structure.element_spec, values, [function])
 
-    def enumerate(self, start: Any = 0) -> Dataset:
+    def enumerate(self, start: TensorLike = 0) -> Dataset:
         """Returns a dataset of pairs of an index and an element."""
         return Dataset.zip((Dataset.range(start, dtypes.int64.max), self))
 
@@ -251,19 +257,19 @@ class Dataset(Node):
 
     # -- which and how often ------------------------------------------------------------------------------------------
 
-    def take(self, count: Any) -> Dataset:
+    def take(self, count: TensorLike) -> Dataset:
         """Returns a dataset of at most this many elements; -1 takes all."""
         return self._derived(flow.Taken, values=[parameter(count)])
 
-    def skip(self, count: Any) -> Dataset:
+    def skip(self, count: TensorLike) -> Dataset:
         """Returns a dataset without the first elements; -1 skips all."""
         return self._derived(flow.Skipped, values=[parameter(count)])
 
-    def repeat(self, count: Any = None) -> Dataset:
+    def repeat(self, count: TensorLike | None = None) -> Dataset:
         """Returns a dataset that repeats these elements; None or -1 repeats them forever."""
         return self._derived(flow.Repeated, values=[parameter(-1 if count is None else count)])
 
-    def shard(self, num_shards: Any, index: Any) -> Dataset:
+    def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
         """Returns a dataset of every num_shards-th element, starting with the one at `index`."""
         values = [parameter(num_shards), parameter(index)]
         known, place = map(static, values)
@@ -277,31 +283,37 @@ class Dataset(Node):
         """Returns a dataset of these elements, followed by those of another."""
         return Dataset(*joined(flow.Concatenated, [self, dataset]))
 
-    def shuffle(self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None) -> Dataset:
+    def shuffle(
+        self, buffer_size: TensorLike, seed: TensorLike | None = None, reshuffle_each_iteration: bool | None = None
+    ) -> Dataset:
         """Returns a dataset of elements drawn at random from a buffer of the next ones."""
         again = True if reshuffle_each_iteration is None else reshuffle_each_iteration
         return self._derived(Shuffled, values=[parameter(buffer_size), *seeds(seed)], again=again)
 
-    def cache(self, filename: Any = "") -> Dataset:
+    def cache(self, filename: TensorLike = "") -> Dataset:
         """Returns a dataset whose elements are cached during the first pass, in memory or in a file."""
         name = convert_to_tensor(filename, dtypes.string, name="filename")
         elements_type = buffers.Cached if static(name) == b"" else CachedInFile
         return self._derived(elements_type, values=[name])
 
-    def prefetch(self, buffer_size: Any) -> Dataset:
+    def prefetch(self, buffer_size: TensorLike) -> Dataset:
         """Returns a dataset whose next elements are produced before they are requested."""
         return self._derived(buffers.Prefetched, values=[parameter(AUTOTUNE if buffer_size is None else buffer_size)])
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
-    def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
+    def batch(self, batch_size: TensorLike, drop_remainder: TensorLike = False) -> Dataset:
         """Returns a dataset of stacked elements; the last batch may be smaller, or is dropped."""
         values = [parameter(batch_size), parameter(drop_remainder, dtypes.bool)]
         structure = map_leaves(lambda spec: batched(spec, *values), self._structure)
         return self._derived(batches.Batched, structure, values)
 
     def padded_batch(
-        self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: Any = False
+        self,
+        batch_size: TensorLike,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: TensorLike = False,
     ) -> Dataset:
         """Returns a dataset of stacked elements, each padded at its ends to the largest shape."""
         leaves = self._leaves()
@@ -320,7 +332,13 @@ class Dataset(Node):
         """Returns a dataset of the slices of each element along its first dimension."""
         return self._derived(batches.Unbatched, map_leaves(unbatched, self._structure))
 
-    def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:
+    def window(
+        self,
+        size: TensorLike,
+        shift: TensorLike | None = None,
+        stride: TensorLike = 1,
+        drop_remainder: TensorLike = False,
+    ) -> Dataset:
         """Returns a dataset of windows: datasets of consecutive elements, one dataset per component."""
         values = [parameter(value) for value in (size, size if shift is None else shift, stride)]
         for name, value in zip(("size", "shift", "stride"), values):

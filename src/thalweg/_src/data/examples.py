@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.experimental import Transformation
 from thalweg._src.data.files import TFRecordDataset
 from thalweg._src.export import export
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.features import parse_example
 
 
 @export("data.experimental.parse_example_dataset", "contrib.data.parse_example_dataset")
-def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transformation:
+def parse_example_dataset(features: Mapping[str, Any], num_parallel_calls: TensorLike = 1) -> Transformation:
     """Returns a transformation that parses batches of serialized Examples into dictionaries of tensors."""
     if features is None:
         raise ValueError("Missing: features was None.")
@@ -27,9 +28,9 @@ def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transfo
 
 @export("data.experimental.make_batched_features_dataset", "contrib.data.make_batched_features_dataset")
 def make_batched_features_dataset(
-    file_pattern: Any,
+    file_pattern: TensorLike,
     batch_size: int,
-    features: Any,
+    features: Mapping[str, Any],
     reader: Callable[..., Any] = TFRecordDataset,
     label_key: str | None = None,
     reader_args: Any = None,

@@ -19,14 +19,17 @@ from thalweg._src.data.structure import (
     outputs,
     tensors_of,
 )
+from thalweg._src.devices import DeviceSpec
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.data import cardinality_op, single_element_op
-from thalweg._src.shapes import concatenate
+from thalweg._src.shapes import ShapeLike, concatenate
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -93,7 +96,7 @@ def unbatch() -> Transformation:
 
 
 @export("data.experimental.enumerate_dataset", "contrib.data.enumerate_dataset")
-def enumerate_dataset(start: Any = 0) -> Transformation:
+def enumerate_dataset(start: TensorLike = 0) -> Transformation:
     """Returns a transformation that numbers elements."""
     return lambda dataset: dataset.enumerate(start)
 
@@ -101,11 +104,11 @@ def enumerate_dataset(start: Any = 0) -> Transformation:
 @export("data.experimental.parallel_interleave", "contrib.data.parallel_interleave")
 def parallel_interleave(
     map_func: Callable[..., Any],
-    cycle_length: Any,
-    block_length: Any = 1,
+    cycle_length: TensorLike,
+    block_length: TensorLike = 1,
     sloppy: bool = False,
-    buffer_output_elements: Any = None,
-    prefetch_input_elements: Any = None,
+    buffer_output_elements: TensorLike | None = None,
+    prefetch_input_elements: TensorLike | None = None,
 ) -> Transformation:
     """Returns a transformation that interleaves several datasets, produced by several threads."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
@@ -121,10 +124,10 @@ def parallel_interleave(
 )
 def map_and_batch(
     map_func: Callable[..., Any],
-    batch_size: Any,
+    batch_size: int | Tensor,
     num_parallel_batches: int | None = None,
-    drop_remainder: Any = False,
-    num_parallel_calls: Any = None,
+    drop_remainder: TensorLike = False,
+    num_parallel_calls: TensorLike | None = None,
 ) -> Transformation:
     """Returns a transformation that maps elements, several in parallel, and batches them."""
     if num_parallel_batches is not None and num_parallel_calls is not None:
@@ -143,7 +146,7 @@ map_and_batch_with_legacy_function = map_and_batch
 
 
 @export("data.experimental.dense_to_sparse_batch", "contrib.data.dense_to_sparse_batch")
-def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformation:
     """Returns a transformation that batches elements of different sizes as sparse tensors."""
 
     def apply(dataset: Dataset) -> Dataset:
@@ -161,7 +164,7 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
 def group_by_window(
     key_func: Callable[..., Any],
     reduce_func: Callable[..., Any],
-    window_size: Any = None,
+    window_size: TensorLike | None = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Transformation:
     """Returns a transformation that groups elements by key and passes each full group to a function."""
@@ -191,19 +194,21 @@ def group_by_window(
 
 
 @export("data.experimental.shuffle_and_repeat", "contrib.data.shuffle_and_repeat")
-def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
+def shuffle_and_repeat(
+    buffer_size: TensorLike, count: TensorLike | None = None, seed: TensorLike | None = None
+) -> Transformation:
     """Returns a transformation that shuffles and repeats elements, in a different order each time."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
 @export("data.experimental.prefetch_to_device", "contrib.data.prefetch_to_device")
-def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+def prefetch_to_device(device: str | DeviceSpec, buffer_size: TensorLike | None = None) -> Transformation:
     """Returns a transformation that prefetches elements; they are copied to the device by the step that takes them."""
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
 
 
 @export("data.experimental.copy_to_device", "contrib.data.copy_to_device")
-def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transformation:
+def copy_to_device(target_device: str | DeviceSpec, source_device: str = "/cpu:0") -> Transformation:
     """Returns a transformation without effect: elements are copied to a device by the step that takes them."""
     return lambda dataset: dataset
 
@@ -224,7 +229,9 @@ def choose_from_datasets(datasets: list[Dataset], choice_dataset: Dataset) -> Da
 
 
 @export("data.experimental.sample_from_datasets", "contrib.data.sample_from_datasets")
-def sample_from_datasets(datasets: list[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
+def sample_from_datasets(
+    datasets: list[Dataset], weights: TensorLike | Dataset | None = None, seed: TensorLike | None = None
+) -> Dataset:
     """Returns elements of several datasets, sampled at random with weights."""
     datasets = list(datasets)
     if len(datasets) == 1 and weights is None:
@@ -248,7 +255,7 @@ def sample_from_datasets(datasets: list[Dataset], weights: Any = None, seed: Any
 
 
 @export("data.experimental.Counter", "contrib.data.Counter")
-def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
+def Counter(start: TensorLike = 0, step: TensorLike = 1, dtype: DTypeLike = dtypes.int64) -> Dataset:
     """Returns a dataset that counts forever."""
     dtype = dtypes.as_dtype(dtype)
     first = convert_to_tensor(start, dtype, name="start")
@@ -260,7 +267,7 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset
 class RandomDataset(Dataset):
     """Random integers in [0, 2^32), forever."""
 
-    def __init__(self, seed: Any = None) -> None:
+    def __init__(self, seed: TensorLike | None = None) -> None:
         structure = TensorSpec((), dtypes.int64)
         super().__init__(add_dataset(random_sources.Numbers, structure, values=seeds(seed)), structure)
 
@@ -293,13 +300,13 @@ def get_structure(dataset_or_iterator: Any) -> Any:
 
 
 @export("data.experimental.TensorStructure")
-def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
+def TensorStructure(dtype: DTypeLike, shape: ShapeLike) -> TensorSpec:
     """Returns the specification of a tensor."""
     return TensorSpec(shape, dtype)
 
 
 @export("data.experimental.SparseTensorStructure")
-def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
+def SparseTensorStructure(dtype: DTypeLike, shape: ShapeLike) -> SparseTensorSpec:
     """Returns the specification of a sparse tensor."""
     return SparseTensorSpec(shape, dtype)
 

@@ -13,6 +13,7 @@ from thalweg._src.data.structure import TensorSpec
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.reshape import reshape
 
 _STRING = TensorSpec((), dtypes.string)
@@ -26,7 +27,11 @@ class _FileDataset(Dataset):
     """A dataset of the contents of files, which a tensor or another dataset names."""
 
     def __init__(
-        self, elements_type: type[FromFiles], filenames: Any, values: list[Tensor], num_parallel_reads: Any
+        self,
+        elements_type: type[FromFiles],
+        filenames: TensorLike | Dataset,
+        values: list[Tensor],
+        num_parallel_reads: TensorLike | None,
     ) -> None:
         if isinstance(filenames, Dataset):
             if filenames.output_types is not dtypes.string:
@@ -58,7 +63,11 @@ class TFRecordDataset(_FileDataset):
     """The records of TFRecord files."""
 
     def __init__(
-        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
+        self,
+        filenames: TensorLike | Dataset,
+        compression_type: TensorLike | None = None,
+        buffer_size: TensorLike | None = None,
+        num_parallel_reads: TensorLike | None = None,
     ) -> None:
         super().__init__(Records, filenames, [_compression(compression_type)], num_parallel_reads)
 
@@ -68,7 +77,11 @@ class TextLineDataset(_FileDataset):
     """The lines of text files."""
 
     def __init__(
-        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
+        self,
+        filenames: TensorLike | Dataset,
+        compression_type: TensorLike | None = None,
+        buffer_size: TensorLike | None = None,
+        num_parallel_reads: TensorLike | None = None,
     ) -> None:
         super().__init__(Lines, filenames, [_compression(compression_type)], num_parallel_reads)
 
@@ -79,13 +92,13 @@ class FixedLengthRecordDataset(_FileDataset):
 
     def __init__(
         self,
-        filenames: Any,
-        record_bytes: Any,
-        header_bytes: Any = None,
-        footer_bytes: Any = None,
-        buffer_size: Any = None,
-        compression_type: Any = None,
-        num_parallel_reads: Any = None,
+        filenames: TensorLike | Dataset,
+        record_bytes: TensorLike,
+        header_bytes: TensorLike | None = None,
+        footer_bytes: TensorLike | None = None,
+        buffer_size: TensorLike | None = None,
+        compression_type: TensorLike | None = None,
+        num_parallel_reads: TensorLike | None = None,
     ) -> None:
         sizes = [parameter(0 if size is None else size) for size in (record_bytes, header_bytes, footer_bytes)]
         super().__init__(Pieces, filenames, [_compression(compression_type), *sizes], num_parallel_reads)

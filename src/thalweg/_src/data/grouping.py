@@ -17,6 +17,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import fill
 from thalweg._src.ops.gather import gather
@@ -129,7 +130,10 @@ _SMOOTHING = 10  # pseudocount of each class
 
 @export("data.experimental.rejection_resample", "contrib.data.rejection_resample")
 def rejection_resample(
-    class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: Any = None
+    class_func: Callable[..., Any],
+    target_dist: TensorLike,
+    initial_dist: TensorLike | None = None,
+    seed: TensorLike | None = None,
 ) -> Transformation:
     """Returns a transformation to pairs (class, element) whose classes are distributed as `target_dist`.
 

@@ -26,6 +26,7 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import colocate_with
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.data import (
     iterator_from_string_handle_op,
     iterator_get_next_op,
@@ -83,7 +84,7 @@ class Iterator:
 
     @staticmethod
     def from_string_handle(
-        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+        string_handle: TensorLike, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
         """Returns the iterator named by a string, which may be fed."""
         structure = structure_from(output_types, output_shapes, output_classes)

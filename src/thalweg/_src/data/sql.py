@@ -13,6 +13,7 @@ from thalweg._src.data.structure import TensorSpec, flatten, structure_from
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.kernels.elements import from_python
 
 _TYPES = frozenset(
@@ -103,7 +104,9 @@ def _converted(value: Any, dtype: DType) -> Any:
 class SqlDataset(Dataset):
     """The rows of a database query; each element is a tuple with one scalar per column."""
 
-    def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any) -> None:
+    def __init__(
+        self, driver_name: TensorLike, data_source_name: TensorLike, query: TensorLike, output_types: Any
+    ) -> None:
         structure = structure_from(output_types, None)
         for spec in flatten(structure):
             if spec.dtype not in _TYPES:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes, shapes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.shapes import Shape, TensorShape
+from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 Signature = list[tuple[DType, Shape]]  # of the tensors that represent a value
 
@@ -29,7 +29,7 @@ class Spec:
     __slots__ = ("_dtype", "dims")
     value_class: Any = Tensor
 
-    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, shape: ShapeLike = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.dims: Shape = shapes.as_shape(shape)
         self._dtype: DType = dtypes.as_dtype(dtype)
 
@@ -89,7 +89,7 @@ class TensorSpec(Spec):
 
     __slots__ = ("name",)
 
-    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None) -> None:
+    def __init__(self, shape: ShapeLike = None, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> None:
         super().__init__(shape, dtype)
         self.name = name
 

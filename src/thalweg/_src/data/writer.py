@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src import dtypes
 from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.node import add_dataset
@@ -14,6 +12,7 @@ from thalweg._src.formats.record_files import TFRecordWriter as FileWriter
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.kernels.elements import number
 from thalweg._src.ops.data import single_element_op
 
@@ -44,7 +43,7 @@ class Written(Unary):
 class TFRecordWriter:
     """Writes a dataset of strings to a TFRecord file."""
 
-    def __init__(self, filename: Any, compression_type: Any = None) -> None:
+    def __init__(self, filename: TensorLike, compression_type: TensorLike | None = None) -> None:
         self._filename = convert_to_tensor(filename, dtypes.string, name="filename")
         compression = "" if compression_type is None else compression_type
         self._compression_type: Tensor = convert_to_tensor(compression, dtypes.string, name="compression_type")

@@ -14,6 +14,7 @@ from typing import IO, Any
 from thalweg._src import errors
 from thalweg._src.errors import invalid
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 
 _CLASSES: dict[int, type[errors._CodedError]] = {
     errno.ENOENT: errors.NotFoundError,
@@ -56,7 +57,7 @@ def _typed_errors(path: Any = None) -> Iterator[None]:
 class GFile:
     """A file, opened at first use; text is UTF-8 unless the mode contains "b"."""
 
-    def __init__(self, name: Any, mode: str = "r") -> None:
+    def __init__(self, name: PathLike, mode: str = "r") -> None:
         plain = mode.replace("b", "")
         if plain not in _MODES:
             raise invalid(f"mode {mode!r} is not one of {', '.join(_MODES)}, with or without b")
@@ -107,7 +108,7 @@ class GFile:
         """Returns the remaining lines."""
         return list(self)
 
-    def write(self, file_content: Any) -> None:
+    def write(self, file_content: str | bytes) -> None:
         """Writes text or bytes at the current position."""
         if self._plain == "r":
             raise errors.PermissionDeniedError(None, None, f"{self._name} is not open for writing")
@@ -181,19 +182,19 @@ class FileStatistics:
 
 
 @export("io.gfile.exists")
-def exists(path: Any) -> bool:
+def exists(path: PathLike) -> bool:
     """Returns whether a file or folder exists."""
     return os.path.exists(_path(path))
 
 
 @export("io.gfile.isdir")
-def isdir(path: Any) -> bool:
+def isdir(path: PathLike) -> bool:
     """Returns whether a path is a folder."""
     return os.path.isdir(_path(path))
 
 
 @export("io.gfile.stat")
-def stat(path: Any) -> FileStatistics:
+def stat(path: PathLike) -> FileStatistics:
     """Returns size, modification time and type of a file."""
     with _typed_errors(path):
         found = os.stat(_path(path))
@@ -201,7 +202,7 @@ def stat(path: Any) -> FileStatistics:
 
 
 @export("io.gfile.listdir")
-def listdir(path: Any) -> list[str]:
+def listdir(path: PathLike) -> list[str]:
     """Returns the entries of a directory, sorted."""
     if not isdir(path):
         raise errors.NotFoundError(None, None, f"Could not find directory {os.fsdecode(path)}")
@@ -210,21 +211,21 @@ def listdir(path: Any) -> list[str]:
 
 
 @export("io.gfile.glob")
-def glob(pattern: Any) -> list[str]:
+def glob(pattern: PathLike | Iterable[PathLike]) -> list[str]:
     """Returns the paths that match a pattern, or any of several, sorted; `*` matches hidden names too."""
     patterns: Iterable[Any] = [pattern] if isinstance(pattern, str | bytes | os.PathLike) else pattern
     return [path for each in patterns for path in sorted(_glob.glob(_path(each), include_hidden=True))]
 
 
 @export("io.gfile.mkdir")
-def mkdir(path: Any) -> None:
+def mkdir(path: PathLike) -> None:
     """Creates a directory whose parent exists."""
     with _typed_errors(path):
         os.mkdir(_path(path))
 
 
 @export("io.gfile.makedirs")
-def makedirs(path: Any) -> None:
+def makedirs(path: PathLike) -> None:
     """Creates a directory and its parents; an existing one is not an error."""
     try:
         with _typed_errors(path):
@@ -234,14 +235,14 @@ def makedirs(path: Any) -> None:
 
 
 @export("io.gfile.remove")
-def remove(path: Any) -> None:
+def remove(path: PathLike) -> None:
     """Deletes a file."""
     with _typed_errors(path):
         os.remove(_path(path))
 
 
 @export("io.gfile.rmtree")
-def rmtree(path: Any) -> None:
+def rmtree(path: PathLike) -> None:
     """Deletes a directory with its contents, or a file."""
     with _typed_errors(path):
         if isdir(path) and not os.path.islink(_path(path)):
@@ -256,7 +257,7 @@ def _require_free(path: Any, overwrite: bool) -> None:
 
 
 @export("io.gfile.copy")
-def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+def copy(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Copies the contents of a file."""
     _require_free(dst, overwrite)
     with _typed_errors(src):
@@ -264,7 +265,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 @export("io.gfile.rename")
-def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+def rename(src: PathLike, dst: PathLike, overwrite: bool = False) -> None:
     """Moves a file or directory within a file system."""
     _require_free(dst, overwrite)
     with _typed_errors(src):
@@ -273,7 +274,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 @export("io.gfile.walk")
 def walk(
-    top: Any, topdown: bool = True, onerror: Callable[[Exception], Any] | None = None
+    top: PathLike, topdown: bool = True, onerror: Callable[[Exception], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yields (directory, subdirectories, files) for a directory tree; nothing if it does not exist."""
     top = _path(top)
@@ -294,7 +295,7 @@ def walk(
 
 
 @export("io.gfile.join")
-def join(path: Any, *paths: Any) -> Any:
+def join(path: PathLike, *paths: PathLike) -> Any:
     """Joins parts of a path."""
     return os.path.join(path, *paths)
 

@@ -14,6 +14,7 @@ from thalweg._src.export import export
 from thalweg._src.formats.crc32c import masked_crc32c
 from thalweg._src.formats.gfile import _path, _typed_errors
 from thalweg._src.formats.records import framed
+from thalweg._src.formats.text import PathLike
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
@@ -95,7 +96,7 @@ class TFRecordOptions:
 class TFRecordWriter:
     """Writes records to a file; a context manager that closes it."""
 
-    def __init__(self, path: Any, options: Any = None) -> None:
+    def __init__(self, path: PathLike, options: TFRecordOptions | str | None = None) -> None:
         if not isinstance(options, TFRecordOptions):
             options = TFRecordOptions(options)
         self._path = path
@@ -109,7 +110,7 @@ class TFRecordWriter:
         with _typed_errors(self._path):
             self._file.write(data)
 
-    def write(self, record: Any) -> None:
+    def write(self, record: str | bytes) -> None:
         """Appends a record."""
         if isinstance(record, str):
             raise TypeError(f"record: expected bytes, received the str {record[:40]!r}")
@@ -141,7 +142,7 @@ class TFRecordWriter:
 
 
 @export("io.tf_record_iterator", "python_io.tf_record_iterator")
-def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+def tf_record_iterator(path: PathLike, options: TFRecordOptions | str | None = None) -> Iterator[bytes]:
     """Yields the records of a file; a truncated or damaged one raises DataLossError."""
     compression = TFRecordOptions.get_compression_type_string(options)
     for _, record in records_of(path, compression):

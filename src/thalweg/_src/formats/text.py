@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, TypeAlias
 
 from thalweg._src.export import export
 
+PathLike: TypeAlias = str | os.PathLike[str]  # what public functions accept as a path
+
 
 @export("compat.as_bytes")
-def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+def as_bytes(bytes_or_text: str | bytes, encoding: str = "utf-8") -> bytes:
     """Returns bytes unchanged, and text encoded."""
     if isinstance(bytes_or_text, bytearray):
         return bytes(bytes_or_text)
@@ -21,7 +23,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 @export("compat.as_str", "compat.as_text")
-def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
     """Returns text unchanged, and bytes decoded."""
     if isinstance(bytes_or_text, str):
         return bytes_or_text

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 
@@ -18,7 +18,9 @@ _by_type: dict[type, list[Conversion]] = {}
 
 
 @export("register_tensor_conversion_function")
-def register_tensor_conversion_function(base_type: Any, conversion_func: Conversion, priority: int = 100) -> None:
+def register_tensor_conversion_function(
+    base_type: type | tuple[type, ...], conversion_func: Conversion, priority: int = 100
+) -> None:
     """Registers a function by which `convert_to_tensor` converts a type."""
     base_types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(t, type) for t in base_types):
@@ -39,7 +41,11 @@ def _conversions_for(kind: type) -> list[Conversion]:
 
 @export("convert_to_tensor")
 def convert_to_tensor(
-    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
+    value: Any,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    preferred_dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
 ) -> Tensor:
     """Returns the value as a tensor of the given dtype; a preferred dtype is tried first and may fail."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)

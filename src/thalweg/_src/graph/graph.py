@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from thalweg._src import errors
 from thalweg._src.devices import DeviceSpec, canonical_name, merge_devices
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.by_type import complete_attrs
 from thalweg._src.graph.default_stacks import default_graph_scope, get_default_session
@@ -209,7 +209,7 @@ class Graph:
         op_type: str,
         inputs: Sequence[Tensor],
         dtypes: Sequence[Any] | None = None,
-        input_types: Any = None,
+        input_types: Sequence[DTypeLike] | None = None,
         name: str | None = None,
         attrs: dict[str, Any] | None = None,
         op_def: Any = None,
@@ -351,7 +351,7 @@ class Graph:
     # -- scopes -------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
+    def device(self, device_name_or_function: str | DeviceSpec | Callable[..., Any] | None) -> Iterator[None]:
         """Requests a device for operations created inside: a string, DeviceSpec, function of the operation, or None."""
         entry = device_name_or_function
         if isinstance(entry, DeviceSpec):

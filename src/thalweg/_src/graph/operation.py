@@ -131,7 +131,7 @@ class Operation:
         self.inputs[index] = tensor
         tensor._consumers.append(self)
 
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+    def run(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> None:
         """Runs the operation in the given or the default session."""
         self.graph.session_for(session, self.name).run(self, feed_dict)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from thalweg._src.devices import DeviceSpec
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -69,7 +70,9 @@ def graph_of(values: Any) -> Graph | None:
 
 
 @export("device")
-def device(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
+def device(
+    device_name_or_function: str | DeviceSpec | Callable[..., Any] | None,
+) -> contextlib.AbstractContextManager[None]:
     """Returns a context manager that places operations on a device."""
     return get_default_graph().device(device_name_or_function)
 

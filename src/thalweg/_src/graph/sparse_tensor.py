@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from thalweg._src import dtypes, shapes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
@@ -14,7 +14,8 @@ from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.shapes import Shape, TensorShape
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 
 @export("SparseTensorValue")
@@ -33,7 +34,7 @@ class SparseTensor:
     # makes NumPy's operators defer to ours
     __array_priority__ = 100
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+    def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: ShapeLike | TensorLike) -> None:
         if type(indices) is not Tensor or type(values) is not Tensor or type(dense_shape) is not Tensor:
             with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
                 indices = convert_to_tensor(indices, dtypes.int64, name="indices")
@@ -49,7 +50,7 @@ class SparseTensor:
         _require_parts_that_fit(indices.dims, values.dims, dense_shape.dims)
 
     @classmethod
-    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+    def from_value(cls, sparse_tensor_value: SparseTensor | SparseTensorValue) -> SparseTensor:
         """Returns a SparseTensor with the components of a SparseTensorValue."""
         if not is_sparse(sparse_tensor_value):
             raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
@@ -70,7 +71,7 @@ class SparseTensor:
         """The shape, a vector."""
         return self._dense_shape
 
-    def with_values(self, new_values: Any) -> SparseTensor:
+    def with_values(self, new_values: TensorLike) -> SparseTensor:
         """Returns a SparseTensor with other values at the same indices."""
         result = SparseTensor(self._indices, new_values, self._dense_shape)
         result.dims = self.dims
@@ -85,7 +86,7 @@ class SparseTensor:
         """Returns the static shape."""
         return TensorShape(self.dims)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Merges a shape that the caller knows into the static shape."""
         self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
 
@@ -119,7 +120,7 @@ class SparseTensor:
         parts = (self._values, self._indices, self._dense_shape)
         return list(dict.fromkeys(consumer for part in parts for consumer in part._consumers))
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> Any:
         """Evaluates the tensor in the given or the default session and returns its SparseTensorValue."""
         return self.graph.session_for(session, self._values.name).run(self, feed_dict)
 
@@ -149,7 +150,7 @@ def _require_parts_that_fit(indices: Shape, values: Shape, dense_shape: Shape) -
             )
 
 
-def is_sparse(value: Any) -> bool:
+def is_sparse(value: Any) -> TypeGuard[SparseTensor | SparseTensorValue]:
     """Returns whether a value is a SparseTensor or the value of one."""
     return isinstance(value, SparseTensor | SparseTensorValue)
 
@@ -159,7 +160,7 @@ def parts_of(value: Any) -> tuple[Any, Any, Any]:
 
 
 @export("convert_to_tensor_or_sparse_tensor")
-def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_sparse_tensor(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
     """Returns a value as a SparseTensor if it is sparse, else as a Tensor."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, SparseTensorValue):
@@ -172,7 +173,7 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
 
 
 @export("convert_to_tensor_or_indexed_slices")
-def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+def convert_to_tensor_or_indexed_slices(value: Any, dtype: DTypeLike | None = None, name: str | None = None) -> Any:
     """Returns IndexedSlices and sparse tensors unchanged, everything else as a Tensor."""
     if isinstance(value, Tensor | IndexedSlices | SparseTensor):
         if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):

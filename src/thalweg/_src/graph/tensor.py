@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from thalweg._src import shapes
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
-from thalweg._src.shapes import Shape, TensorShape
+from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 if TYPE_CHECKING:
     from thalweg._src.graph.graph import Graph
@@ -59,7 +59,7 @@ class Tensor:
         """Returns the static shape."""
         return TensorShape(self.dims)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Merges a shape that the caller knows into the static shape."""
         try:
             self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
@@ -72,7 +72,7 @@ class Tensor:
         """Returns the operations that use this tensor."""
         return list(self._consumers)
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> Any:
         """Evaluates the tensor in the given or the default session and returns its value."""
         return self.op.graph.session_for(session, self.name).run(self, feed_dict)
 

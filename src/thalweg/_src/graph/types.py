@@ -1,4 +1,4 @@
-"""Types that public functions accept: values convertible to tensors, shapes and dtypes."""
+"""The type of values that public functions convert to tensors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from thalweg._src.dtypes import DType
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.shapes import Dimension, TensorShape
 
 
 class GraphElement(Protocol):
@@ -23,5 +21,3 @@ TensorLike: TypeAlias = (
     "Tensor | GraphElement | IndexedSlices | np.ndarray[Any, Any] | np.generic"
     " | bool | int | float | complex | str | bytes | Sequence[TensorLike]"
 )
-ShapeLike: TypeAlias = TensorShape | Sequence[int | Dimension | None] | int | None
-DTypeLike: TypeAlias = DType | np.dtype[Any] | type | str | int

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes, shapes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import accumulators as ops
 from thalweg._src.ops.cast import cast
+from thalweg._src.shapes import ShapeLike
 
 
 def _step(value: Any) -> Tensor:
@@ -30,7 +32,7 @@ def _reduction(reduction_type: str) -> str:
 class ConditionalAccumulatorBase:
     """A sum of gradients that steps add to; gradients older than the accumulator's own step are dropped."""
 
-    def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
+    def __init__(self, dtype: DTypeLike, shape: ShapeLike, accumulator_ref: Tensor) -> None:
         self._dtype = dtypes.as_dtype(dtype)
         self._shape = shapes.as_shape(shape)
         self._accumulator_ref = accumulator_ref
@@ -58,7 +60,7 @@ class ConditionalAccumulatorBase:
         """The number of gradients since the last take."""
         return self._count(self._accumulator_ref, name=name or f"{self._name}_NumAccumulated")
 
-    def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
+    def set_global_step(self, new_global_step: TensorLike, name: str | None = None) -> Operation:
         """Returns an operation that sets the step before which gradients are stale."""
         return self._set.operation(
             self._accumulator_ref, _step(new_global_step), name=name or f"{self._name}_SetGlobalStep"
@@ -71,8 +73,8 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
     def __init__(
         self,
-        dtype: Any,
-        shape: Any = None,
+        dtype: DTypeLike,
+        shape: ShapeLike = None,
         shared_name: str | None = None,
         name: str = "conditional_accumulator",
         reduction_type: str = "MEAN",
@@ -87,7 +89,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         )
         super().__init__(dtype, shape, handle)
 
-    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
+    def apply_grad(self, grad: TensorLike, local_step: TensorLike = 0, name: str | None = None) -> Operation:
         """Returns an operation that adds a gradient, unless it is stale."""
         gradient = convert_to_tensor(grad, self._dtype)
         if not shapes.compatible(gradient.dims, self._shape):
@@ -99,7 +101,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
             self._accumulator_ref, _step(local_step), gradient, name=name
         )
 
-    def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
+    def take_grad(self, num_required: TensorLike, name: str | None = None) -> Tensor:
         """Returns the mean or sum of the gradients once enough have been added, and resets the accumulator."""
         taken = ops.accumulator_take_gradient_op(self._accumulator_ref, num_required, dtype=self._dtype, name=name)
         taken.set_shape(self._shape)
@@ -112,8 +114,8 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
     def __init__(
         self,
-        dtype: Any,
-        shape: Any = None,
+        dtype: DTypeLike,
+        shape: ShapeLike = None,
         shared_name: str | None = None,
         name: str = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
@@ -128,16 +130,18 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
         super().__init__(dtype, shape, handle)
 
-    def apply_indexed_slices_grad(self, grad: IndexedSlices, local_step: Any = 0, name: str | None = None) -> Operation:
+    def apply_indexed_slices_grad(
+        self, grad: IndexedSlices, local_step: TensorLike = 0, name: str | None = None
+    ) -> Operation:
         """Returns an operation that adds the rows of a gradient, unless it is stale."""
         return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
 
     def apply_grad(
         self,
-        grad_indices: Any,
-        grad_values: Any,
+        grad_indices: TensorLike,
+        grad_values: TensorLike,
         grad_shape: Any = None,
-        local_step: Any = 0,
+        local_step: TensorLike = 0,
         name: str | None = None,
     ) -> Operation:
         """Returns an operation that adds the rows with these indices, unless they are stale."""
@@ -151,13 +155,13 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
             name=name,
         )
 
-    def take_grad(self, num_required: Any, name: str | None = None) -> Any:
+    def take_grad(self, num_required: TensorLike, name: str | None = None) -> Any:
         """Returns indices, values and shape of the mean or sum, once enough gradients have been added."""
         return ops.sparse_accumulator_take_gradient_op.many(
             self._accumulator_ref, num_required, dtype=self._dtype, name=name
         )
 
-    def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
+    def take_indexed_slices_grad(self, num_required: TensorLike, name: str | None = None) -> IndexedSlices:
         """Like `take_grad`, but returns IndexedSlices."""
         taken = self.take_grad(num_required, name)
         return IndexedSlices(values=taken.values, indices=taken.indices, dense_shape=taken.shape)

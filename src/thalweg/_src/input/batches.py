@@ -13,6 +13,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.producers import add_fraction_summary
 from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner
 from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
@@ -206,7 +207,7 @@ def _shuffle_batch(
 @export("train.batch")
 def batch(
     tensors: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
@@ -235,8 +236,8 @@ def batch(
 @export("train.maybe_batch")
 def maybe_batch(
     tensors: Any,
-    keep_input: Any,
-    batch_size: Any,
+    keep_input: TensorLike,
+    batch_size: TensorLike,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
@@ -266,7 +267,7 @@ def maybe_batch(
 @export("train.batch_join")
 def batch_join(
     tensors_list: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     capacity: int = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
@@ -293,8 +294,8 @@ def batch_join(
 @export("train.maybe_batch_join")
 def maybe_batch_join(
     tensors_list: Any,
-    keep_input: Any,
-    batch_size: Any,
+    keep_input: TensorLike,
+    batch_size: TensorLike,
     capacity: int = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
@@ -323,7 +324,7 @@ def maybe_batch_join(
 @export("train.shuffle_batch")
 def shuffle_batch(
     tensors: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     capacity: int,
     min_after_dequeue: int,
     num_threads: int = 1,
@@ -354,10 +355,10 @@ def shuffle_batch(
 @export("train.maybe_shuffle_batch")
 def maybe_shuffle_batch(
     tensors: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     capacity: int,
     min_after_dequeue: int,
-    keep_input: Any,
+    keep_input: TensorLike,
     num_threads: int = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
@@ -387,7 +388,7 @@ def maybe_shuffle_batch(
 @export("train.shuffle_batch_join")
 def shuffle_batch_join(
     tensors_list: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     capacity: int,
     min_after_dequeue: int,
     seed: int | None = None,
@@ -416,10 +417,10 @@ def shuffle_batch_join(
 @export("train.maybe_shuffle_batch_join")
 def maybe_shuffle_batch_join(
     tensors_list: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     capacity: int,
     min_after_dequeue: int,
-    keep_input: Any,
+    keep_input: TensorLike,
     seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,

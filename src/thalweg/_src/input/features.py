@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.parsing import parse_example_op, parse_single_example_op
 from thalweg._src.ops.reshape import expand_dims, reshape, squeeze
 from thalweg._src.ops.sequence_parsing import parse_sequence_example_op, parse_single_sequence_example_op
 from thalweg._src.ops.slicing import slice as slice_
 from thalweg._src.ops.sparse_shaping import sparse_merge
-from thalweg._src.shapes import Shape, as_shape
+from thalweg._src.shapes import Shape, ShapeLike, as_shape
 
 
 @export("VarLenFeature", "io.VarLenFeature")
@@ -36,7 +37,9 @@ class VarLenFeature(NamedTuple):
 class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size already_sorted")):
     """A sparse tensor stored as two or more features: its indices and its values."""
 
-    def __new__(cls, index_key: Any, value_key: str, dtype: Any, size: Any, already_sorted: bool = False) -> Any:
+    def __new__(
+        cls, index_key: Sequence[str], value_key: str, dtype: DTypeLike, size: TensorLike, already_sorted: bool = False
+    ) -> Any:
         return super().__new__(cls, index_key, value_key, dtype, size, already_sorted)
 
 
@@ -44,7 +47,7 @@ class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size 
 class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")):
     """A feature with a fixed number of values, given by its shape; a default replaces a missing one."""
 
-    def __new__(cls, shape: Any, dtype: Any, default_value: Any = None) -> Any:
+    def __new__(cls, shape: ShapeLike, dtype: DTypeLike, default_value: TensorLike | None = None) -> Any:
         return super().__new__(cls, shape, dtype, default_value)
 
 
@@ -52,7 +55,9 @@ class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")
 class FixedLenSequenceFeature(namedtuple("FixedLenSequenceFeature", "shape dtype allow_missing default_value")):
     """A sequence of entries of one shape, padded to the longest in a batch."""
 
-    def __new__(cls, shape: Any, dtype: Any, allow_missing: bool = False, default_value: Any = None) -> Any:
+    def __new__(
+        cls, shape: ShapeLike, dtype: DTypeLike, allow_missing: bool = False, default_value: TensorLike | None = None
+    ) -> Any:
         return super().__new__(cls, shape, dtype, allow_missing, default_value)
 
 
@@ -170,7 +175,12 @@ def _require_some(what: str, *features: Any) -> None:
 
 
 @export("parse_example", "io.parse_example")
-def parse_example(serialized: Any, features: Any, name: str | None = None, example_names: Any = None) -> dict[str, Any]:
+def parse_example(
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
+) -> dict[str, Any]:
     """Returns the features of a vector of serialized Examples, as dense tensors and SparseTensors by key."""
     _require_some("features", features)
     wanted = _wanted(features, *_IN_EXAMPLES)
@@ -193,7 +203,10 @@ def _parse_batch(serialized: Any, wanted: _Wanted, names: Any) -> dict[str, Any]
 
 @export("parse_single_example", "io.parse_single_example")
 def parse_single_example(
-    serialized: Any, features: Any, name: str | None = None, example_names: Any = None
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
 ) -> dict[str, Any]:
     """Returns the features of one serialized Example."""
     _require_some("features", features)
@@ -244,10 +257,10 @@ def _types_and_shapes(context: _Wanted, lists: _Wanted) -> dict[str, Any]:
 
 @export("parse_single_sequence_example", "io.parse_single_sequence_example")
 def parse_single_sequence_example(
-    serialized: Any,
-    context_features: Any = None,
-    sequence_features: Any = None,
-    example_name: Any = None,
+    serialized: TensorLike,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_name: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the context and the sequences of one serialized SequenceExample."""
@@ -268,10 +281,10 @@ def parse_single_sequence_example(
 
 @export("io.parse_sequence_example")
 def parse_sequence_example(
-    serialized: Any,
-    context_features: Any = None,
-    sequence_features: Any = None,
-    example_names: Any = None,
+    serialized: TensorLike,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_names: TensorLike | None = None,
     name: str | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Returns the contexts, the sequences and the lengths of a vector of serialized SequenceExamples."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes, shapes
@@ -11,6 +12,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import convert_to_tensor_or_indexed_slices
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner
 from thalweg._src.input.queues import FIFOQueue
 from thalweg._src.ops.cast import cast
@@ -24,6 +26,7 @@ from thalweg._src.ops.random import random_shuffle
 from thalweg._src.ops.reshape import shape as shape_of, size
 from thalweg._src.ops.sequences import range as range_
 from thalweg._src.ops.summary import scalar_summary
+from thalweg._src.shapes import ShapeLike
 from thalweg._src.variables.variables import Variable
 
 
@@ -35,7 +38,7 @@ def add_fraction_summary(name: str, amount: Tensor, of: int) -> None:
 
 
 @export("train.limit_epochs")
-def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
+def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | None = None) -> Tensor:
     """Returns the tensor `num_epochs` times, then raises OutOfRangeError; a local variable counts."""
     if num_epochs is None:
         return convert_to_tensor(tensor)
@@ -50,7 +53,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
 
 @export("io.match_filenames_once", "train.match_filenames_once")
-def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variable:
     """Returns a local variable with the names of the files that match a pattern when it is initialized."""
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         return Variable(
@@ -64,8 +67,8 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
 
 @export("train.input_producer")
 def input_producer(
-    input_tensor: Any,
-    element_shape: Any = None,
+    input_tensor: TensorLike,
+    element_shape: ShapeLike = None,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
@@ -131,7 +134,7 @@ def string_input_producer(
 
 @export("train.range_input_producer")
 def range_input_producer(
-    limit: Any,
+    limit: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
@@ -148,7 +151,7 @@ def range_input_producer(
 
 @export("train.slice_input_producer")
 def slice_input_producer(
-    tensor_list: Any,
+    tensor_list: Sequence[TensorLike],
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,

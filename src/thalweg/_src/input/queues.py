@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes as types_, shapes as shapes_
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -16,8 +16,9 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.seeds import get_seed
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import queues as ops
-from thalweg._src.shapes import Shape, TensorShape
+from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 
 def _as_types(types: Any) -> list[DType]:
@@ -64,7 +65,9 @@ class QueueBase:
     An element has one or more components, each a tensor.
     """
 
-    def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
+    def __init__(
+        self, dtypes: DTypeLike | Sequence[DTypeLike], shapes: Any, names: Sequence[str] | None, queue_ref: Tensor
+    ) -> None:
         self._dtypes = _as_types(dtypes)
         given = None if shapes is None else [shapes_.as_shape(shape) for shape in shapes]
         if given is not None and len(given) != len(self._dtypes):
@@ -75,7 +78,7 @@ class QueueBase:
         self._name = queue_ref.op.name.rpartition("/")[2]
 
     @staticmethod
-    def from_list(index: Any, queues: Sequence[QueueBase]) -> QueueBase:
+    def from_list(index: TensorLike, queues: Sequence[QueueBase]) -> QueueBase:
         """Returns the queue with this index, which may be computed in a step."""
         if not queues or not isinstance(queues, list) or not all(isinstance(queue, QueueBase) for queue in queues):
             raise TypeError(f"queues: expected a list of queues, received {queues!r}")
@@ -174,7 +177,7 @@ class QueueBase:
         )
         return self._shaped(taken, ())
 
-    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_many(self, n: TensorLike, name: str | None = None) -> Any:
         """Dequeues n elements, stacked; fails if the queue is closed before there are as many."""
         taken = ops.queue_dequeue_many_op.many(
             self._queue_ref, n, component_types=self._dtypes, name=name or f"{self._name}_DequeueMany"
@@ -182,7 +185,7 @@ class QueueBase:
         value = taken[0].op.inputs[1].static_value
         return self._shaped(taken, (None if value is None or value is False else int(value),))
 
-    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+    def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
         """Dequeues n elements, stacked, or fewer if the queue is closed and has no more."""
         taken = ops.queue_dequeue_up_to_op.many(
             self._queue_ref, n, component_types=self._dtypes, name=name or f"{self._name}_DequeueUpTo"
@@ -224,9 +227,9 @@ class FIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | ShapeLike | None = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "fifo_queue",
     ) -> None:
@@ -251,9 +254,9 @@ class RandomShuffleQueue(QueueBase):
         self,
         capacity: int,
         min_after_dequeue: int,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | ShapeLike | None = None,
+        names: Sequence[str] | None = None,
         seed: int | None = None,
         shared_name: str | None = None,
         name: str = "random_shuffle_queue",
@@ -286,9 +289,9 @@ class PriorityQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        types: Any,
-        shapes: Any = None,
-        names: Any = None,
+        types: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | ShapeLike | None = None,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "priority_queue",
     ) -> None:
@@ -312,9 +315,9 @@ class PaddingFIFOQueue(QueueBase):
     def __init__(
         self,
         capacity: int,
-        dtypes: Any,
-        shapes: Any,
-        names: Any = None,
+        dtypes: DTypeLike | Sequence[DTypeLike],
+        shapes: Sequence[ShapeLike] | ShapeLike,
+        names: Sequence[str] | None = None,
         shared_name: str | None = None,
         name: str = "padding_fifo_queue",
     ) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src.export import export
 from thalweg._src.formats.record_files import TFRecordOptions
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.input.queues import QueueBase
 from thalweg._src.ops import readers as ops
 
 
@@ -30,12 +30,14 @@ class ReaderBase:
         """Whether the reader can serialize its state."""
         return self._supports_serialize
 
-    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Returns the key and the value of the next record."""
         key, value = ops.reader_read_op.many(self._reader_ref, getattr(queue, "queue_ref", queue), name=name)
         return key, value
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read_up_to(
+        self, queue: QueueBase | Tensor, num_records: TensorLike, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Returns the keys and the values of the next records, fewer at the end of a file."""
         handle = getattr(queue, "queue_ref", queue)
         keys, values = ops.reader_read_up_to_op.many(self._reader_ref, handle, num_records, name=name)
@@ -53,7 +55,7 @@ class ReaderBase:
         """Returns the state of the reader as a string."""
         return ops.reader_serialize_state_op(self._reader_ref, name=name)
 
-    def restore_state(self, state: Any, name: str | None = None) -> Operation:
+    def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
         """Returns an operation that restores a serialized state."""
         return ops.reader_restore_state_op.operation(self._reader_ref, state, name=name)
 
@@ -114,7 +116,7 @@ class FixedLengthRecordReader(ReaderBase):
 class TFRecordReader(ReaderBase):
     """Reads the records of TFRecord files."""
 
-    def __init__(self, name: str | None = None, options: Any = None) -> None:
+    def __init__(self, name: str | None = None, options: TFRecordOptions | str | None = None) -> None:
         compression = TFRecordOptions.get_compression_type_string(options)
         super().__init__(ops.tf_record_reader_op(compression_type=compression, container=_container(), name=name))
 

@@ -12,6 +12,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater_equal, less_equal
 from thalweg._src.ops.concat import concat
@@ -83,7 +84,11 @@ def _plain(size: Any) -> Any:
 
 @export("debugging.assert_shapes")
 def assert_shapes(
-    shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    shapes: Any,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless tensors have the given shapes: pairs, or a dictionary.
 

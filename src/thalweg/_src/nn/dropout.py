@@ -10,6 +10,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import (
     cast as cast_ops,
     comparison,
@@ -18,7 +19,7 @@ from thalweg._src.ops import (
 )
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.random import random_uniform
-from thalweg._src.shapes import is_fully_defined
+from thalweg._src.shapes import ShapeLike, is_fully_defined
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
@@ -36,10 +37,10 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
 
 @export("nn.dropout")
 def dropout(
-    x: Any,
+    x: TensorLike,
     keep_prob: Any = None,
-    noise_shape: Any = None,
-    seed: Any = None,
+    noise_shape: ShapeLike | TensorLike = None,
+    seed: int | None = None,
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
@@ -72,7 +73,7 @@ def dropout(
 
 
 @export("math.zero_fraction", "nn.zero_fraction")
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """Computes the fraction of elements that are zero."""
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")

@@ -10,6 +10,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.comparison import greater, greater_equal, logical_and
 from thalweg._src.ops.concat import concat
@@ -24,16 +25,17 @@ from thalweg._src.ops.sparse_segments import sparse_segment_mean, sparse_segment
 from thalweg._src.ops.sparse_shaping import sparse_reshape
 from thalweg._src.ops.where import unique, where
 from thalweg._src.shapes import as_shape
+from thalweg._src.variables.partitions import PartitionedVariable
 
 
 @export("nn.embedding_lookup")
 def embedding_lookup(
-    params: Any,
-    ids: Any,
+    params: TensorLike | PartitionedVariable,
+    ids: TensorLike,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,
-    max_norm: Any = None,
+    max_norm: TensorLike | None = None,
 ) -> Tensor:
     """Returns the rows of a table for ids; partitions hold the rows as `partition_strategy` says."""
     parts = _parts(params)
@@ -96,7 +98,7 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> 
             found.append(_clip(_rows(part, part_ids), part_ids, max_norm))
     result = dynamic_stitch(positions, found)
     table = as_shape(parts[0].shape)
-    row = reshape_ops.shape(parts[0])[1:] if table is None or None in table[1:] else list(table[1:])
+    row: Any = reshape_ops.shape(parts[0])[1:] if table is None or None in table[1:] else list(table[1:])
     result = reshape(result, concat([reshape_ops.shape(ids), row], 0))
     if ids.dims is not None and table is not None:
         result.set_shape((*ids.dims, *table[1:]))
@@ -123,13 +125,13 @@ _COMBINED = {"sum": sparse_segment_sum, "mean": sparse_segment_mean, "sqrtn": sp
 
 @export("nn.embedding_lookup_sparse")
 def embedding_lookup_sparse(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
+    params: TensorLike | PartitionedVariable,
+    sp_ids: SparseTensor,
+    sp_weights: SparseTensor | None,
     partition_strategy: str = "mod",
     name: str | None = None,
     combiner: str | None = None,
-    max_norm: Any = None,
+    max_norm: TensorLike | None = None,
 ) -> Tensor:
     """Combines the embeddings of each row of ids: sum, mean, or sum divided by the square root of the count.
 
@@ -184,14 +186,14 @@ def _weighted(rows: Tensor, places: Tensor, owners: Tensor, weights: Tensor, com
 
 @export("nn.safe_embedding_lookup_sparse", "contrib.layers.safe_embedding_lookup_sparse")
 def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
+    embedding_weights: TensorLike | PartitionedVariable,
     sparse_ids: SparseTensor,
     sparse_weights: SparseTensor | None = None,
     combiner: str = "mean",
-    default_id: Any = None,
+    default_id: TensorLike | None = None,
     name: str | None = None,
     partition_strategy: str = "div",
-    max_norm: Any = None,
+    max_norm: TensorLike | None = None,
 ) -> Tensor:
     """Combines embeddings as `embedding_lookup_sparse`, without negative ids and weights of 0, for ids of any rank.
 

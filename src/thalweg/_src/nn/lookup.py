@@ -9,7 +9,7 @@ from typing import Any
 from thalweg._src import dtypes, shapes
 from thalweg._src.checkpoint.saver_builder import SaveableObject, SaveSpec
 from thalweg._src.checkpoint.trackable import Part, Saved, parts_of, saved_by
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -17,6 +17,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, colocate_with, get_collection, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import lookup as ops
 from thalweg._src.ops.control import group
 from thalweg._src.read_only import ReadOnly
@@ -29,7 +30,7 @@ class LookupInterface(ABC):
     key_dtype = ReadOnly[DType]("The type of the keys.")
     value_dtype = ReadOnly[DType]("The type of the values.")
 
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+    def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
 
@@ -43,7 +44,7 @@ class LookupInterface(ABC):
         """Returns the number of entries."""
 
     @abstractmethod
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike | SparseTensor, name: str | None = None) -> Any:
         """Returns the values of keys."""
 
 
@@ -54,7 +55,9 @@ class _Table(LookupInterface):
     table_ref = ReadOnly[Tensor]("The tensor of the resource; deprecated name of `resource_handle`.", "_handle")
     default_value = ReadOnly[Tensor]("The value of missing keys.")
 
-    def __init__(self, key_dtype: Any, value_dtype: Any, default_value: Any, handle: Tensor, value_shape: Any) -> None:
+    def __init__(
+        self, key_dtype: DTypeLike, value_dtype: DTypeLike, default_value: TensorLike, handle: Tensor, value_shape: Any
+    ) -> None:
         super().__init__(key_dtype, value_dtype)
         self._handle = handle
         self._default_value = convert_to_tensor(default_value, self._value_dtype, name="default_value")
@@ -72,7 +75,7 @@ class _Table(LookupInterface):
         """Returns the number of entries."""
         return ops.lookup_table_size_op(self._handle, name=name or f"{self.name}_Size")
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike | SparseTensor, name: str | None = None) -> Any:
         """Returns the values of keys, the default for missing keys; sparse for sparse keys."""
         if isinstance(keys, SparseTensorValue):
             keys = SparseTensor.from_value(keys)
@@ -100,7 +103,7 @@ class TableInitializerBase(ABC):
     key_dtype = ReadOnly[DType]("The type of the keys.")
     value_dtype = ReadOnly[DType]("The type of the values.")
 
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+    def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
 
@@ -127,7 +130,12 @@ class KeyValueTensorInitializer(TableInitializerBase):
     """Initializes a table from a tensor of keys and one of values."""
 
     def __init__(
-        self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
+        self,
+        keys: TensorLike,
+        values: TensorLike,
+        key_dtype: DTypeLike | None = None,
+        value_dtype: DTypeLike | None = None,
+        name: str | None = None,
     ) -> None:
         with name_scope(name, "key_value_init", [keys, values]) as scope:
             self._keys = convert_to_tensor(keys, key_dtype, name="keys")
@@ -158,10 +166,10 @@ class TextFileInitializer(TableInitializerBase):
 
     def __init__(
         self,
-        filename: Any,
-        key_dtype: Any,
+        filename: TensorLike,
+        key_dtype: DTypeLike,
         key_index: int,
-        value_dtype: Any,
+        value_dtype: DTypeLike,
         value_index: int,
         vocab_size: int | None = None,
         delimiter: str = "\t",
@@ -219,7 +227,7 @@ class TextFileStringTableInitializer(TextFileInitializer):
 
     def __init__(
         self,
-        filename: Any,
+        filename: TensorLike,
         key_column_index: int = TextFileIndex.LINE_NUMBER,
         value_column_index: int = TextFileIndex.WHOLE_LINE,
         vocab_size: int | None = None,
@@ -237,13 +245,13 @@ class TextFileIdTableInitializer(TextFileInitializer):
 
     def __init__(
         self,
-        filename: Any,
+        filename: TensorLike,
         key_column_index: int = TextFileIndex.WHOLE_LINE,
         value_column_index: int = TextFileIndex.LINE_NUMBER,
         vocab_size: int | None = None,
         delimiter: str = "\t",
         name: str = "text_file_id_table_init",
-        key_dtype: Any = dtypes.string,
+        key_dtype: DTypeLike = dtypes.string,
     ) -> None:
         super().__init__(
             filename, key_dtype, key_column_index, dtypes.int64, value_column_index, vocab_size, delimiter, name
@@ -260,7 +268,11 @@ class InitializableLookupTableBase(_Table):
     )
 
     def __init__(
-        self, default_value: Any, initializer: Any, shared_name: str | None = None, name: str | None = None
+        self,
+        default_value: TensorLike,
+        initializer: TableInitializerBase,
+        shared_name: str | None = None,
+        name: str | None = None,
     ) -> None:
         with name_scope(name, "hash_table") as scope:
             handle = ops.hash_table_op(
@@ -285,7 +297,7 @@ class InitializableLookupTableBase(_Table):
 class StaticHashTable(InitializableLookupTableBase):
     """A table that its initializer fills once and that is read-only afterwards."""
 
-    def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
+    def __init__(self, initializer: TableInitializerBase, default_value: TensorLike, name: str | None = None) -> None:
         super().__init__(default_value, initializer, name=name)
 
 
@@ -294,7 +306,11 @@ class HashTable(InitializableLookupTableBase):
     """A static table with the constructor of `tf.contrib.lookup`."""
 
     def __init__(
-        self, initializer: Any, default_value: Any, shared_name: str | None = None, name: str | None = None
+        self,
+        initializer: TableInitializerBase,
+        default_value: TensorLike,
+        shared_name: str | None = None,
+        name: str | None = None,
     ) -> None:
         super().__init__(default_value, initializer, shared_name, name)
 
@@ -318,12 +334,12 @@ def initialize_all_tables(name: str = "init_all_tables") -> Operation:
 class _MutableTable(_Table):
     """The base class of mutable tables, which are empty in a new session."""
 
-    def remove(self, keys: Any, name: str | None = None) -> Operation:
+    def remove(self, keys: TensorLike, name: str | None = None) -> Operation:
         """Returns an operation that removes keys from the table."""
         keys = self._convert(keys, self._key_dtype, "Keys")
         return ops.lookup_table_remove_op.operation(self._handle, keys, name=name or f"{self.name}_lookup_table_remove")
 
-    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
+    def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """Returns an operation that inserts keys with their values, or replaces their values."""
         keys = self._convert(keys, self._key_dtype, "Keys")
         values = self._convert(values, self._value_dtype, "Values")
@@ -374,9 +390,9 @@ class MutableHashTable(_MutableTable):
 
     def __init__(
         self,
-        key_dtype: Any,
-        value_dtype: Any,
-        default_value: Any,
+        key_dtype: DTypeLike,
+        value_dtype: DTypeLike,
+        default_value: TensorLike,
         name: str = "MutableHashTable",
         checkpoint: bool = True,
     ) -> None:
@@ -402,11 +418,11 @@ class MutableDenseHashTable(_MutableTable):
 
     def __init__(
         self,
-        key_dtype: Any,
-        value_dtype: Any,
-        default_value: Any,
-        empty_key: Any,
-        deleted_key: Any,
+        key_dtype: DTypeLike,
+        value_dtype: DTypeLike,
+        default_value: TensorLike,
+        empty_key: TensorLike,
+        deleted_key: TensorLike,
         initial_num_buckets: int | None = None,
         name: str = "MutableDenseHashTable",
         checkpoint: bool = True,

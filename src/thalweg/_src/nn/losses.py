@@ -12,6 +12,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, control_dependencies, get_collection, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.weights import (
     assert_broadcastable,
     broadcast_weights,
@@ -73,7 +74,7 @@ class Reduction:
         )
 
     @classmethod
-    def validate(cls, key: Any) -> None:
+    def validate(cls, key: str) -> None:
         """Raises ValueError if the key is not a reduction."""
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}; it is one of {', '.join(dict.fromkeys(cls.all()))}.")
@@ -91,14 +92,14 @@ _REDUCTION = [
 
 
 @export("losses.add_loss", "contrib.losses.add_loss", "contrib.slim.losses.add_loss")
-def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
+def add_loss(loss: TensorLike, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     """Adds a loss to a collection, if one is given."""
     if loss_collection:
         add_to_collection(loss_collection, loss)
 
 
 @export("losses.get_losses", "contrib.losses.get_losses", "contrib.slim.losses.get_losses")
-def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Any]:
+def get_losses(scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES) -> list[Any]:
     """Returns the losses of a collection."""
     return get_collection(loss_collection, scope)
 
@@ -136,10 +137,10 @@ def get_total_loss(
 
 @export("losses.compute_weighted_loss")
 def compute_weighted_loss(
-    losses: Any,
+    losses: TensorLike,
     weights: Any = 1.0,
     scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
+    loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
     """Returns the weighted losses, reduced; weights are a scalar or broadcast to the losses."""
@@ -171,7 +172,9 @@ def _reduced(weighted: Tensor, count: Tensor | None, reduction: str) -> Tensor:
     if reduction == Reduction.NONE:
         return weighted
     total = reduce_sum(weighted)
-    return total if reduction == Reduction.SUM else div_no_nan(total, cast(count, dtypes.float32), name="value")
+    if count is None or reduction == Reduction.SUM:
+        return total
+    return div_no_nan(total, cast(count, dtypes.float32), name="value")
 
 
 def _present(losses: Tensor, weights: Tensor) -> Tensor:
@@ -219,7 +222,7 @@ def weighted(title: str) -> Callable[[Callable[..., Tensor]], Callable[..., Tens
 
 @export("losses.absolute_difference")
 @weighted("absolute_difference")
-def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0) -> Tensor:
+def absolute_difference(labels: TensorLike, predictions: TensorLike, weights: TensorLike = 1.0) -> Tensor:
     """Returns the weighted mean absolute difference."""
     labels, predictions = _as_float(labels, predictions)
     return absolute(subtract(predictions, labels))  # type: ignore[no-any-return]
@@ -227,12 +230,12 @@ def absolute_difference(labels: Any, predictions: Any, weights: Any = 1.0) -> Te
 
 @export("losses.cosine_distance")
 def cosine_distance(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     axis: int | None = None,
-    weights: Any = 1.0,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
+    loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
     dim: int | None = None,
 ) -> Tensor:
@@ -241,6 +244,7 @@ def cosine_distance(
         raise ValueError("Cannot specify both 'axis' and 'dim'.")
     axis = dim if axis is None else axis
     _require(axis=axis, labels=labels, predictions=predictions)
+    assert axis is not None
     with name_scope(scope, "cosine_distance_loss", [predictions, labels, weights]) as name:
         labels, predictions = _as_float(labels, predictions)
         losses = subtract(1.0, reduce_sum(multiply(predictions, labels), axis=[axis], keepdims=True))
@@ -249,7 +253,7 @@ def cosine_distance(
 
 @export("losses.hinge_loss")
 @weighted("hinge_loss")
-def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0) -> Tensor:
+def hinge_loss(labels: TensorLike, logits: TensorLike, weights: TensorLike = 1.0) -> Tensor:
     """Returns the weighted hinge loss max(0, 1 - (2 labels - 1) logits), for labels 0 and 1."""
     labels, logits = _as_float(labels, logits)
     signs = subtract(multiply(2.0, labels), ones_like(labels))
@@ -258,7 +262,7 @@ def hinge_loss(labels: Any, logits: Any, weights: Any = 1.0) -> Tensor:
 
 @export("losses.huber_loss")
 @weighted("huber_loss")
-def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: Any = 1.0) -> Tensor:
+def huber_loss(labels: TensorLike, predictions: TensorLike, weights: TensorLike = 1.0, delta: float = 1.0) -> Tensor:
     """Returns the weighted Huber loss: half the squared error up to `delta`, linear beyond."""
     labels, predictions = _as_float(labels, predictions)
     errors = absolute(subtract(predictions, labels))
@@ -270,7 +274,7 @@ def huber_loss(labels: Any, predictions: Any, weights: Any = 1.0, delta: Any = 1
 
 @export("losses.log_loss")
 @weighted("log_loss")
-def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float = 1e-7) -> Tensor:
+def log_loss(labels: TensorLike, predictions: TensorLike, weights: TensorLike = 1.0, epsilon: float = 1e-7) -> Tensor:
     """Returns the weighted log loss -labels log(predictions) - (1 - labels) log(1 - predictions)."""
     labels, predictions = _as_float(labels, predictions)
     positive = multiply(labels, log(add(predictions, epsilon)))
@@ -280,11 +284,11 @@ def log_loss(labels: Any, predictions: Any, weights: Any = 1.0, epsilon: float =
 
 @export("losses.mean_pairwise_squared_error")
 def mean_pairwise_squared_error(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     weights: Any = 1.0,
     scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
+    loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:
     """Returns the weighted mean squared error of the differences between all pairs within each example."""
     _require(labels=labels, predictions=predictions)
@@ -308,7 +312,7 @@ def mean_pairwise_squared_error(
 
 @export("losses.mean_squared_error")
 @weighted("mean_squared_error")
-def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0) -> Tensor:
+def mean_squared_error(labels: TensorLike, predictions: TensorLike, weights: TensorLike = 1.0) -> Tensor:
     """Returns the weighted mean squared error."""
     labels, predictions = _as_float(labels, predictions)
     return squared_difference(predictions, labels)
@@ -317,7 +321,7 @@ def mean_squared_error(labels: Any, predictions: Any, weights: Any = 1.0) -> Ten
 @export("losses.sigmoid_cross_entropy")
 @weighted("sigmoid_cross_entropy_loss")
 def sigmoid_cross_entropy(
-    multi_class_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0
+    multi_class_labels: TensorLike, logits: TensorLike, weights: TensorLike = 1.0, label_smoothing: float = 0
 ) -> Tensor:
     """Returns the weighted cross entropy of independent classes; smoothing moves labels towards 1/2."""
     logits = convert_to_tensor(logits)
@@ -330,7 +334,9 @@ def sigmoid_cross_entropy(
 
 @export("losses.softmax_cross_entropy")
 @weighted("softmax_cross_entropy_loss")
-def softmax_cross_entropy(onehot_labels: Any, logits: Any, weights: Any = 1.0, label_smoothing: float = 0) -> Tensor:
+def softmax_cross_entropy(
+    onehot_labels: TensorLike, logits: TensorLike, weights: TensorLike = 1.0, label_smoothing: float = 0
+) -> Tensor:
     """Returns the weighted cross entropy of exclusive classes; smoothing moves labels towards 1 / classes."""
     logits = convert_to_tensor(logits)
     labels = cast(onehot_labels, logits.dtype)
@@ -344,11 +350,11 @@ def softmax_cross_entropy(onehot_labels: Any, logits: Any, weights: Any = 1.0, l
 
 @export("losses.sparse_softmax_cross_entropy")
 def sparse_softmax_cross_entropy(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    logits: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
-    loss_collection: Any = GraphKeys.LOSSES,
+    loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
     """Returns the weighted cross entropy of exclusive classes, for integer labels."""

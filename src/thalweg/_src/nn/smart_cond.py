@@ -10,13 +10,14 @@ from thalweg._src.control_flow.cond import cond
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.reshape import constant_value
 from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.variables import Variable
 
 
 @export("contrib.framework.smart_constant_value")
-def smart_constant_value(pred: Any) -> bool | None:
+def smart_constant_value(pred: TensorLike) -> bool | None:
     """Returns the static value of a condition, None if it is unknown."""
     if isinstance(pred, Tensor):
         value = constant_value(pred)
@@ -29,7 +30,9 @@ def smart_constant_value(pred: Any) -> bool | None:
 
 
 @export("contrib.framework.smart_cond")
-def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+def smart_cond(
+    pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
     """Returns the result of one of two functions, selected statically if the condition is constant."""
     if not callable(true_fn):
         raise TypeError("`true_fn` must be callable.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,20 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.convolution import conv2d_backprop_filter_op, conv2d_backprop_input_op
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.math import add, floordiv, floormod, multiply, subtract
 from thalweg._src.ops.reshape import constant_value, shape, zeros
 from thalweg._src.ops.space_to_depth import batch_to_space_nd, space_to_batch_nd
+from thalweg._src.shapes import ShapeLike
 from thalweg._src.signatures import parameters_of
 
 
 @export("required_space_to_batch_paddings")
 def required_space_to_batch_paddings(
-    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+    input_shape: TensorLike, block_shape: TensorLike, base_paddings: TensorLike | None = None, name: str | None = None
 ) -> tuple[Any, Any]:
     """Returns paddings that make sizes divisible by block sizes, and the crops that undo them."""
     with name_scope(name, "required_space_to_batch_paddings", [input_shape, block_shape]):
@@ -53,12 +55,12 @@ def _if_known(value: Tensor) -> Any:
 
 @export("nn.with_space_to_batch")
 def with_space_to_batch(
-    input: Any,
-    dilation_rate: Any,
+    input: TensorLike,
+    dilation_rate: TensorLike,
     padding: str,
     op: Callable[[Tensor, int, str], Tensor],
-    filter_shape: Any = None,
-    spatial_dims: Any = None,
+    filter_shape: ShapeLike | TensorLike = None,
+    spatial_dims: Sequence[int] | None = None,
     data_format: str | None = None,
 ) -> Tensor:
     """Runs `op(input, number of spatial dimensions, padding)` with windows dilated by dilation_rate."""
@@ -114,15 +116,15 @@ def _fill_dimensions(values: Any, fill: int, places: list[int]) -> Any:
 
 @export("conv2d_backprop_input_v2")
 def conv2d_backprop_input_v2(
-    input: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    out_backprop: TensorLike,
+    strides: Sequence[int],
     padding: str,
     use_cudnn_on_gpu: bool = True,
-    explicit_paddings: Any = (),
+    explicit_paddings: Sequence[int] = (),
     data_format: str = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
     """Returns the gradient of conv2d with respect to its input, of which only the shape is used."""
@@ -132,6 +134,8 @@ def conv2d_backprop_input_v2(
 
 @export("conv2d_backprop_filter_v2")
 @parameters_of(conv2d_backprop_input_v2)
-def conv2d_backprop_filter_v2(input: Any, filter: Any, out_backprop: Any, **options: Any) -> Tensor:
+def conv2d_backprop_filter_v2(
+    input: TensorLike, filter: TensorLike, out_backprop: TensorLike, **options: Any
+) -> Tensor:
     """Returns the gradient of conv2d with respect to its filter, of which only the shape is used."""
     return conv2d_backprop_filter_op(input, shape(filter), out_backprop, **options)

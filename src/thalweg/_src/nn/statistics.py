@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import is_finite, not_equal
 from thalweg._src.ops.concat import concat, stack
@@ -47,7 +49,9 @@ from thalweg._src.ops.where import setdiff1d, where
 
 
 @export("math.reduce_variance")
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_variance(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Returns the variance along the axes."""
     with name_scope(name, "reduce_variance", [input_tensor]):
         x = convert_to_tensor(input_tensor)
@@ -63,7 +67,9 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
 
 
 @export("math.reduce_std")
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_std(
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """Returns the standard deviation along the axes."""
     with name_scope(name, "reduce_std", [input_tensor]):
         return sqrt(reduce_variance(input_tensor, axis, keepdims))
@@ -71,11 +77,11 @@ def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name
 
 @export("reduce_logsumexp", "math.reduce_logsumexp")
 def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
     """Returns log(sum(exp(x))) along the axes, without overflow."""
@@ -91,14 +97,14 @@ def reduce_logsumexp(
 
 @export("count_nonzero", "math.count_nonzero")
 def count_nonzero(
-    input_tensor: Any = None,
-    axis: Any = None,
+    input_tensor: TensorLike | None = None,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
-    dtype: Any = dtypes.int64,
+    dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Returns the number of elements along the axes that are not zero, False or empty strings."""
     keepdims = one_of("keepdims", keepdims, "keep_dims", keep_dims)
@@ -115,7 +121,7 @@ _MATRIX_NORMS = ("euclidean", "fro", 1, 2, np.inf)
 
 @export("norm", "linalg.norm")
 def norm(
-    tensor: Any,
+    tensor: TensorLike,
     ord: Any = "euclidean",
     axis: Any = None,
     keepdims: bool | None = None,
@@ -176,7 +182,9 @@ def _spectral_norm(x: Tensor, axis: Any) -> Tensor:
 
 
 @export("linalg.normalize")
-def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+def normalize(
+    tensor: TensorLike, ord: Any = "euclidean", axis: TensorLike | None = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Returns the tensor divided by its norm along the axes, and that norm."""
     with name_scope(name, "normalize", [tensor]):
         x = convert_to_tensor(tensor)

@@ -13,6 +13,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.summary import (
     audio_summary_v2,
     histogram_summary,
@@ -54,21 +55,31 @@ def _collected(summary: Tensor, collections: Any, default: Sequence[str] = _SUMM
 
 
 @export("summary.scalar")
-def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Tensor:
+def scalar(
+    name: str, tensor: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
+) -> Tensor:
     """Returns a summary of a scalar."""
     with _tagged(name, family, [tensor]) as (tag, scope):
         return _collected(scalar_summary(tag, tensor, name=scope), collections)
 
 
 @export("summary.histogram")
-def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
+def histogram(
+    name: str, values: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
+) -> Tensor:
     """Returns a histogram summary."""
     with _tagged(name, family, [values], "HistogramSummary") as (tag, scope):
         return _collected(histogram_summary(tag, values, name=scope), collections)
 
 
 @export("summary.image")
-def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None) -> Tensor:
+def image(
+    name: str,
+    tensor: TensorLike,
+    max_outputs: int = 3,
+    collections: Sequence[str] | None = None,
+    family: str | None = None,
+) -> Tensor:
     """Returns a summary of the first images of a batch: [batch, height, width, channels] of bytes or floats."""
     with _tagged(name, family, [tensor]) as (tag, scope):
         return _collected(image_summary(tag, tensor, max_images=max_outputs, name=scope), collections)
@@ -77,10 +88,10 @@ def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None,
 @export("summary.audio")
 def audio(
     name: str,
-    tensor: Any,
-    sample_rate: Any,
+    tensor: TensorLike,
+    sample_rate: TensorLike,
     max_outputs: int = 3,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
     """Returns a summary of the first clips of a batch: [batch, samples] or [batch, samples, channels] in [-1, 1]."""
@@ -90,7 +101,7 @@ def audio(
 
 
 @export("summary.text")
-def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
+def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None) -> Tensor:
     """Returns a summary of strings."""
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
@@ -104,9 +115,9 @@ def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
 @export("summary.tensor_summary")
 def tensor_summary(
     name: str,
-    tensor: Any,
+    tensor: TensorLike,
     summary_description: Any = None,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     summary_metadata: Any = None,
     family: str | None = None,
     display_name: str | None = None,
@@ -124,7 +135,7 @@ def tensor_summary(
 
 
 @export("summary.merge")
-def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Tensor:
+def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
     """Returns one summary merged of several, whose tags must differ."""
     name = _clean(name)
     with name_scope(name, "Merge", inputs):
@@ -132,7 +143,7 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
 
 
 @export("summary.merge_all")
-def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
+def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
     """Returns one summary merged of all in a collection; None if there are none."""
     summaries = get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None

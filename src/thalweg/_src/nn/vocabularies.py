@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.lookup import (
     HashTable,
     KeyValueTensorInitializer,
     LookupInterface,
+    TableInitializerBase,
     TextFileIdTableInitializer,
     TextFileIndex,
     TextFileStringTableInitializer,
@@ -52,7 +56,7 @@ class StrongHashSpec(HasherSpec):
 
     __slots__ = ()
 
-    def __new__(cls, key: Any) -> StrongHashSpec:
+    def __new__(cls, key: Sequence[int]) -> StrongHashSpec:
         if len(key) != 2:
             raise ValueError(f"key must have size 2, got {len(key)}.")
         if not all(isinstance(number, int | np.integer) for number in key):
@@ -75,7 +79,7 @@ class IdTableWithHashBuckets(LookupInterface):
         num_oov_buckets: int,
         hasher_spec: HasherSpec = FastHashSpec,
         name: str | None = None,
-        key_dtype: Any = None,
+        key_dtype: DTypeLike | None = None,
     ) -> None:
         if table is None and num_oov_buckets <= 0:
             raise ValueError("table and num_oov_buckets are both missing: one of them must be given")
@@ -111,7 +115,7 @@ class IdTableWithHashBuckets(LookupInterface):
             return string_to_hash_bucket_strong(strings, self._num_oov_buckets, spec.key)
         raise ValueError(f"Unknown hasher {spec.hasher}: use FastHashSpec or StrongHashSpec")
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
+    def lookup(self, keys: TensorLike | SparseTensor, name: str | None = None) -> Any:
         """Returns the ids of keys, those of buckets for keys that are not in the table."""
         if isinstance(keys, SparseTensorValue):
             keys = SparseTensor.from_value(keys)
@@ -143,7 +147,11 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
     """A table of ids with at least one bucket for keys that are not in it."""
 
     def __init__(
-        self, initializer: Any, num_oov_buckets: int, lookup_key_dtype: Any = None, name: str | None = None
+        self,
+        initializer: TableInitializerBase,
+        num_oov_buckets: int,
+        lookup_key_dtype: DTypeLike | None = None,
+        name: str | None = None,
     ) -> None:
         if num_oov_buckets <= 0:
             raise ValueError("oov_buckets must be > 0.")
@@ -162,12 +170,12 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
 
 @export("contrib.lookup.index_table_from_file", "contrib.lookup.string_to_index_table_from_file")
 def index_table_from_file(
-    vocabulary_file: Any = None,
+    vocabulary_file: TensorLike | None = None,
     num_oov_buckets: int = 0,
     vocab_size: int | None = None,
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
-    key_dtype: Any = dtypes.string,
+    key_dtype: DTypeLike = dtypes.string,
     name: str | None = None,
     key_column_index: int = TextFileIndex.WHOLE_LINE,
     value_column_index: int = TextFileIndex.LINE_NUMBER,
@@ -197,13 +205,13 @@ def index_table_from_file(
 
 @export("contrib.lookup.index_table_from_tensor", "contrib.lookup.string_to_index_table_from_tensor")
 def index_table_from_tensor(
-    mapping: Any = None,
+    mapping: TensorLike | None = None,
     num_oov_buckets: int = 0,
     default_value: int = -1,
     hasher_spec: HasherSpec = FastHashSpec,
-    dtype: Any = dtypes.string,
+    dtype: DTypeLike = dtypes.string,
     name: str | None = None,
-    vocabulary_list: Any = None,
+    vocabulary_list: TensorLike | None = None,
 ) -> Any:
     """Returns a table from words to their indices in a list."""
     mapping = vocabulary_list if mapping is None else mapping
@@ -237,9 +245,9 @@ def _positions(values: Tensor) -> Tensor:
 
 @export("contrib.lookup.index_to_string_table_from_file")
 def index_to_string_table_from_file(
-    vocabulary_file: Any,
+    vocabulary_file: TensorLike,
     vocab_size: int | None = None,
-    default_value: Any = "UNK",
+    default_value: TensorLike = "UNK",
     name: str | None = None,
     key_column_index: int = TextFileIndex.LINE_NUMBER,
     value_column_index: int = TextFileIndex.WHOLE_LINE,
@@ -263,7 +271,10 @@ def index_to_string_table_from_file(
 
 @export("contrib.lookup.index_to_string_table_from_tensor")
 def index_to_string_table_from_tensor(
-    mapping: Any = None, default_value: Any = "UNK", name: str | None = None, vocabulary_list: Any = None
+    mapping: TensorLike | None = None,
+    default_value: TensorLike = "UNK",
+    name: str | None = None,
+    vocabulary_list: TensorLike | None = None,
 ) -> HashTable:
     """Returns a table from indices to the words of a list."""
     mapping = vocabulary_list if mapping is None else mapping
@@ -276,12 +287,14 @@ def index_to_string_table_from_tensor(
 
 
 @export("contrib.lookup.string_to_index")
-def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None) -> Any:
+def string_to_index(tensor: TensorLike, mapping: TensorLike, default_value: int = -1, name: str | None = None) -> Any:
     """Returns the indices of words in a list."""
     return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
 
 
 @export("contrib.lookup.index_to_string")
-def index_to_string(tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None) -> Any:
+def index_to_string(
+    tensor: TensorLike, mapping: TensorLike, default_value: TensorLike = "UNK", name: str | None = None
+) -> Any:
     """Returns the words of a list at indices."""
     return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

@@ -12,6 +12,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.bincount import remove_squeezable_dimensions
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, logical_and, logical_or
@@ -36,7 +37,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
         # The broadcast itself fails like the assertion would.
         whole = equal(broadcast_dynamic_shape(weights_shape, values_shape), values_shape)
         same_rank = logical_and(equal(rank(weights), rank(values)), reduce_all(whole))
-        data = [
+        data: list[TensorLike] = [
             "weights do not fit values",
             f"weights.shape={weights.name}",
             weights_shape,

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from thalweg._src.export import export, export_lazy
 from thalweg._src.formats import events
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.messages import Message
@@ -21,8 +22,8 @@ class FileWriter:
 
     def __init__(
         self,
-        logdir: Any,
-        graph: Any = None,
+        logdir: PathLike,
+        graph: Graph | None = None,
         max_queue: int = 10,
         flush_secs: float = 120,
         graph_def: Any = None,
@@ -47,7 +48,7 @@ class FileWriter:
         """Returns the folder of the event files."""
         return self.event_writer.get_logdir()
 
-    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+    def add_summary(self, summary: Any, global_step: int | None = None) -> None:
         """Adds a summary, serialized or not; the metadata of a tag is written with its first value only."""
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
@@ -60,13 +61,13 @@ class FileWriter:
             self._described.add(value.tag)
         self._add(Event(summary=message), global_step)
 
-    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+    def add_session_log(self, session_log: Any, global_step: int | None = None) -> None:
         """Adds an event of a session: a start, a stop, a checkpoint."""
         from tensorboard.compat.proto.event_pb2 import Event
 
         self._add(Event(session_log=session_log), global_step)
 
-    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
+    def add_graph(self, graph: Graph | None, global_step: int | None = None, graph_def: Any = None) -> None:
         """Adds a graph, given as a Graph or as a GraphDef."""
         from tensorboard.compat.proto.event_pb2 import Event
 
@@ -75,7 +76,7 @@ class FileWriter:
         message = _graph_def(graph if graph is not None else graph_def)
         self._add(Event(graph_def=message.SerializeToString()), global_step)
 
-    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+    def add_meta_graph(self, meta_graph_def: Any, global_step: int | None = None) -> None:
         """Adds a MetaGraphDef."""
         from tensorboard.compat.proto.event_pb2 import Event
 
@@ -83,7 +84,7 @@ class FileWriter:
             raise TypeError(f"meta_graph_def: expected a MetaGraphDef message, received {type(meta_graph_def)}")
         self._add(Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
-    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: int | None = None) -> None:
         """Adds the metadata of a step, under a tag of its own."""
         from tensorboard.compat.proto.event_pb2 import Event, TaggedRunMetadata
 

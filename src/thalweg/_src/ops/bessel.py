@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -14,6 +15,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import multiply, negative, unary
 from thalweg._src.ops.shape_functions import require, scalar_value
@@ -84,7 +86,7 @@ spence = export("math.special.spence")(_named(spence_op, "spence"))
 
 
 @export("math.erfcinv")
-def erfcinv(x: Any, name: str | None = None) -> Tensor:
+def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the inverse of erfc."""
     with name_scope(name, "erfcinv", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -116,7 +118,11 @@ sobol_sample_op = nondifferentiable_op(
 
 @export("math.sobol_sample")
 def sobol_sample(
-    dim: Any, num_results: Any, skip: Any = 0, dtype: Any = dtypes.float32, name: str | None = None
+    dim: TensorLike,
+    num_results: TensorLike,
+    skip: TensorLike = 0,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """Returns points of the Sobol sequence in [0, 1) ** dim, skipping the first `skip`."""
     with name_scope(name, "sobol", [dim, num_results, skip]):

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, complete, static_value
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_less, assert_non_negative
 from thalweg._src.ops.comparison import greater
@@ -94,7 +96,11 @@ dense_bincount_op = nondifferentiable_op(
 
 @export("histogram_fixed_width")
 def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Counts values in equal-width bins; values outside the range count in the first or the last bin."""
     with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
@@ -103,7 +109,11 @@ def histogram_fixed_width(
 
 @export("histogram_fixed_width_bins")
 def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Returns the index of the equal-width bin of each value."""
     with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
@@ -120,11 +130,11 @@ def histogram_fixed_width_bins(
 
 @export("bincount", "math.bincount")
 def bincount(
-    arr: Any,
-    weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
-    dtype: Any = dtypes.int32,
+    arr: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Counts the occurrences of each integer, or sums their weights, up to the largest integer."""
@@ -155,10 +165,10 @@ def _bins(arr: Tensor, minlength: Any, maxlength: Any) -> Tensor:
 def confusion_matrix(
     labels: Any,
     predictions: Any,
-    num_classes: Any = None,
-    dtype: Any = dtypes.int32,
+    num_classes: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
-    weights: Any = None,
+    weights: TensorLike | None = None,
 ) -> Tensor:
     """Counts, or sums weights, for each label (row) and prediction (column)."""
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]) as scope:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -17,6 +17,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.shape_functions import unchanged
 
 _SMALL = 1024  # elements: what static evaluation looks at, shapes and indices
@@ -59,7 +60,7 @@ cast_op = op(
 
 
 @export("cast", "dtypes.cast")
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+def cast(x: TensorLike | SparseTensor, dtype: DTypeLike, name: str | None = None) -> Any:
     """Converts elements to another type; floats are truncated towards zero, and nonzero numbers become True."""
     wanted = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, IndexedSlices):
@@ -74,42 +75,42 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 
 @export("to_float")
-def to_float(x: Any, name: str = "ToFloat") -> Any:
+def to_float(x: TensorLike, name: str = "ToFloat") -> Any:
     """Converts a tensor to float32."""
     return cast(x, dtypes.float32, name)
 
 
 @export("to_double")
-def to_double(x: Any, name: str = "ToDouble") -> Any:
+def to_double(x: TensorLike, name: str = "ToDouble") -> Any:
     """Converts a tensor to float64."""
     return cast(x, dtypes.float64, name)
 
 
 @export("to_int32")
-def to_int32(x: Any, name: str = "ToInt32") -> Any:
+def to_int32(x: TensorLike, name: str = "ToInt32") -> Any:
     """Converts a tensor to int32."""
     return cast(x, dtypes.int32, name)
 
 
 @export("to_int64")
-def to_int64(x: Any, name: str = "ToInt64") -> Any:
+def to_int64(x: TensorLike, name: str = "ToInt64") -> Any:
     """Converts a tensor to int64."""
     return cast(x, dtypes.int64, name)
 
 
 @export("to_bfloat16")
-def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+def to_bfloat16(x: TensorLike, name: str = "ToBFloat16") -> Any:
     """Converts a tensor to bfloat16."""
     return cast(x, dtypes.bfloat16, name)
 
 
 @export("to_complex64")
-def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+def to_complex64(x: TensorLike, name: str = "ToComplex64") -> Any:
     """Converts a tensor to complex64."""
     return cast(x, dtypes.complex64, name)
 
 
 @export("to_complex128")
-def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+def to_complex128(x: TensorLike, name: str = "ToComplex128") -> Any:
     """Converts a tensor to complex128."""
     return cast(x, dtypes.complex128, name)

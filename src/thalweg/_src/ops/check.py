@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_or, not_equal
 from thalweg._src.ops.constants import no_op
@@ -60,7 +62,12 @@ def _require_static(condition: bool, data: list[Any]) -> None:
 
 @export("assert_equal", "debugging.assert_equal")
 def assert_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x == y everywhere."""
     with name_scope(name, "assert_equal", [x, y]):
@@ -71,7 +78,12 @@ def assert_equal(
 
 @export("assert_none_equal", "debugging.assert_none_equal")
 def assert_none_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x != y everywhere."""
     with name_scope(name, "assert_none_equal", [x, y]):
@@ -80,7 +92,12 @@ def assert_none_equal(
 
 @export("assert_less", "debugging.assert_less")
 def assert_less(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x < y everywhere."""
     with name_scope(name, "assert_less", [x, y]):
@@ -89,7 +106,12 @@ def assert_less(
 
 @export("assert_less_equal", "debugging.assert_less_equal")
 def assert_less_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x <= y everywhere."""
     with name_scope(name, "assert_less_equal", [x, y]):
@@ -98,7 +120,12 @@ def assert_less_equal(
 
 @export("assert_greater", "debugging.assert_greater")
 def assert_greater(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x > y everywhere."""
     with name_scope(name, "assert_greater", [x, y]):
@@ -107,7 +134,12 @@ def assert_greater(
 
 @export("assert_greater_equal", "debugging.assert_greater_equal")
 def assert_greater_equal(
-    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x >= y everywhere."""
     with name_scope(name, "assert_greater_equal", [x, y]):
@@ -126,7 +158,11 @@ def _signed(
 
 @export("assert_positive", "debugging.assert_positive")
 def assert_positive(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x > 0 everywhere."""
     return _signed(name, "assert_positive", ">", greater, operator.gt, x, data, summarize, message)
@@ -134,7 +170,11 @@ def assert_positive(
 
 @export("assert_negative", "debugging.assert_negative")
 def assert_negative(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x < 0 everywhere."""
     return _signed(name, "assert_negative", "<", less, operator.lt, x, data, summarize, message)
@@ -142,7 +182,11 @@ def assert_negative(
 
 @export("assert_non_negative", "debugging.assert_non_negative")
 def assert_non_negative(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x >= 0 everywhere."""
     return _signed(name, "assert_non_negative", ">=", greater_equal, operator.ge, x, data, summarize, message)
@@ -150,7 +194,11 @@ def assert_non_negative(
 
 @export("assert_non_positive", "debugging.assert_non_positive")
 def assert_non_positive(
-    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless x <= 0 everywhere."""
     return _signed(name, "assert_non_positive", "<=", less_equal, operator.le, x, data, summarize, message)
@@ -158,11 +206,11 @@ def assert_non_positive(
 
 @export("assert_near", "debugging.assert_near")
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
-    data: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -191,14 +239,14 @@ def _rounding(dtype: DType) -> float:
 
 
 @export("is_non_decreasing", "debugging.is_non_decreasing", "math.is_non_decreasing")
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns whether no element is less than the one before it, in row-major order."""
     with name_scope(name, "is_non_decreasing", [x]):
         return reduce_all(less_equal(*_neighbours(x)))
 
 
 @export("is_strictly_increasing", "debugging.is_strictly_increasing", "math.is_strictly_increasing")
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns whether every element is greater than the one before it, in row-major order."""
     with name_scope(name, "is_strictly_increasing", [x]):
         return reduce_all(less(*_neighbours(x)))
@@ -217,9 +265,9 @@ def _neighbours(x: Any) -> tuple[Tensor, Tensor]:
 
 @export("assert_rank", "debugging.assert_rank")
 def assert_rank(
-    x: Any,
-    rank: Any,
-    data: Any = None,
+    x: TensorLike,
+    rank: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -231,9 +279,9 @@ def assert_rank(
 
 @export("assert_rank_at_least", "debugging.assert_rank_at_least")
 def assert_rank_at_least(
-    x: Any,
-    rank: Any,
-    data: Any = None,
+    x: TensorLike,
+    rank: TensorLike,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -245,9 +293,9 @@ def assert_rank_at_least(
 
 @export("assert_rank_in", "debugging.assert_rank_in")
 def assert_rank_in(
-    x: Any,
+    x: TensorLike,
     ranks: Iterable[Any],
-    data: Any = None,
+    data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
@@ -288,7 +336,9 @@ def _rank_checked(
 
 
 @export("assert_type", "debugging.assert_type")
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_type(
+    tensor: TensorLike | SparseTensor, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> Operation:
     """Raises TypeError unless the tensor has the type; returns an operation that does nothing."""
     with name_scope(name, "assert_type", [tensor]):
         tensor, wanted = convert_to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
@@ -299,7 +349,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 @export("assert_integer", "debugging.assert_integer")
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Raises TypeError unless x has an integer type; returns an operation that does nothing."""
     with name_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
@@ -310,7 +360,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 
 @export("assert_scalar", "debugging.assert_scalar", "contrib.framework.assert_scalar")
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """Returns the tensor; raises ValueError if it is statically known not to be a scalar."""
     with name_scope(name, "assert_scalar", [tensor]):
         result = convert_to_tensor(tensor, name="tensor")
@@ -321,7 +371,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 
 @export("assert_same_float_dtype", "debugging.assert_same_float_dtype", "contrib.framework.assert_same_float_dtype")
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None) -> DType:
     """Returns the common floating type of the tensors and dtype, float32 if there are none."""
     found = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     first: Any = None

@@ -12,6 +12,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Infer, OpDef
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import binary, unary
 from thalweg._src.ops.shape_functions import broadcast_inputs, merged_inputs, unchanged
@@ -158,18 +159,18 @@ invert = export("bitwise.invert")(
 
 
 @export("equal", "math.equal")
-def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns whether x == y, element-wise."""
     return equal_op(x, y, name=name)
 
 
 @export("not_equal", "math.not_equal")
-def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns whether x != y, element-wise."""
     return not_equal_op(x, y, name=name)
 
 
 @export("logical_xor", "math.logical_xor")
-def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
+def logical_xor(x: TensorLike, y: TensorLike, name: str = "LogicalXor") -> Tensor:
     """Returns whether exactly one of x and y is true."""
     return not_equal_op(x, y, T=dtypes.bool, name=name)

@@ -16,6 +16,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.shape_functions import at_least_rank, normalize_axis, require, same_dimension, scalar_value
@@ -233,7 +234,7 @@ unpack_op = op(
 
 
 @export("concat")
-def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: str = "concat") -> Tensor:
     """Concatenates tensors along an existing dimension."""
     if not isinstance(values, list | tuple):
         values = [values]
@@ -247,7 +248,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 
 @export("stack")
-def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+def stack(values: Sequence[TensorLike] | Tensor, axis: int = 0, name: str = "stack") -> Tensor:
     """Stacks tensors of one shape along a new axis."""
     if isinstance(values, Tensor):
         values = unstack(values)
@@ -266,7 +267,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
 
 
 @export("unstack")
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
     """Unpacks a tensor along a dimension, which is removed; the number of parts may be inferred."""
     tensor = convert_to_tensor(value, name="value")
     if num is None:
@@ -283,7 +284,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
 
 @export("split")
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+    value: TensorLike, num_or_size_splits: TensorLike, axis: TensorLike = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
     """Splits a tensor into a number of equal parts, or into parts of given sizes, one of which may be -1."""
     if isinstance(num_or_size_splits, int | np.integer | shapes.Dimension):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes, shapes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
@@ -20,9 +20,10 @@ from thalweg._src.graph.op_def import op, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.shape_functions import from_shape_attr, no_outputs, require, require_sizes
-from thalweg._src.shapes import Dimension, Shape, TensorShape, show
+from thalweg._src.shapes import Dimension, Shape, ShapeLike, TensorShape, show
 
 Array = np.ndarray[Any, Any]
 
@@ -226,7 +227,7 @@ def _with_shape(array: Array, shape: Shape) -> Array:
 
 @export("constant")
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+    value: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, name: str = "Const", verify_shape: bool = False
 ) -> Tensor:
     """Returns a tensor with a fixed value."""
     array, kind = as_array(value, None if dtype is None else dtypes.as_dtype(dtype).base_dtype, shape)
@@ -310,13 +311,13 @@ register_tensor_conversion_function(Dimension, _convert_dimension, 99)
 
 
 @export("placeholder")
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
     """Returns a tensor that must be fed."""
     return placeholder_op(dtype=dtypes.as_dtype(dtype), shape=shapes.as_shape(shape), name=name)
 
 
 @export("placeholder_with_default")
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Returns a tensor that may be fed and otherwise has the value of `input`."""
     value = convert_to_tensor(input)
     return placeholder_with_default_op(value, shape=shapes.as_shape(shape), name=name)

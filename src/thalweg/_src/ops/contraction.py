@@ -17,6 +17,7 @@ from thalweg._src.graph.infer import Inference, complete, static_value
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.diagonal import matrix_diag_part
@@ -132,8 +133,8 @@ einsum_op = op(
 
 @export("linalg.matvec")
 def matvec(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     adjoint_a: bool = False,
     a_is_sparse: bool = False,
@@ -148,7 +149,7 @@ def matvec(
 
 
 @export("trace", "linalg.trace")
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes the trace of matrices."""
     with name_scope(name, "Trace", [x]):
         return reduce_sum(matrix_diag_part(convert_to_tensor(x, name="x")), [-1])
@@ -160,7 +161,7 @@ _FORM = re.compile(r"(?:[a-zA-Z]|\.\.\.|,)*(?:->(?:[a-zA-Z]|\.\.\.)*)?")
 
 
 @export("einsum", "linalg.einsum")
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
+def einsum(equation: str, *inputs: TensorLike, **kwargs: Any) -> Tensor:
     """Contracts tensors whose dimensions are labeled by letters, summing over labels that are not in the output.
 
     "..." represents broadcast dimensions; a repeated letter in one input takes its diagonal; without "->" the output
@@ -248,7 +249,7 @@ def _cheapest_pair(terms: Sequence[str], tensors: Sequence[Tensor], output: str)
 
 
 @export("tensordot", "linalg.tensordot")
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None = None) -> Tensor:
     """Contracts tensors over axes: the last N of a and first N of b, or a list of axes for each."""
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a = convert_to_tensor(a, name="a")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
@@ -12,6 +11,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.shapes import Shape, show
@@ -57,13 +57,13 @@ decode_csv_op = nondifferentiable_op(
 
 @export("decode_csv", "io.decode_csv")
 def decode_csv(
-    records: Any,
-    record_defaults: Any,
+    records: TensorLike,
+    record_defaults: Sequence[TensorLike],
     field_delim: str = ",",
     use_quote_delim: bool = True,
     name: str | None = None,
     na_value: str = "",
-    select_cols: Any = None,
+    select_cols: Sequence[int] | None = None,
 ) -> list[Tensor]:
     """Parses CSV records into one tensor per column."""
     columns = [] if select_cols is None else list(select_cols)

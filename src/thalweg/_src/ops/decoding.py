@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, scalar_value, unchanged
 from thalweg._src.ops.strings import only_one
@@ -105,7 +106,10 @@ decode_compressed = export("decode_compressed", "io.decode_compressed")(
 
 @export("string_to_number", "strings.to_number")
 def string_to_number(
-    string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
+    string_tensor: TensorLike | None = None,
+    out_type: DTypeLike = dtypes.float32,
+    name: str | None = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Parses each string as a number."""
     strings = only_one(string_tensor, input, "string_tensor", "input")
@@ -114,11 +118,11 @@ def string_to_number(
 
 @export("decode_raw", "io.decode_raw")
 def decode_raw(
-    input_bytes: Any = None,
-    out_type: Any = None,
+    input_bytes: TensorLike | None = None,
+    out_type: DTypeLike | None = None,
     little_endian: bool = True,
     name: str | None = None,
-    bytes: Any = None,
+    bytes: TensorLike | None = None,
 ) -> Tensor:
     """Reinterprets the bytes of each string as numbers."""
     strings = only_one(input_bytes, bytes, "input_bytes", "bytes")

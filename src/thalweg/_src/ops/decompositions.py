@@ -13,6 +13,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import real
 from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension
@@ -144,21 +145,21 @@ lu = export("linalg.lu")(
 
 
 @export("svd", "linalg.svd")
-def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
+def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Returns (s, u, v) with the input equal to `u @ diag(s) @ adjoint(v)`; only s without compute_uv."""
     s, u, v = svd_op.many(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     return (real(s), u, v) if compute_uv else real(s)
 
 
 @export("self_adjoint_eig", "linalg.eigh")
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Returns ascending eigenvalues and eigenvectors of self-adjoint matrices, of which the lower triangle is read."""
     e, v = self_adjoint_eig_op.many(tensor, compute_v=True, name=name)
     return e, v
 
 
 @export("self_adjoint_eigvals", "linalg.eigvalsh")
-def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """Returns the ascending eigenvalues of self-adjoint matrices, of which the lower triangle is read."""
     result: Tensor = self_adjoint_eig_op.many(tensor, compute_v=False, name=name)[0]
     return result
@@ -172,14 +173,14 @@ def _eig(tensor: Any, compute_v: bool, name: str | None) -> Any:
 
 
 @export("linalg.eig")
-def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Returns eigenvalues, in no particular order, and normalized eigenvectors."""
     e, v = _eig(tensor, True, name)
     return e, v
 
 
 @export("linalg.eigvals")
-def eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """Returns eigenvalues, in no particular order."""
     result: Tensor = _eig(tensor, False, name)[0]
     return result

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -13,11 +14,12 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.math import minimum
 from thalweg._src.ops.reshape import ones, zeros
 from thalweg._src.ops.shape_functions import at_least_rank, require
-from thalweg._src.shapes import Shape, merge, show
+from thalweg._src.shapes import Shape, ShapeLike, merge, show
 
 _NUMBERS = (dtypes.FLOATING | dtypes.COMPLEX) | dtypes.INDEX
 
@@ -266,12 +268,12 @@ def _is_plain(value: Any, plain: int) -> bool:
 
 @export("matrix_diag", "linalg.diag")
 def matrix_diag(
-    diagonal: Any,
+    diagonal: TensorLike,
     name: str = "diag",
-    k: Any = 0,
-    num_rows: Any = -1,
-    num_cols: Any = -1,
-    padding_value: Any = 0,
+    k: TensorLike = 0,
+    num_rows: TensorLike = -1,
+    num_cols: TensorLike = -1,
+    padding_value: TensorLike = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Creates matrices with the given diagonals and a padding value elsewhere; k is one diagonal or a band."""
@@ -284,7 +286,11 @@ def matrix_diag(
 
 @export("matrix_diag_part", "linalg.diag_part")
 def matrix_diag_part(
-    input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+    input: TensorLike,
+    name: str = "diag_part",
+    k: TensorLike = 0,
+    padding_value: TensorLike = 0,
+    align: str = "RIGHT_LEFT",
 ) -> Tensor:
     """Returns diagonals of matrices; k is one diagonal or a band, whose shorter diagonals are padded."""
     if _is_plain(k, 0):
@@ -294,7 +300,9 @@ def matrix_diag_part(
 
 
 @export("matrix_set_diag", "linalg.set_diag")
-def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
+def matrix_set_diag(
+    input: TensorLike, diagonal: TensorLike, name: str = "set_diag", k: TensorLike = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
     """Returns matrices with diagonals replaced; k is one diagonal or a band."""
     if _is_plain(k, 0):
         return matrix_set_diag_op(input, diagonal, name=name)
@@ -308,10 +316,10 @@ def _padding(value: Any, dtype: dtypes.DType) -> Any:
 
 @export("eye", "linalg.eye")
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    batch_shape: ShapeLike | TensorLike = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Returns identity matrices."""

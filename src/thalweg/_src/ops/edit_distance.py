@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, same_dimension
@@ -37,7 +37,12 @@ edit_distance_op = nondifferentiable_op(
 
 
 @export("edit_distance")
-def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:
+def edit_distance(
+    hypothesis: SparseTensor | SparseTensorValue,
+    truth: SparseTensor | SparseTensorValue,
+    normalize: bool = True,
+    name: str = "edit_distance",
+) -> Tensor:
     """Computes the edit distance of each pair of sequences, relative to the truth's length if normalized."""
     a, b = as_sparse(hypothesis), as_sparse(truth)
     return edit_distance_op(

@@ -15,6 +15,7 @@ from thalweg._src.graph.infer import Inference, complete, static_value
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import reduce_prod
@@ -22,7 +23,7 @@ from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, squ
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import at_least_rank, normalize_axis, require, require_sizes, vector_size
 from thalweg._src.ops.where import where
-from thalweg._src.shapes import Shape, merge, show
+from thalweg._src.shapes import Shape, ShapeLike, merge, show
 
 _INDICES = dtypes.INDEX | {dtypes.int16}
 
@@ -209,11 +210,11 @@ unravel_index = export("unravel_index")(
 
 @export("gather")
 def gather(
-    params: Any,
-    indices: Any,
+    params: TensorLike,
+    indices: TensorLike,
     validate_indices: bool | None = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: TensorLike | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
     """Gathers slices of params along an axis; of a variable only these are read."""
@@ -244,7 +245,7 @@ def _as_indices(indices: Any) -> Any:
 
 
 @export("batch_gather")
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Gathers slices of params at indices with the same leading dimensions."""
     with name_scope(name, "BatchGather", [params, indices]) as scope:
         indices = convert_to_tensor(indices, name="indices")
@@ -255,7 +256,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
 
 
 @export("gather_nd", "manip.gather_nd")
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Gathers the elements or slices of params at index vectors."""
     if batch_dims == 0:
         read = getattr(params, "gather_nd", None)
@@ -282,37 +283,41 @@ def _batch_positions(rows: Tensor, batch_dims: int) -> list[Tensor]:
 
 
 @export("scatter_nd", "manip.scatter_nd")
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(
+    indices: TensorLike, updates: TensorLike, shape: ShapeLike | TensorLike, name: str | None = None
+) -> Tensor:
     """Scatters updates into zeros of a shape at index vectors; duplicates are summed."""
     return scatter_nd_op(indices, updates, shape, name=name)
 
 
 @export("tensor_scatter_nd_update", "tensor_scatter_update")
-def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_update(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns a copy of a tensor with the elements or slices at index vectors replaced by updates."""
     return tensor_scatter_update_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_add", "tensor_scatter_nd_add")
-def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_add(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Returns a copy of a tensor with updates added at index vectors."""
     return tensor_scatter_add_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_nd_sub", "tensor_scatter_sub")
-def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Returns a copy of a tensor with updates subtracted at index vectors."""
     return tensor_scatter_sub_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_nd_max")
-def tensor_scatter_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_max(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Returns a copy of a tensor with the maximum of it and updates at index vectors."""
     return tensor_scatter_max_op(tensor, indices, updates, name=name)
 
 
 @export("tensor_scatter_nd_min")
-def tensor_scatter_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_min(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
     """Returns a copy of a tensor with the minimum of it and updates at index vectors."""
     return tensor_scatter_min_op(tensor, indices, updates, name=name)
 
@@ -325,7 +330,9 @@ tensor_scatter_nd_sub = tensor_scatter_sub
 
 
 @export("boolean_mask")
-def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, name: str = "boolean_mask", axis: TensorLike | None = None
+) -> Tensor:
     """Returns the elements or slices of a tensor, along the dimensions of the mask, where the mask is true."""
     with name_scope(name, "boolean_mask", [tensor, mask]):
         value, chosen = convert_to_tensor(tensor, name="tensor"), convert_to_tensor(mask, name="mask")
@@ -412,6 +419,8 @@ parallel_dynamic_stitch = op(
 
 
 @export("dynamic_partition")
-def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+def dynamic_partition(
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
     """Partitions the rows of data into num_partitions tensors by their partition indices."""
     return dynamic_partition_op.many(data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]

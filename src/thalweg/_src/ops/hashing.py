@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
@@ -11,6 +10,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import at_least_rank, unchanged
 from thalweg._src.ops.strings import only_one, require_scalar
@@ -60,7 +60,10 @@ fingerprint_op = nondifferentiable_op(
 
 @export("string_to_hash_bucket", "strings.to_hash_bucket")
 def string_to_hash_bucket(
-    string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
+    string_tensor: TensorLike | None = None,
+    num_buckets: int | None = None,
+    name: str | None = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Hashes each string to a bucket, by a function that later versions of TensorFlow may change."""
     strings = only_one(string_tensor, input, "string_tensor", "input")
@@ -68,6 +71,6 @@ def string_to_hash_bucket(
 
 
 @export("fingerprint")
-def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
+def fingerprint(data: TensorLike, method: TensorLike = "farmhash64", name: str | None = None) -> Tensor:
     """Computes an 8-byte fingerprint of each row of the data."""
     return fingerprint_op(data, convert_to_tensor(method, dtypes.string), name=name)

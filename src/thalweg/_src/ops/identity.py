@@ -11,9 +11,10 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, unchanged
-from thalweg._src.shapes import Shape
+from thalweg._src.shapes import Shape, ShapeLike
 
 
 def _unchanged_list(c: Inference) -> Sequence[Shape]:
@@ -90,13 +91,13 @@ ensure_shape_op = op(
 
 
 @export("ensure_shape")
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Returns the tensor after checking its shape in each step."""
     return ensure_shape_op(x, shape=shapes.as_shape(shape), name=name)
 
 
 @export("guarantee_const")
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the tensor, which the caller guarantees to be constant."""
     return identity(input, name=name)
 

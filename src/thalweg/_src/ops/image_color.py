@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -14,6 +14,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_equal
 from thalweg._src.ops.concat import concat
@@ -89,7 +90,7 @@ adjust_saturation_op = nondifferentiable_op(
 
 
 @export("image.convert_image_dtype")
-def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = False, name: str | None = None) -> Tensor:
     """Converts pixels to a type and its range: floats lie in [0, 1), integers extend to their maximum."""
     image = convert_to_tensor(image, name="image")
     wanted = dtypes.as_dtype(dtype)
@@ -140,31 +141,31 @@ def _mixed(images: Any, weights: Weights) -> Tensor:
 
 
 @export("image.rgb_to_yiq")
-def rgb_to_yiq(images: Any) -> Tensor:
+def rgb_to_yiq(images: TensorLike) -> Tensor:
     """Converts RGB to YIQ."""
     return _mixed(images, _RGB_TO_YIQ)
 
 
 @export("image.yiq_to_rgb")
-def yiq_to_rgb(images: Any) -> Tensor:
+def yiq_to_rgb(images: TensorLike) -> Tensor:
     """Converts YIQ to RGB."""
     return _mixed(images, _YIQ_TO_RGB)
 
 
 @export("image.rgb_to_yuv")
-def rgb_to_yuv(images: Any) -> Tensor:
+def rgb_to_yuv(images: TensorLike) -> Tensor:
     """Converts RGB to YUV."""
     return _mixed(images, _RGB_TO_YUV)
 
 
 @export("image.yuv_to_rgb")
-def yuv_to_rgb(images: Any) -> Tensor:
+def yuv_to_rgb(images: TensorLike) -> Tensor:
     """Converts YUV to RGB."""
     return _mixed(images, _YUV_TO_RGB)
 
 
 @export("image.rgb_to_grayscale")
-def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     """Converts RGB to grayscale."""
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = convert_to_tensor(images, name="images")
@@ -173,7 +174,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.grayscale_to_rgb")
-def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Converts grayscale to RGB."""
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = convert_to_tensor(images, name="images")
@@ -201,7 +202,7 @@ def in_floats(image: Tensor) -> Tensor:
 
 
 @export("image.adjust_contrast")
-def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """Scales the contrast of each channel around its mean over the image."""
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         images = convert_to_tensor(images, name="images")
@@ -210,7 +211,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 @export("image.adjust_hue")
-def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
     """Rotates the hue by `delta` in [-1, 1], where 1 is a full turn."""
     with name_scope(name, "adjust_hue", [image]):
         image = convert_to_tensor(image, name="image")
@@ -218,7 +219,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.adjust_saturation")
-def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
     """Scales the saturation of each pixel."""
     with name_scope(name, "adjust_saturation", [image]):
         image = convert_to_tensor(image, name="image")
@@ -233,21 +234,21 @@ def _require_range(lower: Any, upper: Any) -> None:
 
 
 @export("image.random_contrast")
-def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Scales the contrast by a random factor in [lower, upper)."""
     _require_range(lower, upper)
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
 @export("image.random_saturation")
-def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Scales the saturation by a random factor in [lower, upper)."""
     _require_range(lower, upper)
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))
 
 
 @export("image.random_hue")
-def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """Rotates the hue by a random delta in [-max_delta, max_delta)."""
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")

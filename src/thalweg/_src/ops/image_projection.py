@@ -13,6 +13,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.linalg import matrix_inverse
@@ -20,7 +21,7 @@ from thalweg._src.ops.math import cos, sin
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reshape import ones_like, reshape, shape as shape_of, zeros_like
 from thalweg._src.ops.shape_functions import require, same_dimension, with_rank
-from thalweg._src.shapes import Shape, show
+from thalweg._src.shapes import Shape, ShapeLike, show
 
 _IMAGES = frozenset(
     (
@@ -99,7 +100,11 @@ class _Batch:
 
 @export("contrib.image.transform")
 def transform(
-    images: Any, transforms: Any, interpolation: str = "NEAREST", output_shape: Any = None, name: str | None = None
+    images: TensorLike,
+    transforms: TensorLike,
+    interpolation: str = "NEAREST",
+    output_shape: ShapeLike | TensorLike = None,
+    name: str | None = None,
 ) -> Tensor:
     """Applies projective transforms [a0, a1, a2, b0, b1, b2, c0, c1] to images.
 
@@ -128,7 +133,7 @@ def _flat(transforms: Any) -> Tensor:
 
 
 @export("contrib.image.rotate")
-def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
+def rotate(images: TensorLike, angles: TensorLike, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
     """Rotates images about their center counterclockwise, by angles in radians."""
     with name_scope(name, "rotate", [images, angles]):
         batch = _Batch(images)
@@ -139,7 +144,9 @@ def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str |
 
 
 @export("contrib.image.translate")
-def translate(images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
+def translate(
+    images: TensorLike, translations: TensorLike, interpolation: str = "NEAREST", name: str | None = None
+) -> Tensor:
     """Translates images by [dx, dy]; uncovered pixels are 0."""
     with name_scope(name, "translate", [images, translations]):
         return transform(images, translations_to_projective_transforms(translations), interpolation)
@@ -147,7 +154,7 @@ def translate(images: Any, translations: Any, interpolation: str = "NEAREST", na
 
 @export("contrib.image.angles_to_projective_transforms")
 def angles_to_projective_transforms(
-    angles: Any, image_height: Any, image_width: Any, name: str | None = None
+    angles: TensorLike, image_height: float | Tensor, image_width: float | Tensor, name: str | None = None
 ) -> Tensor:
     """Returns the transforms that rotate images of a size about their center."""
     with name_scope(name, "angles_to_projective_transforms", [angles]):
@@ -160,7 +167,7 @@ def angles_to_projective_transforms(
 
 
 @export("contrib.image.translations_to_projective_transforms")
-def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
+def translations_to_projective_transforms(translations: TensorLike, name: str | None = None) -> Tensor:
     """Returns the transforms that translate images by [dx, dy]."""
     with name_scope(name, "translations_to_projective_transforms", [translations]):
         moves = _vector(translations, 1, "translations")
@@ -180,7 +187,7 @@ def _vector(value: Any, rank: int, what: str) -> Tensor:
 
 
 @export("contrib.image.flat_transforms_to_matrices")
-def flat_transforms_to_matrices(transforms: Any) -> Tensor:
+def flat_transforms_to_matrices(transforms: TensorLike) -> Tensor:
     """Converts transforms of eight numbers to 3x3 matrices whose last element is 1."""
     with name_scope(None, "flat_transforms_to_matrices", [transforms]):
         transforms = convert_to_tensor(transforms, name="transforms")
@@ -192,7 +199,7 @@ def flat_transforms_to_matrices(transforms: Any) -> Tensor:
 
 
 @export("contrib.image.matrices_to_flat_transforms")
-def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
+def matrices_to_flat_transforms(transform_matrices: TensorLike) -> Tensor:
     """Converts 3x3 matrices to transforms of eight numbers, divided by the last element."""
     with name_scope(None, "matrices_to_flat_transforms", [transform_matrices]):
         matrices = convert_to_tensor(transform_matrices, name="matrices")
@@ -204,7 +211,7 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
 
 
 @export("contrib.image.compose_transforms")
-def compose_transforms(*transforms: Any) -> Tensor:
+def compose_transforms(*transforms: TensorLike) -> Tensor:
     """Composes transforms, applied in order."""
     if not transforms:
         raise ValueError("transforms cannot be empty")

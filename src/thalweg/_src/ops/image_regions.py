@@ -11,6 +11,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, with_rank
@@ -39,7 +40,9 @@ match_op = nondifferentiable_op(
 
 
 @export("contrib.image.bipartite_match")
-def bipartite_match(distance_mat: Any, num_valid_rows: Any, top_k: int = -1, name: str = "bipartite_match") -> Any:
+def bipartite_match(
+    distance_mat: TensorLike, num_valid_rows: TensorLike, top_k: int = -1, name: str = "bipartite_match"
+) -> Any:
     """Matches rows with columns, the nearest pair first; returns the match of each row and of each column, or -1.
 
     A negative num_valid_rows means all rows; at most top_k matches are made if it is positive.
@@ -65,7 +68,7 @@ components_op = nondifferentiable_op(
 
 
 @export("contrib.image.connected_components")
-def connected_components(images: Any) -> Tensor:
+def connected_components(images: TensorLike) -> Tensor:
     """Labels the 4-connected components of equal values in images; zero pixels have label 0."""
     with name_scope("connected_components"):
         images = convert_to_tensor(images, name="images")

@@ -14,6 +14,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import minimum, round, truediv
 from thalweg._src.ops.reshape import constant_value, expand_dims, shape as shape_of, squeeze, zeros
@@ -173,7 +174,11 @@ scale_and_translate_grad = op(
 
 @export("image.resize_bilinear")
 def resize_bilinear(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+    images: TensorLike,
+    size: TensorLike,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
 ) -> Tensor:
     """Resizes a batch of images to floats by bilinear interpolation."""
     return _resize_bilinear(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
@@ -181,7 +186,11 @@ def resize_bilinear(
 
 @export("image.resize_bicubic")
 def resize_bicubic(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+    images: TensorLike,
+    size: TensorLike,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
 ) -> Tensor:
     """Resizes a batch of images to floats by bicubic interpolation."""
     return _resize_bicubic(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
@@ -189,7 +198,11 @@ def resize_bicubic(
 
 @export("image.resize_nearest_neighbor")
 def resize_nearest_neighbor(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
+    images: TensorLike,
+    size: TensorLike,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
 ) -> Tensor:
     """Resizes a batch of images to the nearest pixels."""
     return _resize_nearest(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
@@ -235,8 +248,8 @@ _METHODS: dict[Any, Callable[..., Tensor]] = {
 
 @export("image.resize", "image.resize_images")
 def resize_images(
-    images: Any,
-    size: Any,
+    images: TensorLike,
+    size: TensorLike,
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
     preserve_aspect_ratio: bool = False,

@@ -15,6 +15,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_greater_equal, assert_positive
 from thalweg._src.ops.comparison import less
@@ -96,13 +97,13 @@ def _flip(image: Any, axis: int, name: str) -> Tensor:
 
 
 @export("image.flip_left_right")
-def flip_left_right(image: Any) -> Tensor:
+def flip_left_right(image: TensorLike) -> Tensor:
     """Flips images horizontally."""
     return _flip(image, -2, "flip_left_right")
 
 
 @export("image.flip_up_down")
-def flip_up_down(image: Any) -> Tensor:
+def flip_up_down(image: TensorLike) -> Tensor:
     """Flips images vertically."""
     return _flip(image, -3, "flip_up_down")
 
@@ -120,19 +121,19 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
 
 
 @export("image.random_flip_left_right")
-def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
     """Flips each image left to right with probability 0.5."""
     return _random_flip(image, -2, seed, "random_flip_left_right")
 
 
 @export("image.random_flip_up_down")
-def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
     """Flips each image upside down with probability 0.5."""
     return _random_flip(image, -3, seed, "random_flip_up_down")
 
 
 @export("image.transpose", "image.transpose_image")
-def transpose_image(image: Any, name: str | None = None) -> Tensor:
+def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
     """Swaps height and width."""
     with name_scope(name, "transpose", [image]):
         image = image_tensor(image)
@@ -145,7 +146,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.rot90")
-def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tensor:
     """Rotates images by `k` quarter turns counterclockwise."""
     with name_scope(name, "rot90", [image, k]) as scope:
         image = image_tensor(image)
@@ -217,7 +218,11 @@ def _static(*sizes: Any) -> list[int | None]:
 
 @export("image.pad_to_bounding_box")
 def pad_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: int | Tensor,
+    offset_width: int | Tensor,
+    target_height: int | Tensor,
+    target_width: int | Tensor,
 ) -> Tensor:
     """Zero-pads images: offset_height rows above, offset_width columns left, the remainder below and right."""
     with name_scope(None, "pad_to_bounding_box", [image]):
@@ -237,7 +242,11 @@ def pad_to_bounding_box(
 
 @export("image.crop_to_bounding_box")
 def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+    image: TensorLike,
+    offset_height: int | Tensor,
+    offset_width: int | Tensor,
+    target_height: int | Tensor,
+    target_width: int | Tensor,
 ) -> Tensor:
     """Crops a window of a size at an offset from images."""
     with name_scope(None, "crop_to_bounding_box", [image]):
@@ -270,7 +279,7 @@ def _require_target(batch: _Batch, target_height: Any, target_width: Any) -> Ten
 
 
 @export("image.resize_image_with_crop_or_pad", "image.resize_with_crop_or_pad")
-def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+def resize_image_with_crop_or_pad(image: TensorLike, target_height: int | Tensor, target_width: int | Tensor) -> Tensor:
     """Crops or zero-pads images centrally to a size."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         batch = _Batch(image)
@@ -291,7 +300,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
 
 
 @export("image.central_crop")
-def central_crop(image: Any, central_fraction: Any) -> Tensor:
+def central_crop(image: Any, central_fraction: float | Tensor) -> Tensor:
     """Crops the margins, so that the central fraction of height and width remains."""
     with name_scope(None, "central_crop", [image]):
         image = convert_to_tensor(image, name="image")
@@ -364,9 +373,9 @@ def _fitted(height: int, width: int, target_height: int, target_width: int) -> t
 
 @export("image.resize_image_with_pad")
 def resize_image_with_pad(
-    image: Any,
-    target_height: Any,
-    target_width: Any,
+    image: TensorLike,
+    target_height: TensorLike,
+    target_width: TensorLike,
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:

@@ -14,6 +14,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.decompositions import MATRIX_TYPES, cholesky, square_matrices, svd, unchanged_square
@@ -147,7 +148,7 @@ matrix_square_root = sqrtm
 
 @export("matrix_triangular_solve", "linalg.triangular_solve")
 def matrix_triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
     """Solves `matrix @ x = rhs` for a triangular matrix; batch dimensions broadcast."""
     with name_scope(name, "triangular_solve", [matrix, rhs]):
@@ -155,7 +156,7 @@ def matrix_triangular_solve(
 
 
 @export("cholesky_solve", "linalg.cholesky_solve")
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """Solves `A @ x = rhs`, given the Cholesky factor of A."""
     with name_scope(name, "cholesky_solve", [chol, rhs]):
         y = matrix_triangular_solve_op(chol, rhs, lower=True, adjoint=False)
@@ -164,20 +165,20 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
 
 @export("matrix_solve_ls", "linalg.lstsq")
 def matrix_solve_ls(
-    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+    matrix: TensorLike, rhs: TensorLike, l2_regularizer: TensorLike = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
     """Minimizes `|matrix @ x - rhs|**2 + l2_regularizer * |x|**2`; with fast=False for any rank, unregularized."""
     return matrix_solve_ls_op(matrix, rhs, l2_regularizer, fast=fast, name=name)
 
 
 @export("linalg.slogdet")
-def slogdet(input: Any, name: str | None = None) -> Any:
+def slogdet(input: TensorLike, name: str | None = None) -> Any:
     """Returns (sign, log_abs_determinant) of matrices."""
     return slogdet_op.many(input, name=name)
 
 
 @export("linalg.logdet")
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Returns the logarithm of the determinant of positive definite matrices."""
     with name_scope(name, "logdet", [matrix]):
         diagonal = real(matrix_diag_part(cholesky(matrix)))
@@ -185,7 +186,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.adjoint")
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Returns the conjugate transposes of matrices."""
     with name_scope(name, "adjoint", [matrix]):
         return matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)
@@ -195,7 +196,9 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.lu_reconstruct")
-def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
+def lu_reconstruct(
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Returns the matrix that `lu` decomposed."""
     with name_scope(name, "lu_reconstruct", [lower_upper, perm]):
         factors, order = _lu_arguments(lower_upper, perm)
@@ -203,7 +206,9 @@ def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, nam
 
 
 @export("linalg.lu_solve")
-def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
+def lu_solve(
+    lower_upper: TensorLike, perm: TensorLike, rhs: TensorLike, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Solves `A @ x = rhs`, given the result of `lu` for A."""
     with name_scope(name, "lu_solve", [lower_upper, perm, rhs]):
         factors, order = _lu_arguments(lower_upper, perm)
@@ -213,7 +218,9 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False,
 
 
 @export("linalg.lu_matrix_inverse")
-def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
+def lu_matrix_inverse(
+    lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Returns the inverse of the matrix that `lu` decomposed."""
     with name_scope(name, "lu_matrix_inverse", [lower_upper, perm]):
         factors, order = _lu_arguments(lower_upper, perm)
@@ -259,7 +266,9 @@ def _longest(a: Tensor) -> Any:
 
 
 @export("linalg.matrix_rank")
-def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def matrix_rank(
+    a: TensorLike, tol: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Counts the singular values greater than tol, which defaults to the rounding error."""
     with name_scope(name, "matrix_rank", [a, tol]):
         matrix = convert_to_tensor(a, dtype_hint=dtypes.float32, name="a")
@@ -272,7 +281,9 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
 
 
 @export("linalg.pinv")
-def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+def pinv(
+    a: TensorLike, rcond: TensorLike | None = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
     """Computes the pseudo-inverse; singular values below rcond times the largest count as zero."""
     with name_scope(name, "pinv", [a, rcond]):
         matrix = convert_to_tensor(a, name="a")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes, shapes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -19,10 +19,11 @@ from thalweg._src.graph.op_def import OPS, Evaluate, OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast, evaluate_integers
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.shape_functions import broadcast_inputs, merged_inputs, require, unchanged
-from thalweg._src.shapes import Shape
+from thalweg._src.shapes import Shape, ShapeLike
 
 ANALYTIC = dtypes.FLOATING | dtypes.COMPLEX
 SIGNED = ANALYTIC | dtypes.SIGNED_INTEGERS
@@ -323,7 +324,7 @@ clip_by_value_op = op(
 
 
 @export("add", "math.add")
-def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x + y, element-wise; strings are concatenated."""
     first = x if isinstance(x, Tensor) or not isinstance(y, Tensor) else y
     strings = first.dtype is dtypes.string if isinstance(first, Tensor) else _is_string(first)
@@ -352,7 +353,7 @@ def _is_inexact(value: Any) -> bool:
 
 
 @export("truediv", "math.truediv")
-def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y with Python 3 semantics: integers of at most 16 bits yield float32, wider ones float64."""
     if _is_inexact(x) or _is_inexact(y):
         return realdiv(x, y, name=name or "truediv")
@@ -365,13 +366,13 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("divide", "math.divide")
-def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y with Python 3 semantics."""
     return truediv(x, y, name)
 
 
 @export("div")
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y with Python 2 semantics: integers are rounded down."""
     if _is_inexact(x) or _is_inexact(y):
         return realdiv(x, y, name=name or "div")
@@ -381,13 +382,13 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("floordiv", "math.floordiv")
-def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y, rounded down."""
     return floordiv_op(x, y, name=name or "floordiv")
 
 
 @export("floor_div")
-def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y, rounded down."""
     return floordiv_op(x, y, name=name)
 
@@ -396,26 +397,26 @@ mod = floormod
 
 
 @export("div_no_nan", "math.divide_no_nan")
-def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y, and 0 where y is 0."""
     return div_no_nan_op(x, y, name=name or "div_no_nan")
 
 
 @export("math.multiply_no_nan")
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x * y, and 0 where y is 0, even if x is infinite or NaN."""
     return multiply_no_nan_op(x, y, name=name or "multiply_no_nan")
 
 
 @export("math.reciprocal_no_nan")
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes 1 / x, and 0 where x is 0."""
     x = convert_to_tensor(x, name="x")
     return div_no_nan_op(1, x, name=name or "reciprocal_no_nan")
 
 
 @export("abs", "math.abs")
-def abs(x: Any, name: str | None = None) -> Any:
+def abs(x: TensorLike | SparseTensor, name: str | None = None) -> Any:
     """Computes the absolute value, element-wise."""
     if isinstance(x, SparseTensor):
         return x.with_values(abs(x.values, name))
@@ -426,14 +427,14 @@ def abs(x: Any, name: str | None = None) -> Any:
 
 
 @export("round", "math.round")
-def round(x: Any, name: str | None = None) -> Tensor:
+def round(x: TensorLike, name: str | None = None) -> Tensor:
     """Rounds to the nearest integer, halves to even."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else round_op(x, name=name)
 
 
 @export("scalar_mul", "math.scalar_mul")
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
     """Multiplies a tensor, or the values of IndexedSlices, by a scalar."""
     factor = convert_to_tensor(scalar, x.dtype.base_dtype, name="scalar")
     if factor.dims not in ((), None):
@@ -444,7 +445,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 
 
 @export("math.polyval")
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Evaluates the polynomial with the given coefficients, highest power first, at x."""
     if not isinstance(coeffs, list):
         raise ValueError(f"coeffs is a {type(coeffs).__name__}, expected a list")
@@ -463,28 +464,28 @@ def _zeros_like(x: Tensor) -> Tensor:
 
 
 @export("conj", "math.conj")
-def conj(x: Any, name: str | None = None) -> Tensor:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes the complex conjugate; a real tensor is returned unchanged."""
     x = convert_to_tensor(x, name="x")
     return conj_op(x, name=name) if x.dtype.is_complex else x
 
 
 @export("real", "math.real")
-def real(input: Any, name: str | None = None) -> Tensor:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the real part; a real tensor is returned unchanged."""
     x = convert_to_tensor(input, name="input")
     return real_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else x
 
 
 @export("imag", "math.imag")
-def imag(input: Any, name: str | None = None) -> Tensor:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the imaginary part; that of a real tensor is 0."""
     x = convert_to_tensor(input, name="input")
     return imag_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else _zeros_like(x)
 
 
 @export("angle", "math.angle")
-def angle(input: Any, name: str | None = None) -> Tensor:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """Computes the argument: the angle with the positive real axis, pi for negative real numbers."""
     with name_scope(name, "Angle", [input]) as scope:
         x = convert_to_tensor(input, name="input")
@@ -494,7 +495,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("complex", "dtypes.complex")
-def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """Computes the complex numbers real + i * imag."""
     with name_scope(name, "Complex", [real, imag]) as scope:
         x, y = _in_one_type(real, imag)
@@ -505,7 +506,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 
 @export("saturate_cast", "dtypes.saturate_cast")
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Casts the elements to a type; values outside its range become its minimum or maximum."""
     wanted = dtypes.as_dtype(dtype).base_dtype
     with name_scope(name, "saturate_cast", [value]) as scope:
@@ -529,7 +530,9 @@ def _inside(limit: Any, dtype: DType) -> Any:
 
 
 @export("clip_by_value")
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Any:
     """Clips elements to a minimum and a maximum."""
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         x = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name="t")
@@ -560,14 +563,19 @@ def _only(tensor: Tensor, name: str | None) -> Tensor:
 
 
 @export("add_n", "math.add_n")
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: Sequence[TensorLike] | TensorLike, name: str | None = None) -> Tensor:
     """Sums tensors of one shape and type; IndexedSlices are made dense."""
     tensors = _tensors(inputs)
     return _only(tensors[0], name) if len(tensors) == 1 else add_n_op(tensors, name=name)
 
 
 @export("accumulate_n", "math.accumulate_n")
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+def accumulate_n(
+    inputs: Sequence[TensorLike],
+    shape: ShapeLike = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Adds tensors of one shape and type pairwise, with less memory than keeping all of them."""
     tensors = _tensors(inputs)
     known = shapes.as_shape(shape)

@@ -12,6 +12,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.math import conj
 from thalweg._src.ops.shape_functions import at_least_rank, same_dimension, with_rank
 from thalweg._src.shapes import Shape, broadcast
@@ -78,8 +79,8 @@ batch_matmul_op = op(
 
 @export("matmul", "linalg.matmul")
 def matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -14,6 +15,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import (
     cast as cast_ops,
     comparison,
@@ -89,14 +91,14 @@ softsign_grad = _activation_grad("SoftsignGrad", _FLOATS)
 
 
 @export("log_sigmoid", "math.log_sigmoid")
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes log(sigmoid(x)), accurate for very negative x."""
     with name_scope(name, "LogSigmoid", [x]) as scope:
         return math.negative(softplus(math.negative(convert_to_tensor(x, name="x"))), name=scope)
 
 
 @export("nn.leaky_relu")
-def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
     """Computes x where it is positive, alpha * x elsewhere; integers are converted to float32."""
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
         features = convert_to_tensor(features, name="features")
@@ -108,7 +110,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
 
 
 @export("nn.crelu")
-def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
     """Returns relu(x) and relu(-x) concatenated along an axis."""
     with name_scope(name, "CRelu", [features]):
         features = convert_to_tensor(features, name="features")
@@ -116,7 +118,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 
 
 @export("nn.silu", "nn.swish")
-def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
+def swish(features: TensorLike, beta: TensorLike = 1.0, name: str | None = None) -> Tensor:
     """Computes x * sigmoid(beta * x)."""
     with name_scope(name, "swish", [features]):
         x = convert_to_tensor(features, name="features")
@@ -183,14 +185,14 @@ def _swap_with_last(x: Tensor, axis: Any) -> Any:
 
 
 @export("math.softmax", "nn.softmax")
-def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """Computes exp(x) / sum(exp(x)) along an axis, the last by default."""
     axis = reduction.one_of("axis", axis, "dim", dim)
     return _along_axis(softmax_op, logits, -1 if axis is None else axis, name)
 
 
 @export("math.log_softmax", "nn.log_softmax")
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """Computes log(softmax(x)) along an axis, the last by default."""
     axis = reduction.one_of("axis", axis, "dim", dim)
     return _along_axis(log_softmax_op, logits, -1 if axis is None else axis, name)
@@ -268,7 +270,7 @@ def _require_both(labels: Any, logits: Any) -> None:
 
 @export("nn.softmax_cross_entropy_with_logits_v2")
 def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
+    labels: TensorLike, logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
     """Computes the cross entropy of softmax(logits) with labels along an axis; gradients flow into both."""
     _require_both(labels, logits)
@@ -298,7 +300,11 @@ def softmax_cross_entropy_with_logits_v2(
 
 @export("nn.softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None, axis: Any = None
+    labels: TensorLike | None = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
 ) -> Tensor:
     """Computes the cross entropy of softmax(logits) with labels; no gradient flows into the labels."""
     _require_both(labels, logits)
@@ -308,7 +314,9 @@ def softmax_cross_entropy_with_logits(
 
 
 @export("nn.sparse_softmax_cross_entropy_with_logits")
-def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
+def sparse_softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """Computes the cross entropy of softmax(logits) with one class index per row."""
     _require_both(labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
@@ -339,7 +347,9 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
 
 
 @export("nn.sigmoid_cross_entropy_with_logits")
-def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
+def sigmoid_cross_entropy_with_logits(
+    labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """Computes the cross entropy of independent probabilities sigmoid(logits) with labels."""
     _require_both(labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
@@ -359,7 +369,11 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
 
 @export("nn.weighted_cross_entropy_with_logits")
 def weighted_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+    labels: Any = None,
+    logits: TensorLike | None = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: TensorLike | None = None,
 ) -> Tensor:
     """Computes the sigmoid cross entropy with positive labels weighted by pos_weight."""
     labels = reduction.one_of("labels", labels, "targets", targets)
@@ -377,7 +391,9 @@ def weighted_cross_entropy_with_logits(
 
 
 @export("nn.log_poisson_loss")
-def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+def log_poisson_loss(
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
     """Computes exp(c) - z * c, with Stirling's approximation of log(z!) on request."""
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
         log_input = convert_to_tensor(log_input, name="log_input")
@@ -451,7 +467,7 @@ bias_add_grad_op = op(
 
 
 @export("nn.bias_add")
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Adds a vector along the channels: the last dimension, or the second when data_format starts with NC."""
     if data_format is not None and data_format[:2] not in ("NC", "N.") and not data_format.endswith("C"):
         raise ValueError(f"data_format is {data_format!r}, expected 'N...C' or 'NC...'")
@@ -462,14 +478,14 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
 
 @export("nn.xw_plus_b")
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """Computes matmul(x, weights) + biases."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         return bias_add(matmul(x, weights), biases, name=scope)
 
 
 @export("nn.relu_layer")
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """Computes relu(matmul(x, weights) + biases)."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         return relu(bias_add(matmul(x, weights), biases), name=scope)
@@ -533,7 +549,13 @@ top_k_v1_op = op(
 
 
 @export("math.top_k", "nn.top_k")
-def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32, name: str | None = None) -> Any:
+def top_k(
+    input: TensorLike,
+    k: TensorLike = 1,
+    sorted: bool = True,
+    index_type: DTypeLike = dtypes.int32,
+    name: str | None = None,
+) -> Any:
     """Returns the k largest entries of each row and their indices, largest first."""
     return top_k_v2_op.many(input, k, sorted=sorted, index_type=index_type, name=name)
 
@@ -566,7 +588,7 @@ in_top_k_op = nondifferentiable_op(
 
 
 @export("math.in_top_k", "nn.in_top_k")
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
     """Returns for each row whether its target is among the k largest predictions."""
     with name_scope(name, "in_top_k"):
         return in_top_k_op(predictions, targets, k)

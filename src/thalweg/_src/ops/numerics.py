@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
@@ -13,6 +11,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import colocate_with, control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.control import group, with_dependencies
 from thalweg._src.ops.shape_functions import unchanged
 
@@ -33,7 +32,11 @@ check_numerics = export("check_numerics", "debugging.check_numerics")(
 
 @export("verify_tensor_all_finite", "debugging.assert_all_finite")
 def verify_tensor_all_finite(
-    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+    t: TensorLike | None = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: TensorLike | None = None,
+    message: str | None = None,
 ) -> Tensor:
     """Returns the tensor after checking that all elements are finite."""
     x, message = x if t is None else t, message if msg is None else msg

@@ -15,13 +15,14 @@ from thalweg._src.graph.infer import Inference, complete, static_value
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.reshape import expand_dims, reshape, shape, size
 from thalweg._src.ops.shape_functions import at_least_rank, normalize_axis, require, vector_size
 from thalweg._src.ops.where import sequence_mask, where
-from thalweg._src.shapes import Shape, TensorShape, broadcast, compatible, show
+from thalweg._src.shapes import Shape, ShapeLike, TensorShape, broadcast, compatible, show
 
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
 
@@ -156,7 +157,11 @@ mirror_pad_grad_op = op(
 
 @export("pad")
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: TensorLike = 0,
 ) -> Tensor:
     """Pads each dimension of a tensor before and after: with a constant, or mirrored."""
     mode = mode.upper()
@@ -192,7 +197,7 @@ reverse_op = op(
 
 
 @export("reverse", "reverse_v2", "manip.reverse")
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Reverses a tensor along the given axes."""
     axis = np.zeros(0, np.int32) if isinstance(axis, list | tuple) and not axis else axis
     return reverse_op(tensor, axis, name=name)
@@ -231,8 +236,8 @@ reverse_sequence_op = op(
 
 @export("reverse_sequence")
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
+    input: TensorLike,
+    seq_lengths: TensorLike,
     seq_axis: int | None = None,
     batch_axis: int | None = None,
     name: str | None = None,
@@ -304,13 +309,13 @@ broadcast_args_op = nondifferentiable_op(
 
 
 @export("broadcast_dynamic_shape")
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: ShapeLike | TensorLike, shape_y: ShapeLike | TensorLike) -> Tensor:
     """Computes the shape that two shape tensors broadcast to."""
     return broadcast_args_op(shape_x, shape_y)
 
 
 @export("broadcast_static_shape")
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
     """Returns the shape that two static shapes broadcast to."""
     return TensorShape(broadcast(shapes.as_shape(shape_x), shapes.as_shape(shape_y)))
 
@@ -341,7 +346,7 @@ roll = export("roll", "manip.roll")(
 
 
 @export("repeat")
-def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None) -> Tensor:
     """Repeats each slice along an axis; without an axis, each element."""
     with name_scope(name, "Repeat", [input, repeats]):
         data = convert_to_tensor(input, name="input")
@@ -358,7 +363,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 
 @export("meshgrid")
-def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
     """Returns the coordinates of a grid over vectors, one tensor for each; `indexing` is "xy" or "ij"."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}, expected 'xy' or 'ij'")

@@ -12,6 +12,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.shape_functions import with_rank
 from thalweg._src.ops.windows import Window, kernel_of, window_of
@@ -61,13 +62,13 @@ extract_volume_patches = export("extract_volume_patches")(
 
 @export("extract_image_patches", "image.extract_image_patches")
 def extract_image_patches(
-    images: Any,
-    ksizes: Any = None,
-    strides: Any = None,
-    rates: Any = None,
+    images: TensorLike,
+    ksizes: int | Sequence[int] | None = None,
+    strides: int | Sequence[int] | None = None,
+    rates: int | Sequence[int] | None = None,
     padding: str | None = None,
     name: str | None = None,
-    sizes: Any = None,
+    sizes: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Extracts the pixels of each window of each image to the depth dimension."""
     ksizes = one_of("sizes", sizes, "ksizes", ksizes)
@@ -75,6 +76,13 @@ def extract_image_patches(
 
 
 @export("image.extract_patches")
-def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
+def extract_patches(
+    images: TensorLike,
+    sizes: int | Sequence[int],
+    strides: int | Sequence[int],
+    rates: int | Sequence[int],
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
     """Extracts the pixels of each window of each image to the depth dimension."""
     return extract_image_patches_op(images, ksizes=sizes, strides=strides, rates=rates, padding=padding, name=name)

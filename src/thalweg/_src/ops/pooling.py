@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -13,6 +14,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.reshape import expand_dims, squeeze
@@ -263,13 +265,13 @@ def _settings(data_format: str, ksize: Any, strides: Any, padding: Any) -> dict[
 
 @export("nn.max_pool")
 def max_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    value: TensorLike | None = None,
+    ksize: int | Sequence[int] | None = None,
+    strides: int | Sequence[int] | None = None,
+    padding: str | Sequence[Sequence[int]] | None = None,
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of each image."""
     value = one_of("input", input, "value", value)
@@ -278,7 +280,12 @@ def max_pool(
 
 @export("nn.max_pool2d")
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Sequence[int]],
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of each image."""
     return max_pool_op(input, name=name, **_settings(data_format, ksize, strides, padding))
@@ -286,13 +293,13 @@ def max_pool2d(
 
 @export("nn.avg_pool", "nn.avg_pool2d")
 def avg_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    value: TensorLike | None = None,
+    ksize: int | Sequence[int] | None = None,
+    strides: int | Sequence[int] | None = None,
+    padding: str | Sequence[Sequence[int]] | None = None,
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Computes the mean of each window of each image; padding is not counted."""
     value = one_of("input", input, "value", value)
@@ -304,7 +311,12 @@ avg_pool2d = avg_pool
 
 @export("nn.max_pool3d")
 def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Sequence[int]],
+    data_format: str = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of each volume."""
     return max_pool3d_op(input, name=name, **_settings(data_format, ksize, strides, padding))
@@ -312,7 +324,12 @@ def max_pool3d(
 
 @export("nn.avg_pool3d")
 def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Sequence[int]],
+    data_format: str = "NDHWC",
+    name: str | None = None,
 ) -> Tensor:
     """Computes the mean of each window of each volume."""
     return avg_pool3d_op(input, name=name, **_settings(data_format, ksize, strides, padding))
@@ -320,7 +337,12 @@ def avg_pool3d(
 
 @export("nn.max_pool1d")
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str,
+    data_format: str = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of each sequence."""
     return _pool1d(max_pool, "MaxPool1d", input, ksize, strides, padding, data_format, name)
@@ -328,7 +350,12 @@ def max_pool1d(
 
 @export("nn.avg_pool1d")
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str,
+    data_format: str = "NWC",
+    name: str | None = None,
 ) -> Tensor:
     """Computes the mean of each window of each sequence."""
     return _pool1d(avg_pool, "AvgPool1D", input, ksize, strides, padding, data_format, name)
@@ -350,7 +377,12 @@ def _pool1d(
 
 @export("nn.max_pool_v2")
 def max_pool_v2(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Sequence[int]],
+    data_format: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Computes the maximum of each window over one, two or three dimensions."""
     return _pool_of_any_rank((max_pool1d, max_pool2d, max_pool3d), input, ksize, strides, padding, data_format, name)
@@ -358,7 +390,12 @@ def max_pool_v2(
 
 @export("nn.avg_pool_v2")
 def avg_pool_v2(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Sequence[int]],
+    data_format: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Computes the mean of each window over one, two or three dimensions."""
     return _pool_of_any_rank((avg_pool1d, avg_pool2d, avg_pool3d), input, ksize, strides, padding, data_format, name)
@@ -377,14 +414,14 @@ def _pool_of_any_rank(
 
 @export("nn.max_pool_with_argmax")
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
     padding: str,
     data_format: str = "NHWC",
-    Targmax: Any = None,
+    Targmax: DTypeLike | None = None,
     name: str | None = None,
-    output_dtype: Any = None,
+    output_dtype: DTypeLike | None = None,
     include_batch_in_index: bool = False,
 ) -> Any:
     """Computes the maximum of each window and its flat index, `(y * width + x) * channels + channel`."""
@@ -404,15 +441,15 @@ def max_pool_with_argmax(
 
 @export("nn.pool")
 def pool(
-    input: Any,
+    input: TensorLike,
     window_shape: Sequence[int],
     pooling_type: str,
     padding: str,
-    dilation_rate: Any = None,
-    strides: Any = None,
+    dilation_rate: int | Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: int | Sequence[int] | None = None,
 ) -> Tensor:
     """Pools over one, two or three dimensions by "MAX" or "AVG"."""
     rates = one_of("dilations", dilations, "dilation_rate", dilation_rate)

@@ -16,6 +16,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import require, unchanged
 from thalweg._src.shapes import Shape
@@ -90,8 +91,8 @@ assert_op = stateful_op(
 
 @export("Print")
 def Print(
-    input_: Any,
-    data: Any,
+    input_: TensorLike,
+    data: Sequence[TensorLike],
     message: str | None = None,
     first_n: int | None = None,
     summarize: int | None = None,
@@ -109,14 +110,16 @@ def Print(
 
 
 @export("Assert", "debugging.Assert")
-def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
+def Assert(
+    condition: TensorLike, data: Sequence[TensorLike], summarize: int | None = None, name: str | None = None
+) -> Operation:
     """Returns an operation that fails the step with InvalidArgumentError unless the condition holds."""
     return assert_op.operation(condition, list(data), summarize=3 if summarize is None else summarize, name=name)
 
 
 @export("strings.format")
 def string_format(
-    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+    template: str, inputs: TensorLike, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
     """Formats tensors into the placeholders of a template."""
     tensors = list(inputs) if isinstance(inputs, list | tuple) else [inputs]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import graph_of
+from thalweg._src.graph.types import TensorLike
 
 Function = Callable[..., Any]
 
@@ -48,7 +50,9 @@ def python_function(token: str) -> PythonFunction | None:
 
 
 @export("py_func", "contrib.framework.py_func")
-def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+def py_func(
+    func: Function, inp: Sequence[TensorLike], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
     """Calls a Python function on NumPy arrays in every step; returns tensors of the types Tout, a list if it is one.
 
     A function that is not stateful may be called fewer times than it appears: equal calls are merged (CSE).
@@ -72,6 +76,12 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
 
 
 @export("numpy_function")
-def numpy_function(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+def numpy_function(
+    func: Function,
+    inp: Sequence[TensorLike],
+    Tout: DTypeLike | Sequence[DTypeLike],
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
     """Does the same as `py_func` under TensorFlow 2's name."""
     return py_func(func, inp, Tout, stateful, name)

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import concatenated
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.quantization import QUANTIZED, ranges
@@ -274,16 +276,16 @@ quantized_concat = export("quantized_concat", "quantization.quantized_concat")(
 
 @export("nn.quantized_conv2d")
 def quantized_conv2d(
-    input: Any,
-    filter: Any,
-    min_input: Any,
-    max_input: Any,
-    min_filter: Any,
-    max_filter: Any,
-    strides: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    min_input: TensorLike,
+    max_input: TensorLike,
+    min_filter: TensorLike,
+    max_filter: TensorLike,
+    strides: int | Sequence[int],
     padding: str,
-    out_type: Any = dtypes.qint32,
-    dilations: Any = (1, 1, 1, 1),
+    out_type: DTypeLike = dtypes.qint32,
+    dilations: int | Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Any:
     """Convolves quantized images with a quantized filter; also returns the range."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -16,6 +17,7 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.seeds import get_seed
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.comparison import greater_equal
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
@@ -25,7 +27,7 @@ from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.ops.reshape import shape as shape_of, zeros_like
 from thalweg._src.ops.shape_functions import broadcast_inputs, require, shape_of_value, unchanged, with_rank
 from thalweg._src.ops.slicing import slice
-from thalweg._src.shapes import Dimension, Shape, show
+from thalweg._src.shapes import Dimension, Shape, ShapeLike, show
 
 _SIZES = attr.types(dtypes.INDEX)
 _GAMMA = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
@@ -245,10 +247,10 @@ def _floating(dtype: Any) -> dtypes.DType:
 
 @export("random_uniform", "random.uniform")
 def random_uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike | TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -293,10 +295,10 @@ def _scaled(standard: Tensor, mean: Tensor, stddev: Tensor, name: str) -> Tensor
 
 @export("random_normal", "random.normal")
 def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike | TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -310,10 +312,10 @@ def random_normal(
 
 @export("truncated_normal", "random.truncated_normal")
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike | TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -326,17 +328,17 @@ def truncated_normal(
 
 
 @export("random_shuffle", "random.shuffle")
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """Shuffles the rows of a tensor."""
     return random_shuffle_op(value, name=name, **_seeds(seed))
 
 
 @export("random_gamma", "random.gamma")
 def random_gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike | TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -354,7 +356,11 @@ def random_gamma(
 
 @export("random_poisson", "random.poisson")
 def random_poisson(
-    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+    lam: TensorLike,
+    shape: ShapeLike | TensorLike,
+    dtype: DTypeLike = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Draws Poisson samples of the given shape for each rate."""
     with name_scope(name, "random_poisson", [lam, shape]):
@@ -364,7 +370,11 @@ def random_poisson(
 
 @export("multinomial", "random.multinomial")
 def multinomial(
-    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Draws classes with the probabilities softmax(logits), num_samples per row."""
     return _categorical("multinomial", logits, num_samples, output_dtype, seed, name)
@@ -372,7 +382,11 @@ def multinomial(
 
 @export("random.categorical")
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Draws classes with the probabilities softmax(logits), num_samples per row."""
     return _categorical("categorical", logits, num_samples, dtype, seed, name)
@@ -387,7 +401,7 @@ def _categorical(
 
 
 @export("random_crop", "image.random_crop")
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_crop(value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """Crops a block of the given size at a random position."""
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
@@ -402,11 +416,11 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
 
 @export("random.stateless_uniform", "contrib.stateless.stateless_random_uniform")
 def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: ShapeLike | TensorLike,
+    seed: TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Draws uniform numbers in [minval, maxval) that depend only on the shape and the two seeds."""
@@ -421,7 +435,12 @@ def stateless_uniform(
 
 @export("random.stateless_normal", "contrib.stateless.stateless_normal", "contrib.stateless.stateless_random_normal")
 def stateless_normal(
-    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
+    shape: ShapeLike | TensorLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """Draws normal numbers that depend only on the shape and the two seeds."""
     dtype = _floating(dtype)
@@ -433,7 +452,12 @@ def stateless_normal(
 
 @export("random.stateless_truncated_normal", "contrib.stateless.stateless_truncated_normal")
 def stateless_truncated_normal(
-    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
+    shape: ShapeLike | TensorLike,
+    seed: TensorLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """Draws truncated normal numbers that depend only on the shape and the two seeds."""
     dtype = _floating(dtype)
@@ -445,7 +469,11 @@ def stateless_truncated_normal(
 
 @export("random.stateless_categorical")
 def stateless_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """Draws classes with the probabilities softmax(logits), determined by the two seeds."""
     with name_scope(name, "stateless_categorical", [logits, num_samples, seed]):
@@ -455,7 +483,11 @@ def stateless_categorical(
 
 @export("random.stateless_multinomial", "contrib.stateless.stateless_multinomial")
 def stateless_multinomial(
-    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = dtypes.int64, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    output_dtype: DTypeLike = dtypes.int64,
+    name: str | None = None,
 ) -> Tensor:
     """Draws classes with the probabilities softmax(logits), determined by the two seeds."""
     with name_scope(name, "stateless_multinomial", [logits, num_samples, seed]):

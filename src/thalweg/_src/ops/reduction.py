@@ -8,12 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Evaluate, OpDef, op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.constants import array_constant
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reshape import rank
@@ -189,7 +191,7 @@ reduce_any = export("reduce_any", "math.reduce_any")(
 
 @export("math.reduce_euclidean_norm")
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Computes the Euclidean norm along the axes."""
     return _reduce(euclidean_norm_op, input_tensor, axis, keepdims, name, None, None)
@@ -240,7 +242,11 @@ arg_min = export("arg_min")(
 
 @export("argmax", "math.argmax")
 def argmax(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dimension: TensorLike | None = None,
+    output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """Returns the index of the maximum along an axis, the first by default."""
     axis = one_of("axis", axis, "dimension", dimension)
@@ -249,7 +255,11 @@ def argmax(
 
 @export("argmin", "math.argmin")
 def argmin(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dimension: TensorLike | None = None,
+    output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """Returns the index of the minimum along an axis, the first by default."""
     axis = one_of("axis", axis, "dimension", dimension)
@@ -287,20 +297,24 @@ cumulative_logsumexp_op = _scan(
 
 
 @export("cumsum", "math.cumsum")
-def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumsum(
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """Computes cumulative sums along an axis; exclusive ones start with 0 and omit the element itself."""
     return cumsum_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 @export("cumprod", "math.cumprod")
-def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumprod(
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """Computes cumulative products along an axis; exclusive ones start with 1 and omit the element itself."""
     return cumprod_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 @export("math.cumulative_logsumexp")
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike, axis: TensorLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Computes log(cumsum(exp(x))) without overflow; exclusive ones start with the lowest finite number."""
     return cumulative_logsumexp_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
@@ -16,8 +17,9 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, static_value
 from thalweg._src.graph.op_def import OPS, op
 from thalweg._src.graph.scopes import name_scope
-from thalweg._src.graph.sparse_tensor import is_sparse
+from thalweg._src.graph.sparse_tensor import SparseTensor, is_sparse
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, objects
 from thalweg._src.ops.constants import constant, fill
@@ -25,7 +27,7 @@ from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import subtract
 from thalweg._src.ops.sequences import range_op
 from thalweg._src.ops.shape_functions import normalize_axis, require, scalar, unchanged, vector_size
-from thalweg._src.shapes import Shape, TensorShape, num_elements, show
+from thalweg._src.shapes import Shape, ShapeLike, TensorShape, num_elements, show
 
 _SMALL = 1000  # up to this many elements, zeros and ones are constants in the graph
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
@@ -307,7 +309,7 @@ invert_permutation = export("invert_permutation", "math.invert_permutation")(
 
 
 @export("shape")
-def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+def shape(input: TensorLike | SparseTensor, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """Returns the shape of a tensor as a vector; a constant if it is static."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if is_sparse(input):
@@ -324,13 +326,13 @@ def _sparse_shape(input: Any, out_type: dtypes.DType, name: str | None = None) -
 
 
 @export("shape_n")
-def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+def shape_n(input: Sequence[Any], out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """Returns the shapes of several tensors."""
     return shape_n_op.many(list(input), out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
 @export("size")
-def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+def size(input: TensorLike | SparseTensor, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """Returns the number of elements of a tensor; a constant if it is static."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if is_sparse(input):
@@ -345,7 +347,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
 
 
 @export("rank")
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike | SparseTensor, name: str | None = None) -> Tensor:
     """Returns the rank of a tensor; a constant if it is static."""
     if is_sparse(input):
         return size(input.dense_shape, name)
@@ -357,7 +359,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("reshape", "manip.reshape")
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: ShapeLike | TensorLike, name: str | None = None) -> Tensor:
     """Reshapes a tensor; one size may be -1, which is inferred."""
     if isinstance(shape, int | np.integer | shapes.Dimension):
         shape = [shape]
@@ -372,14 +374,14 @@ def _shape_argument(value: Any) -> Any:
 
 
 @export("zeros")
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def zeros(shape: ShapeLike | TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Creates a tensor of zeros, empty strings or False."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     return _filled(shape, b"" if dtype is dtypes.string else False if dtype.is_bool else 0, dtype, name or "zeros")
 
 
 @export("ones")
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def ones(shape: ShapeLike | TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Creates a tensor of ones, or of True."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     if dtype is dtypes.string:
@@ -421,7 +423,9 @@ def _known_sizes(shape: Any) -> list[int] | None:
 
 
 @export("zeros_like")
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def zeros_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Creates zeros with the shape of a tensor."""
     source = convert_to_tensor(tensor)
     wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
@@ -435,7 +439,9 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 
 @export("ones_like")
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def ones_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Creates ones with the shape of a tensor."""
     source = convert_to_tensor(tensor)
     wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
@@ -449,7 +455,9 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
 
 
 @export("expand_dims")
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def expand_dims(
+    input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
+) -> Tensor:
     """Inserts a dimension of size 1."""
     axis = _one_of("axis", axis, "dim", dim)
     if axis is None:
@@ -458,7 +466,12 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 @export("squeeze")
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+def squeeze(
+    input: TensorLike,
+    axis: int | Sequence[int] | None = None,
+    name: str | None = None,
+    squeeze_dims: int | Sequence[int] | None = None,
+) -> Tensor:
     """Removes the dimensions of size 1, or the given ones of them."""
     axis = _one_of("axis", axis, "squeeze_dims", squeeze_dims)
     if axis is None:
@@ -476,7 +489,9 @@ def _one_of(key: str, value: Any, old_key: str, old_value: Any) -> Any:
 
 
 @export("transpose")
-def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
+def transpose(
+    a: TensorLike, perm: TensorLike | None = None, name: str = "transpose", conjugate: bool = False
+) -> Tensor:
     """Permutes the dimensions of a tensor, by default reverses them; optionally conjugates it."""
     with name_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
@@ -490,7 +505,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
 
 
 @export("matrix_transpose", "linalg.matrix_transpose", "linalg.transpose")
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """Swaps the last two dimensions."""
     with name_scope(name, "matrix_transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")

@@ -16,6 +16,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import fill
 from thalweg._src.ops.math import divide, maximum, sqrt, subtract
@@ -106,13 +107,17 @@ segment_min = export("segment_min", "math.segment_min")(
 
 
 @export("unsorted_segment_mean", "math.unsorted_segment_mean")
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_mean(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Computes the means of the rows that share an id; 0 where there are none."""
     return _by_count(data, segment_ids, num_segments, name, "UnsortedSegmentMean", root=False)
 
 
 @export("unsorted_segment_sqrt_n", "math.unsorted_segment_sqrt_n")
-def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sqrt_n(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Computes the sums of the rows that share an id, divided by the square root of their count."""
     return _by_count(data, segment_ids, num_segments, name, "UnsortedSegmentSqrtN", root=True)
 

@@ -12,6 +12,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension
 from thalweg._src.ops.sparse import as_sparse, parts
@@ -110,7 +111,7 @@ sparse_to_sparse_set_operation = nondifferentiable_op(
 
 
 @export("sets.set_size", "sets.size", "contrib.metrics.set_size")
-def set_size(a: Any, validate_indices: bool = True) -> Tensor:
+def set_size(a: TensorLike | SparseTensor, validate_indices: bool = True) -> Tensor:
     """Counts the distinct values in each set of a sparse tensor."""
     sparse = as_sparse(a)
     if sparse.dtype not in _TYPES:
@@ -135,19 +136,25 @@ def _operate(a: Any, b: Any, operation: str, reflected: str, validate: bool) -> 
 
 
 @export("sets.intersection", "sets.set_intersection", "contrib.metrics.set_intersection")
-def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_intersection(
+    a: TensorLike | SparseTensor, b: TensorLike | SparseTensor, validate_indices: bool = True
+) -> SparseTensor:
     """Computes the intersection of each pair of sets."""
     return _operate(a, b, "intersection", "intersection", validate_indices)
 
 
 @export("sets.difference", "sets.set_difference", "contrib.metrics.set_difference")
-def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+def set_difference(
+    a: TensorLike | SparseTensor, b: TensorLike | SparseTensor, aminusb: bool = True, validate_indices: bool = True
+) -> SparseTensor:
     """Computes the difference a - b, or b - a, of each pair of sets."""
     forward, backward = ("a-b", "b-a") if aminusb else ("b-a", "a-b")
     return _operate(a, b, forward, backward, validate_indices)
 
 
 @export("sets.set_union", "sets.union", "contrib.metrics.set_union")
-def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+def set_union(
+    a: TensorLike | SparseTensor, b: TensorLike | SparseTensor, validate_indices: bool = True
+) -> SparseTensor:
     """Computes the union of each pair of sets."""
     return _operate(a, b, "union", "union", validate_indices)

@@ -23,6 +23,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.constants import array_constant
@@ -237,7 +238,7 @@ strided_slice_grad_op = op(
 
 
 @export("slice")
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
     """Extracts a slice with a start and a size per dimension; -1 means the remainder."""
     if isinstance(begin, list | tuple) and isinstance(size, Tensor) and not begin:
         begin = np.zeros(0, size.dtype.as_numpy_dtype)
@@ -251,10 +252,10 @@ def _integers(value: Any) -> Any:
 
 @export("strided_slice")
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    input_: TensorLike,
+    begin: TensorLike,
+    end: TensorLike,
+    strides: TensorLike | None = None,
     begin_mask: int = 0,
     end_mask: int = 0,
     ellipsis_mask: int = 0,

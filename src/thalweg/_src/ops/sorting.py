@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -14,6 +15,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import negative, subtract
@@ -108,7 +110,7 @@ approx_top_k = export("approx_top_k")(
 
 
 @export("sort", "contrib.framework.sort")
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """Sorts the values along an axis."""
     with name_scope(name, "sort", [values]):
         return _ordered(values, axis, direction, places=False)
@@ -116,7 +118,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 
 @export("argsort", "contrib.framework.argsort")
 def argsort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: TensorLike, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
     """Returns the indices that sort values along an axis; the sort is stable."""
     with name_scope(name, "argsort", [values]):
@@ -169,7 +171,11 @@ def _swap(axis: int, count: Any) -> Tensor:
 
 @export("searchsorted")
 def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32, name: str | None = None
+    sorted_sequence: TensorLike,
+    values: TensorLike,
+    side: str = "left",
+    out_type: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Returns the insertion position of each value in its sorted row: before equal ones, or after them."""
     if side not in ("left", "right"):
@@ -188,7 +194,7 @@ def searchsorted(
 
 @export("math.approx_max_k", "nn.approx_max_k")
 def approx_max_k(
-    operand: Any,
+    operand: TensorLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
@@ -211,7 +217,7 @@ def approx_max_k(
 
 @export("math.approx_min_k", "nn.approx_min_k")
 def approx_min_k(
-    operand: Any,
+    operand: TensorLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,

@@ -12,6 +12,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.shape_functions import require, vector_size, with_rank
 from thalweg._src.shapes import Shape, show
 
@@ -140,20 +141,24 @@ batch_to_space_nd = export("batch_to_space_nd", "manip.batch_to_space_nd")(
 
 
 @export("space_to_depth", "nn.space_to_depth")
-def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def space_to_depth(input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """Moves each spatial block of pixels to the depth of one pixel."""
     return space_to_depth_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
 @export("depth_to_space", "nn.depth_to_space")
-def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def depth_to_space(input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """Moves the depth of each pixel to a spatial block of pixels."""
     return depth_to_space_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
 @export("space_to_batch", "nn.space_to_batch")
 def space_to_batch(
-    input: Any, paddings: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
+    input: TensorLike,
+    paddings: TensorLike,
+    block_size: int | None = None,
+    name: str | None = None,
+    block_shape: TensorLike | None = None,
 ) -> Tensor:
     """Moves spatial blocks, after padding, to the batch dimension."""
     block = [block_size, block_size] if block_shape is None else block_shape
@@ -162,7 +167,11 @@ def space_to_batch(
 
 @export("batch_to_space")
 def batch_to_space(
-    input: Any, crops: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
+    input: TensorLike,
+    crops: TensorLike,
+    block_size: int | None = None,
+    name: str | None = None,
+    block_shape: TensorLike | None = None,
 ) -> Tensor:
     """Moves batch entries to spatial blocks, which are then cropped."""
     block = [block_size, block_size] if block_shape is None else block_shape

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
@@ -19,6 +20,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import (
     cast as cast_ops,
     check,
@@ -35,7 +37,7 @@ from thalweg._src.ops.reduction import reduce_max
 from thalweg._src.ops.reshape import expand_dims, reshape, zeros
 from thalweg._src.ops.shape_functions import require, require_sizes, same_dimension
 from thalweg._src.ops.where import setdiff1d, where
-from thalweg._src.shapes import Shape, as_shape, compatible, show
+from thalweg._src.shapes import Shape, ShapeLike, as_shape, compatible, show
 
 
 def parts(c: Inference, indices: int, values: int | None, shape: int) -> tuple[int | None, int | None]:
@@ -99,7 +101,7 @@ def as_sparse(value: Any) -> SparseTensor:
 
 
 @export("sparse_placeholder", "sparse.placeholder")
-def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike | TensorLike = None, name: str | None = None) -> SparseTensor:
     """Returns a sparse tensor that must be fed: with a SparseTensorValue, or (indices, values, shape)."""
     prefix = "" if name is None else f"{name}/"
     names = {part: f"{prefix}{part}" if prefix else None for part in ("indices", "values", "shape")}
@@ -124,10 +126,10 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 
 @export("sparse_to_dense")
 def sparse_to_dense(
-    sparse_indices: Any,
-    output_shape: Any,
-    sparse_values: Any,
-    default_value: Any = 0,
+    sparse_indices: TensorLike,
+    output_shape: ShapeLike | TensorLike,
+    sparse_values: TensorLike,
+    default_value: TensorLike = 0,
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
@@ -142,7 +144,10 @@ def sparse_to_dense(
 
 @export("sparse_tensor_to_dense", "sparse.to_dense")
 def sparse_tensor_to_dense(
-    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+    sp_input: SparseTensor | SparseTensorValue,
+    default_value: TensorLike | None = None,
+    validate_indices: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Converts a sparse tensor to a dense one; absent elements get the default value."""
     sparse = as_sparse(sp_input)
@@ -156,7 +161,7 @@ def sparse_tensor_to_dense(
 
 
 @export("sparse.from_dense")
-def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
     """Converts a dense tensor to a sparse one of the elements other than 0, False or empty strings."""
     with name_scope(name, "dense_to_sparse", [tensor]):
         dense = convert_to_tensor(tensor)
@@ -167,7 +172,10 @@ def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 
 @export("sparse.eye")
 def sparse_eye(
-    num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> SparseTensor:
     """Creates a sparse matrix with ones on its diagonal."""
     with name_scope(name, "eye", [num_rows, num_columns]):
@@ -180,7 +188,7 @@ def sparse_eye(
 
 
 @export("sparse_retain", "sparse.retain")
-def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+def sparse_retain(sp_input: SparseTensor | SparseTensorValue, to_retain: TensorLike) -> SparseTensor:
     """Returns the sparse tensor with the values that a bool vector selects."""
     sparse = as_sparse(sp_input)
     keep = convert_to_tensor(to_retain)
@@ -195,7 +203,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
 
 @export("sparse_mask", "sparse.mask")
-def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+def sparse_mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
     """Returns IndexedSlices without the rows at some indices."""
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
         indices, kept = setdiff1d(a.indices, mask_indices)
@@ -203,7 +211,7 @@ def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) ->
 
 
 @export("sparse_reset_shape", "sparse.reset_shape")
-def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+def sparse_reset_shape(sp_input: SparseTensor | SparseTensorValue, new_shape: TensorLike | None = None) -> SparseTensor:
     """Returns the sparse tensor with another shape: a larger one, or the tightest around its values."""
     sparse = as_sparse(sp_input)
     indices, values = identity(sparse.indices), identity(sparse.values)

@@ -11,6 +11,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor, is_sparse
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import cast as cast_ops
 from thalweg._src.ops.shape_functions import require, same_dimension
 from thalweg._src.ops.sparse import parts, ranked
@@ -100,7 +101,9 @@ def _wide(values: Any) -> Any:
 
 
 @export("sparse.cross")
-def sparse_cross(inputs: Any, name: str | None = None, separator: str | None = None) -> SparseTensor:
+def sparse_cross(
+    inputs: Sequence[TensorLike | SparseTensor], name: str | None = None, separator: str | None = None
+) -> SparseTensor:
     """Crosses the features of each row to strings joined by a separator, by default "_X_"."""
     given = _inputs(inputs)
     return SparseTensor(*sparse_cross_v2_op.many(*given, "_X_" if separator is None else separator, name=name))
@@ -108,7 +111,10 @@ def sparse_cross(inputs: Any, name: str | None = None, separator: str | None = N
 
 @export("sparse.cross_hashed")
 def sparse_cross_hashed(
-    inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+    inputs: Sequence[TensorLike | SparseTensor],
+    num_buckets: int = 0,
+    hash_key: int | None = None,
+    name: str | None = None,
 ) -> SparseTensor:
     """Crosses the features of each row to hashes, modulo num_buckets if that is not 0."""
     return SparseTensor(

@@ -12,8 +12,9 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
-from thalweg._src.graph.sparse_tensor import SparseTensor, is_sparse
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue, is_sparse
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops, sequences as sequences_ops, special
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import one_of
@@ -246,7 +247,12 @@ sparse_softmax_op = op(
 
 
 @export("sparse_add", "sparse.add")
-def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
+def sparse_add(
+    a: TensorLike | SparseTensor,
+    b: TensorLike | SparseTensor,
+    threshold: TensorLike | None = None,
+    thresh: TensorLike | None = None,
+) -> Any:
     """Adds two tensors, at least one of them sparse; sparse if both are, dropping elements below the threshold."""
     threshold = one_of("threshold", threshold, "thresh", thresh)
     threshold = 0 if threshold is None else threshold
@@ -265,7 +271,11 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
 
 @export("sparse_tensor_dense_matmul", "sparse.matmul", "sparse.sparse_dense_matmul")
 def sparse_tensor_dense_matmul(
-    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+    sp_a: SparseTensor | SparseTensorValue,
+    b: TensorLike | SparseTensor,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Multiplies a sparse and a dense matrix, or a dense and a sparse one."""
     if is_sparse(b) and not is_sparse(sp_a):
@@ -295,13 +305,17 @@ def _extreme_of(definition: OpDef, sp_a: Any, sp_b: Any, name: str | None) -> Sp
 
 
 @export("sparse_maximum", "sparse.maximum")
-def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def sparse_maximum(
+    sp_a: SparseTensor | SparseTensorValue, sp_b: SparseTensor | SparseTensorValue, name: str | None = None
+) -> SparseTensor:
     """Computes the element-wise maximum of two sparse tensors; implicit elements are 0."""
     return _extreme_of(sparse_maximum_op, sp_a, sp_b, name)
 
 
 @export("sparse_minimum", "sparse.minimum")
-def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+def sparse_minimum(
+    sp_a: SparseTensor | SparseTensorValue, sp_b: SparseTensor | SparseTensorValue, name: str | None = None
+) -> SparseTensor:
     """Computes the element-wise minimum of two sparse tensors; implicit elements are 0."""
     return _extreme_of(sparse_minimum_op, sp_a, sp_b, name)
 
@@ -319,7 +333,11 @@ def _reduced(definition: OpDef, sp_input: Any, axis: Any, keepdims: Any, reducti
 
 @export("sparse_reduce_sum", "sparse.reduce_sum")
 def sparse_reduce_sum(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseTensor | SparseTensorValue,
+    axis: TensorLike | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """Sums a sparse tensor along axes; the result is dense."""
     return _reduced(sparse_reduce_sum_op, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
@@ -327,7 +345,11 @@ def sparse_reduce_sum(
 
 @export("sparse_reduce_max", "sparse.reduce_max")
 def sparse_reduce_max(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseTensor | SparseTensorValue,
+    axis: TensorLike | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
     """Computes the maximum of a sparse tensor along axes, 0 where there is no value; the result is dense."""
     return _reduced(sparse_reduce_max_op, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
@@ -335,7 +357,11 @@ def sparse_reduce_max(
 
 @export("sparse_reduce_sum_sparse", "sparse.reduce_sum_sparse")
 def sparse_reduce_sum_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseTensor | SparseTensorValue,
+    axis: TensorLike | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> SparseTensor:
     """Sums a sparse tensor along axes; the result is sparse."""
     return SparseTensor(*_reduced(sparse_reduce_sum_sparse_op, sp_input, axis, keepdims, reduction_axes, keep_dims))
@@ -343,14 +369,18 @@ def sparse_reduce_sum_sparse(
 
 @export("sparse_reduce_max_sparse", "sparse.reduce_max_sparse")
 def sparse_reduce_max_sparse(
-    sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
+    sp_input: SparseTensor | SparseTensorValue,
+    axis: TensorLike | None = None,
+    keepdims: bool | None = None,
+    reduction_axes: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> SparseTensor:
     """Computes the maximum of a sparse tensor along axes; the result is sparse."""
     return SparseTensor(*_reduced(sparse_reduce_max_sparse_op, sp_input, axis, keepdims, reduction_axes, keep_dims))
 
 
 @export("sparse_softmax", "sparse.softmax")
-def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+def sparse_softmax(sp_input: SparseTensor | SparseTensorValue, name: str | None = None) -> SparseTensor:
     """Computes the softmax along the last dimension, over the explicit values."""
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseSoftmax", [sparse]):

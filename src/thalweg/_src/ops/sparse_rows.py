@@ -12,8 +12,9 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
-from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reshape import reshape
@@ -131,7 +132,9 @@ dense_count_sparse_output_op = nondifferentiable_op(
 
 
 @export("sparse_fill_empty_rows", "sparse.fill_empty_rows")
-def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[SparseTensor, Tensor]:
+def sparse_fill_empty_rows(
+    sp_input: SparseTensor | SparseTensorValue, default_value: TensorLike, name: str | None = None
+) -> tuple[SparseTensor, Tensor]:
     """Returns the sparse tensor with a default in its empty rows, and an indicator of those rows."""
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseFillEmptyRows", [sparse]):
@@ -146,7 +149,7 @@ def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None =
 
 @export("sparse.bincount")
 def sparse_bincount(
-    values: Any,
+    values: TensorLike | SparseTensor,
     weights: Any = None,
     axis: int | None = 0,
     minlength: int | None = None,

@@ -12,6 +12,7 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension, scalar_value, vector_size
 from thalweg._src.shapes import Shape
 
@@ -81,11 +82,11 @@ def _reduce(ops: tuple[OpDef, OpDef], args: Sequence[Any], num_segments: Any, sp
 
 @export("sparse_segment_sum", "sparse.segment_sum")
 def sparse_segment_sum(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
     name: str | None = None,
-    num_segments: Any = None,
+    num_segments: TensorLike | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
     """Sums the rows at the indices whose segment ids are equal."""
@@ -94,11 +95,11 @@ def sparse_segment_sum(
 
 @export("sparse_segment_mean", "sparse.segment_mean")
 def sparse_segment_mean(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
     name: str | None = None,
-    num_segments: Any = None,
+    num_segments: TensorLike | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
     """Computes the means of the rows at the indices whose segment ids are equal."""
@@ -107,11 +108,11 @@ def sparse_segment_mean(
 
 @export("sparse_segment_sqrt_n", "sparse.segment_sqrt_n")
 def sparse_segment_sqrt_n(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
     name: str | None = None,
-    num_segments: Any = None,
+    num_segments: TensorLike | None = None,
     sparse_gradient: bool = False,
 ) -> Tensor:
     """Computes the sums of the rows at the indices whose segment ids are equal, over the root of their count."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import at_least_rank, require, with_rank
 from thalweg._src.ops.sparse import as_sparse, parts
@@ -82,14 +83,18 @@ deserialize_many_sparse_op = nondifferentiable_op(
 
 
 @export("serialize_sparse", "io.serialize_sparse")
-def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
+def serialize_sparse(
+    sp_input: SparseTensor | SparseTensorValue, name: str | None = None, out_type: DTypeLike = dtypes.string
+) -> Tensor:
     """Serializes a sparse tensor to a vector of three strings."""
     sparse = as_sparse(sp_input)
     return serialize_sparse_op(sparse.indices, sparse.values, sparse.dense_shape, out_type=out_type, name=name)
 
 
 @export("serialize_many_sparse", "io.serialize_many_sparse")
-def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
+def serialize_many_sparse(
+    sp_input: SparseTensor | SparseTensorValue, name: str | None = None, out_type: DTypeLike = dtypes.string
+) -> Tensor:
     """Serializes each row of a sparse tensor to three strings."""
     sparse = as_sparse(sp_input)
     return serialize_many_sparse_op(sparse.indices, sparse.values, sparse.dense_shape, out_type=out_type, name=name)
@@ -97,7 +102,7 @@ def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any 
 
 @export("deserialize_many_sparse", "io.deserialize_many_sparse")
 def deserialize_many_sparse(
-    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
+    serialized_sparse: TensorLike, dtype: DTypeLike, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
     """Deserializes a minibatch of sparse tensors and stacks them; `rank` is their own, if known."""
     indices, values, shape = deserialize_many_sparse_op.many(serialized_sparse, dtype=dtype, name=name)

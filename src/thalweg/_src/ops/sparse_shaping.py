@@ -14,8 +14,9 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, complete, static_value
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
-from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import cast as cast_ops, reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.constants import constant
@@ -34,7 +35,7 @@ from thalweg._src.ops.shape_functions import (
 )
 from thalweg._src.ops.sparse import as_sparse, parts, sparse_tensor_to_dense
 from thalweg._src.ops.where import where
-from thalweg._src.shapes import Shape, num_elements
+from thalweg._src.shapes import Shape, ShapeLike, num_elements
 
 
 def _reorder(c: Inference) -> Sequence[Shape]:
@@ -173,7 +174,7 @@ sparse_slice_grad_op = op(
 
 
 @export("sparse_reorder", "sparse.reorder")
-def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+def sparse_reorder(sp_input: SparseTensor | SparseTensorValue, name: str | None = None) -> SparseTensor:
     """Returns the sparse tensor with its indices in row-major order."""
     sparse = as_sparse(sp_input)
     indices, values = sparse_reorder_op.many(sparse.indices, sparse.values, sparse.dense_shape, name=name)
@@ -186,7 +187,9 @@ def _with_shape(sparse: SparseTensor, shape: Shape) -> SparseTensor:
 
 
 @export("sparse_reshape", "sparse.reshape")
-def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+def sparse_reshape(
+    sp_input: SparseTensor | SparseTensorValue, shape: ShapeLike | TensorLike, name: str | None = None
+) -> SparseTensor:
     """Reshapes the sparse tensor; one size may be -1, which is inferred."""
     sparse = as_sparse(sp_input)
     shape = cast_ops.cast(convert_to_tensor(shape, name="shape"), dtypes.int64)
@@ -202,7 +205,9 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
 
 
 @export("sparse.expand_dims")
-def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_expand_dims(
+    sp_input: SparseTensor | SparseTensorValue, axis: TensorLike | None = None, name: str | None = None
+) -> SparseTensor:
     """Inserts a dimension of size 1 into the sparse tensor, by default as the last one."""
     sparse = as_sparse(sp_input)
     rank = None if sparse.dims is None else len(sparse.dims)
@@ -231,7 +236,9 @@ def _inserted_axis(sparse: SparseTensor, axis: Any, rank: int | None) -> Any:
 
 
 @export("sparse_transpose", "sparse.transpose")
-def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+def sparse_transpose(
+    sp_input: SparseTensor | SparseTensorValue, perm: TensorLike | None = None, name: str | None = None
+) -> SparseTensor:
     """Permutes the dimensions of the sparse tensor, by default reverses them."""
     with name_scope(name, "SparseTranspose", [sp_input]):
         sparse = as_sparse(sp_input)
@@ -250,11 +257,11 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
 
 @export("sparse_concat", "sparse.concat")
 def sparse_concat(
-    axis: Any = None,
-    sp_inputs: Any = None,
+    axis: int | None = None,
+    sp_inputs: Sequence[SparseTensor] | None = None,
     name: str | None = None,
     expand_nonconcat_dim: bool = False,
-    concat_dim: Any = None,
+    concat_dim: int | None = None,
     expand_nonconcat_dims: bool | None = None,
 ) -> SparseTensor:
     """Concatenates sparse tensors along a dimension; the other dimensions may be expanded to match."""
@@ -304,11 +311,11 @@ def _concatenated(inputs: Sequence[SparseTensor], axis: int, expand: bool) -> Sh
 @export("sparse_split", "sparse.split")
 def sparse_split(
     keyword_required: Any = None,
-    sp_input: Any = None,
-    num_split: Any = None,
-    axis: Any = None,
+    sp_input: SparseTensor | SparseTensorValue | None = None,
+    num_split: int | None = None,
+    axis: TensorLike | None = None,
     name: str | None = None,
-    split_dim: Any = None,
+    split_dim: TensorLike | None = None,
 ) -> list[SparseTensor]:
     """Splits a sparse tensor along a dimension; if the pieces cannot be equal, the first ones are larger."""
     if keyword_required is not None:
@@ -329,7 +336,9 @@ def sparse_split(
 
 
 @export("sparse_slice", "sparse.slice")
-def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+def sparse_slice(
+    sp_input: SparseTensor | SparseTensorValue, start: TensorLike, size: TensorLike, name: str | None = None
+) -> SparseTensor:
     """Extracts the slice of a sparse tensor that begins at `start` and has at most the given size."""
     sparse = as_sparse(sp_input)
     start, size = convert_to_tensor(start, dtypes.int64), convert_to_tensor(size, dtypes.int64)
@@ -341,7 +350,9 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
 
 
 @export("sparse_to_indicator", "sparse.to_indicator")
-def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+def sparse_to_indicator(
+    sp_input: SparseTensor | SparseTensorValue, vocab_size: TensorLike, name: str | None = None
+) -> Tensor:
     """Creates a dense bool tensor that is True at [..., id] for the ids in the sparse tensor's values."""
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [sparse]) as scope:
@@ -352,7 +363,11 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
 
 @export("sparse_merge", "sparse.merge")
 def sparse_merge(
-    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+    sp_ids: SparseTensor | Sequence[SparseTensor],
+    sp_values: SparseTensor | SparseTensorValue,
+    vocab_size: Any,
+    name: str | None = None,
+    already_sorted: bool = False,
 ) -> SparseTensor:
     """Combines sparse ids and values: the last dimension is replaced by one of vocab_size, indexed by the ids."""
     ids = [as_sparse(item) for item in (sp_ids if isinstance(sp_ids, list) else [sp_ids])]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
@@ -12,6 +11,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.math import abs, exp, multiply, subtract, unary
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.shape_functions import broadcast_inputs
@@ -83,19 +83,19 @@ betainc = export("betainc", "math.betainc")(
 
 
 @export("math.bessel_i0e", "math.special.bessel_i0e")
-def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes the exponentially scaled modified Bessel function of order 0, i0(x) * exp(-|x|)."""
     return bessel_i0e_op(x, name=name or "bessel_i0e")
 
 
 @export("math.bessel_i1e", "math.special.bessel_i1e")
-def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes the exponentially scaled modified Bessel function of order 1, i1(x) * exp(-|x|)."""
     return bessel_i1e_op(x, name=name or "bessel_i1e")
 
 
 @export("math.bessel_i0", "math.special.bessel_i0")
-def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes the modified Bessel function of order 0."""
     with name_scope(name, "bessel_i0", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -103,7 +103,7 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.bessel_i1", "math.special.bessel_i1")
-def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes the modified Bessel function of order 1."""
     with name_scope(name, "bessel_i1", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -111,7 +111,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("lbeta", "math.lbeta")
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes log |beta(x)| along the last dimension."""
     with name_scope(name, "lbeta", [x]) as scope:
         x = convert_to_tensor(x, name="x")

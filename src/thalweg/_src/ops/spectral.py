@@ -17,6 +17,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Infer, OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import cast as cast_ops, math, reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.gather import gather
@@ -207,13 +208,13 @@ def number_of_terms(lengths: Any, dtype: DType) -> Any:
 
 
 @export("signal.fftshift")
-def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def fftshift(x: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Tensor:
     """Shifts the zero frequency from the start to the middle of the axes, by default all."""
     return _shifted(x, axes, name, "fftshift", 1)
 
 
 @export("signal.ifftshift")
-def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def ifftshift(x: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Tensor:
     """Shifts the zero frequency from the middle back to the start."""
     return _shifted(x, axes, name, "ifftshift", -1)
 
@@ -233,7 +234,12 @@ def _shifted(x: Any, axes: Any, name: str | None, default: str, sign: int) -> Te
 
 @export("signal.dct", "spectral.dct")
 def dct(
-    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Computes the discrete cosine transform of type 1 to 4 along the last dimension, cropped or zero-padded to n."""
     return _cosine(input, type, n, axis, norm, name, inverse=False)
@@ -241,7 +247,12 @@ def dct(
 
 @export("signal.idct", "spectral.idct")
 def idct(
-    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
+    input: TensorLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Computes the inverse cosine transform, up to a factor of 2 * n unless norm is "ortho"."""
     return _cosine(input, type, n, axis, norm, name, inverse=True)

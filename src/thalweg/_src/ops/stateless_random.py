@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -15,13 +16,14 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.math import maximum, realdiv
 from thalweg._src.ops.pad_tile import broadcast_dynamic_shape, broadcast_to
 from thalweg._src.ops.random import shape_tensor
 from thalweg._src.ops.reshape import shape as shape_of
 from thalweg._src.ops.shape_functions import require, shape_of_value, with_rank
-from thalweg._src.shapes import Shape, broadcast, show
+from thalweg._src.shapes import Shape, ShapeLike, broadcast, show
 
 _FLOATS = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
 _COUNTS = _FLOATS | dtypes.INDEX
@@ -105,7 +107,12 @@ stateless_full_int_op = op(
 
 @export("random.stateless_binomial")
 def stateless_binomial(
-    shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = dtypes.int32, name: str | None = None
+    shape: ShapeLike | TensorLike,
+    seed: TensorLike,
+    counts: TensorLike,
+    probs: TensorLike,
+    output_dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
 ) -> Tensor:
     """Returns binomially distributed counts of successes."""
     with name_scope(name, "stateless_random_binomial", [shape, seed, counts, probs]) as scope:
@@ -116,7 +123,12 @@ def stateless_binomial(
 
 @export("random.stateless_gamma")
 def stateless_gamma(
-    shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+    shape: ShapeLike | TensorLike,
+    seed: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
+    name: str | None = None,
 ) -> Tensor:
     """Draws gamma-distributed numbers with shape alpha and rate beta."""
     with name_scope(name, "stateless_random_gamma", [shape, seed, alpha, beta]) as scope:
@@ -128,7 +140,13 @@ def stateless_gamma(
 
 
 @export("random.stateless_poisson")
-def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None) -> Tensor:
+def stateless_poisson(
+    shape: ShapeLike | TensorLike,
+    seed: TensorLike,
+    lam: TensorLike,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
     """Draws Poisson-distributed numbers with the given rates."""
     with name_scope(name, "stateless_random_poisson", [shape, seed, lam]) as scope:
         lam = convert_to_tensor(lam, dtype_hint=dtypes.float32, name="lam")
@@ -137,12 +155,12 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32
 
 @export("random.stateless_parameterized_truncated_normal")
 def stateless_parameterized_truncated_normal(
-    shape: Any,
-    seed: Any,
-    means: Any = 0.0,
-    stddevs: Any = 1.0,
-    minvals: Any = -2.0,
-    maxvals: Any = 2.0,
+    shape: ShapeLike | TensorLike,
+    seed: TensorLike,
+    means: TensorLike = 0.0,
+    stddevs: TensorLike = 1.0,
+    minvals: TensorLike = -2.0,
+    maxvals: TensorLike = 2.0,
     name: str | None = None,
 ) -> Tensor:
     """Draws truncated normal numbers between two bounds."""
@@ -154,14 +172,14 @@ def stateless_parameterized_truncated_normal(
 
 
 @export("random.split")
-def split(seed: Any, num: int = 2, alg: str = "auto_select") -> Tensor:
+def split(seed: TensorLike, num: int = 2, alg: str = "auto_select") -> Tensor:
     """Derives `num` pairs of seeds from one."""
     seed = convert_to_tensor(seed)
     return stateless_full_int_op([num, 2], seed, dtype=seed.dtype)
 
 
 @export("random.fold_in")
-def fold_in(seed: Any, data: Any, alg: str = "auto_select") -> Tensor:
+def fold_in(seed: TensorLike, data: TensorLike, alg: str = "auto_select") -> Tensor:
     """Derives a pair of seeds from one and an integer."""
     data = convert_to_tensor(data)
     return pack([stateless_full_int_op(np.zeros(0, np.int32), seed, dtype=data.dtype), data])

@@ -15,6 +15,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import reduce_prod
@@ -245,14 +246,14 @@ string_ngrams_op = nondifferentiable_op(
 
 
 @export("string_join", "strings.join")
-def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+def string_join(inputs: Sequence[TensorLike], separator: str = "", name: str | None = None) -> Tensor:
     """Joins the strings of several tensors element-wise."""
     return string_join_op(list(inputs), separator=separator, name=name)
 
 
 @export("string_split")
 def string_split(
-    source: Any,
+    source: TensorLike,
     sep: str | None = None,
     skip_empty: bool = True,
     delimiter: str | None = None,
@@ -271,11 +272,11 @@ def string_split(
 
 @export("strings.split")
 def split(
-    input: Any = None,
+    input: TensorLike | None = None,
     sep: str | None = None,
     maxsplit: int = -1,
     result_type: str = "SparseTensor",
-    source: Any = None,
+    source: TensorLike | None = None,
     name: str | None = None,
 ) -> SparseTensor:
     """Splits each string as Python's `str.split` does, to a SparseTensor."""
@@ -303,19 +304,21 @@ def only_one(value: Any, other: Any, name: str, old_name: str) -> Any:
 
 
 @export("strings.length")
-def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Counts the bytes, or UTF-8 characters, of each string."""
     return string_length_op(input, unit=unit, name=name)
 
 
 @export("substr", "strings.substr")
-def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def substr(input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Returns a substring of each string, given by position and length in bytes or UTF-8 characters."""
     return substr_op(input, pos, len, unit=unit, name=name)
 
 
 @export("regex_replace", "strings.regex_replace")
-def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Any:
+def regex_replace(
+    input: TensorLike, pattern: TensorLike, rewrite: TensorLike, replace_global: bool = True, name: str | None = None
+) -> Any:
     """Replaces matches of an RE2 pattern: every match, or only the first."""
     if isinstance(pattern, str | bytes) and isinstance(rewrite, str | bytes):
         return static_regex_replace_op(
@@ -325,7 +328,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
 
 
 @export("strings.regex_full_match")
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
     """Returns which strings match an RE2 pattern completely."""
     if isinstance(pattern, str | bytes):
         return static_regex_full_match_op(input, pattern=pattern, name=name)
@@ -334,12 +337,12 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
 @export("reduce_join", "strings.reduce_join")
 def reduce_join(
-    inputs: Any,
-    axis: Any = None,
+    inputs: TensorLike,
+    axis: TensorLike | None = None,
     keep_dims: bool | None = None,
     separator: str = "",
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:
     """Joins strings along dimensions, by default along all of them in order."""
@@ -362,10 +365,10 @@ def _all_axes_backwards(inputs: Tensor) -> Any:
 
 @export("strings.ngrams")
 def ngrams(
-    data: Any,
-    ngram_width: Any,
+    data: TensorLike,
+    ngram_width: int | Sequence[int],
     separator: str = " ",
-    pad_values: Any = None,
+    pad_values: str | bytes | tuple[str | bytes, str | bytes] | None = None,
     padding_width: int | None = None,
     preserve_short_sequences: bool = False,
     name: str | None = None,

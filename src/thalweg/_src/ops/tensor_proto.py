@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, make_ndarray
 from thalweg._src.ops.constants import as_array
@@ -16,7 +17,11 @@ __all__ = ["MakeNdarray", "make_ndarray", "make_tensor_proto"]
 
 @export("make_tensor_proto", "contrib.util.make_tensor_proto")
 def make_tensor_proto(
-    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
+    values: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
 ) -> Any:
     """Returns a value as a TensorProto, which `make_ndarray` and TensorFlow read; a proto is returned unchanged."""
     if getattr(getattr(values, "DESCRIPTOR", None), "name", "") == "TensorProto":

@@ -12,6 +12,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import concat, stack, unstack
 from thalweg._src.ops.diagonal import matrix_diag_part, matrix_diag_part_v3_op
 from thalweg._src.ops.math import conj
@@ -74,8 +75,8 @@ tridiagonal_matmul_op = op(
 
 @export("linalg.tridiagonal_solve")
 def tridiagonal_solve(
-    diagonals: Any,
-    rhs: Any,
+    diagonals: TensorLike,
+    rhs: TensorLike,
     diagonals_format: str = "compact",
     transpose_rhs: bool = False,
     conjugate_rhs: bool = False,
@@ -100,7 +101,9 @@ def tridiagonal_solve(
 
 
 @export("linalg.tridiagonal_matmul")
-def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None) -> Tensor:
+def tridiagonal_matmul(
+    diagonals: Any, rhs: TensorLike, diagonals_format: str = "compact", name: str | None = None
+) -> Tensor:
     """Multiplies tridiagonal matrices, in compact, sequence or matrix format, by others."""
     with name_scope(name, "tridiagonal_matmul", [diagonals, rhs]):
         if diagonals_format == "compact":

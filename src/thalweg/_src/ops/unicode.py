@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
@@ -12,6 +11,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import reshape, shape
@@ -94,7 +94,11 @@ unicode_decode_with_offsets_op = nondifferentiable_op(
 
 @export("strings.unicode_encode")
 def unicode_encode(
-    input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533, name: str | None = None
+    input: TensorLike,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    name: str | None = None,
 ) -> Tensor:
     """Encodes the code points of the last dimension as strings."""
     with name_scope(name, "UnicodeEncode", [input]):

@@ -9,6 +9,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.compat import logging
 from thalweg._src.control_flow.cond import cond
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
@@ -17,6 +18,7 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import is_finite
@@ -25,6 +27,7 @@ from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.math import maximum, multiply
 from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.shapes import ShapeLike
 from thalweg._src.variables.variables import Variable
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
@@ -35,10 +38,10 @@ _enabled = False
 def mixed_precision_getter(
     getter: Callable[..., Any],
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: TensorLike | Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
     trainable: bool | None = True,
     *args: Any,
     **kwargs: Any,
@@ -60,7 +63,7 @@ def mixed_precision_getter(
         trainable=trainable,
         **kwargs,
     )
-    return cast(variable, wanted) if kept_wider else variable
+    return cast(variable, wanted) if wanted is not None and kept_wider else variable
 
 
 # -- loss scales ------------------------------------------------------------------------------------------------------
@@ -237,7 +240,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         self._optimizer = opt
         self._loss_scale = scale
 
-    def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+    def compute_gradients(
+        self, loss: TensorLike | Callable[[], TensorLike], *args: Any, **kwargs: Any
+    ) -> list[tuple[Any, Any]]:
         """Returns the gradients of the loss, computed from the scaled loss."""
         scale = self._loss_scale()
 
@@ -250,7 +255,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return [(_times(grad, inverse), variable) for grad, variable in pairs]
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Variable | None = None, name: str | None = None
     ) -> Any:
         """Returns the operation that applies finite gradients and adapts a dynamic scale."""
         pairs = list(grads_and_vars)

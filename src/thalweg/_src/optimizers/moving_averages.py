@@ -18,6 +18,7 @@ from thalweg._src.graph.scopes import (
     name_scope,
 )
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import divide, minimum, pow
@@ -98,7 +99,11 @@ class ExponentialMovingAverage:
     """Maintains shadow variables: moving averages of variables or tensors."""
 
     def __init__(
-        self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
+        self,
+        decay: TensorLike,
+        num_updates: TensorLike | None = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
     ) -> None:
         self._decay = decay
         self._num_updates = num_updates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from thalweg._src import dtypes
@@ -23,6 +23,7 @@ from thalweg._src.graph.scopes import (
     name_scope,
 )
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control
 from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.segment import unsorted_segment_sum
@@ -66,14 +67,14 @@ class Optimizer:
 
     def minimize(
         self,
-        loss: Any,
-        global_step: Any = None,
+        loss: TensorLike | Callable[[], TensorLike],
+        global_step: Variable | None = None,
         var_list: Any = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> Any:
         """Returns the operation that computes the gradients of the loss and applies them."""
         grads_and_vars = self.compute_gradients(
@@ -88,12 +89,12 @@ class Optimizer:
 
     def compute_gradients(
         self,
-        loss: Any,
+        loss: TensorLike | Callable[[], TensorLike],
         var_list: Any = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable; the gradient is None if the loss does not depend on the variable."""
         loss = convert_to_tensor(loss() if callable(loss) else loss)
@@ -127,7 +128,7 @@ class Optimizer:
         return list(zip(grads, variables))
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Variable | None = None, name: str | None = None
     ) -> Any:
         """Returns the operation that updates each variable by its gradient, then increments the global step."""
         pairs = [(_as_gradient(grad), _require_variable(variable)) for grad, variable in grads_and_vars]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.dtypes import DType
@@ -10,6 +11,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import colocate_with, control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control, training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.gather import scatter_nd
@@ -56,7 +58,12 @@ class _TwinUpdates(_Hyperparameters):
 class GradientDescentOptimizer(_Hyperparameters):
     """Gradient descent."""
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    def __init__(
+        self,
+        learning_rate: TensorLike | Callable[[], TensorLike],
+        use_locking: bool = False,
+        name: str = "GradientDescent",
+    ) -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._learning_rate_tensor: Any = None
@@ -81,8 +88,8 @@ class MomentumOptimizer(_TwinUpdates):
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: TensorLike | Callable[[], TensorLike],
+        momentum: TensorLike | Callable[[], TensorLike],
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,
@@ -121,7 +128,7 @@ class AdagradOptimizer(_TwinUpdates):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike | Callable[[], TensorLike],
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",
@@ -154,9 +161,9 @@ class AdadeltaOptimizer(_TwinUpdates):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
-        epsilon: Any = 1e-8,
+        learning_rate: TensorLike | Callable[[], TensorLike] = 0.001,
+        rho: TensorLike | Callable[[], TensorLike] = 0.95,
+        epsilon: TensorLike | Callable[[], TensorLike] = 1e-8,
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:
@@ -192,10 +199,10 @@ class RMSPropOptimizer(_TwinUpdates):
 
     def __init__(
         self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        learning_rate: TensorLike | Callable[[], TensorLike],
+        decay: TensorLike | Callable[[], TensorLike] = 0.9,
+        momentum: TensorLike | Callable[[], TensorLike] = 0.0,
+        epsilon: TensorLike | Callable[[], TensorLike] = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",
@@ -242,10 +249,10 @@ class AdamOptimizer(_Hyperparameters):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: TensorLike | Callable[[], TensorLike] = 0.001,
+        beta1: TensorLike | Callable[[], TensorLike] = 0.9,
+        beta2: TensorLike | Callable[[], TensorLike] = 0.999,
+        epsilon: TensorLike | Callable[[], TensorLike] = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
         use_own_namescope_for_non_slot_vars: bool = False,
@@ -326,7 +333,7 @@ class FtrlOptimizer(_TwinUpdates):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike | Callable[[], TensorLike],
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,

@@ -7,16 +7,18 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.identity import identity
 from thalweg._src.optimizers.optimizers import _TwinUpdates
+from thalweg._src.variables.variables import Variable
 
 
 class _Penalized(_TwinUpdates):
     """An optimizer with a learning rate and l1 and l2 penalties."""
 
-    def __init__(self, learning_rate: Any, l1: Any, l2: Any, use_locking: bool, name: str) -> None:
+    def __init__(self, learning_rate: TensorLike, l1: TensorLike, l2: TensorLike, use_locking: bool, name: str) -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._l1_regularization_strength = l1
@@ -49,9 +51,9 @@ class ProximalGradientDescentOptimizer(_Penalized):
 
     def __init__(
         self,
-        learning_rate: Any,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        learning_rate: TensorLike,
+        l1_regularization_strength: TensorLike = 0.0,
+        l2_regularization_strength: TensorLike = 0.0,
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:
@@ -72,10 +74,10 @@ class ProximalAdagradOptimizer(_Penalized):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike,
         initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        l1_regularization_strength: TensorLike = 0.0,
+        l2_regularization_strength: TensorLike = 0.0,
         use_locking: bool = False,
         name: str = "ProximalAdagrad",
     ) -> None:
@@ -103,11 +105,11 @@ class AdagradDAOptimizer(_Penalized):
 
     def __init__(
         self,
-        learning_rate: Any,
-        global_step: Any,
+        learning_rate: TensorLike,
+        global_step: Variable,
         initial_gradient_squared_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        l1_regularization_strength: TensorLike = 0.0,
+        l2_regularization_strength: TensorLike = 0.0,
         use_locking: bool = False,
         name: str = "AdagradDA",
     ) -> None:

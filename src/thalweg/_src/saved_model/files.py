@@ -8,7 +8,7 @@ from typing import Any
 from thalweg._src.export import export, export_constants
 from thalweg._src.formats import durable
 from thalweg._src.formats.graph_messages import message_class, parse_text
-from thalweg._src.formats.text import as_text
+from thalweg._src.formats.text import PathLike, as_text
 
 ASSETS_DIRECTORY = "assets"
 ASSETS_KEY = "saved_model_assets"
@@ -39,7 +39,7 @@ def variables_prefix(export_dir: str) -> str:
     "saved_model.maybe_saved_model_directory",
     "saved_model.loader.maybe_saved_model_directory",
 )
-def contains_saved_model(export_dir: Any) -> bool:
+def contains_saved_model(export_dir: PathLike) -> bool:
     """Returns whether a folder contains the graph file of a SavedModel."""
     names = SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
     return any(os.path.exists(os.path.join(folder_of(export_dir), name)) for name in names)

@@ -13,7 +13,7 @@ from thalweg._src.checkpoint.saver import Saver, import_meta_graph_with_return_e
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats import durable
-from thalweg._src.formats.text import as_text as to_text
+from thalweg._src.formats.text import PathLike, as_text as to_text
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graphdef import message_type
 from thalweg._src.graph.operation import Operation
@@ -50,7 +50,7 @@ _INIT_KEY, _TRAIN_KEY = "__saved_model_init_op", "__saved_model_train_op"
 class SavedModelBuilder:
     """Collects graphs, the first with its variables, and writes them into a folder."""
 
-    def __init__(self, export_dir: Any) -> None:
+    def __init__(self, export_dir: PathLike) -> None:
         self._export_dir = folder_of(export_dir)
         if os.path.isdir(self._export_dir) and os.listdir(self._export_dir):
             raise AssertionError(f"Export directory {self._export_dir} already exists, and isn't empty.")
@@ -202,7 +202,11 @@ def _require_valid(signatures: Mapping[str, Any] | None) -> None:
 
 @export("saved_model.simple_save")
 def simple_save(
-    session: Any, export_dir: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any], legacy_init_op: Any = None
+    session: Any,
+    export_dir: PathLike,
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    legacy_init_op: Any = None,
 ) -> None:
     """Saves the default graph for serving, with one signature."""
     builder = SavedModelBuilder(export_dir)
@@ -237,8 +241,8 @@ def main_op_with_restore(restore_op_name: Any) -> Operation:
 @export("saved_model.load", "saved_model.loader.load")
 def load(
     sess: Any,
-    tags: Any,
-    export_dir: Any,
+    tags: Iterable[str],
+    export_dir: PathLike,
     import_scope: str | None = None,
     trusted: bool | None = None,
     **saver_kwargs: Any,
@@ -301,11 +305,11 @@ def _first_op(message: Any) -> str | None:
 class MethodNameUpdater:
     """Changes the method names of signatures of a SavedModel."""
 
-    def __init__(self, export_dir: Any) -> None:
+    def __init__(self, export_dir: PathLike) -> None:
         self._export_dir = folder_of(export_dir)
         self._message = read_saved_model(self._export_dir)
 
-    def replace_method_name(self, signature_key: str, method_name: str, tags: Any = None) -> None:
+    def replace_method_name(self, signature_key: str, method_name: str, tags: Iterable[str] | None = None) -> None:
         """Changes the method of a signature in the graph with these tags, or in every graph that has it."""
         if not signature_key:
             raise ValueError("signature_key must be defined.")
@@ -318,7 +322,7 @@ class MethodNameUpdater:
         for graph in found:
             graph.signature_def[signature_key].method_name = method_name
 
-    def save(self, new_export_dir: Any = None) -> None:
+    def save(self, new_export_dir: PathLike | None = None) -> None:
         """Writes the graphs back, or into another folder, without variables."""
         is_text = not os.path.exists(os.path.join(self._export_dir, "saved_model.pb"))
         write_saved_model(self._message, folder_of(new_export_dir or self._export_dir), is_text)

@@ -13,6 +13,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import message_type
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor_proto import shape_proto
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.shapes import as_shape
 
 DEFAULT_SERVING_SIGNATURE_DEF_KEY = "serving_default"
@@ -31,7 +32,7 @@ REGRESS_OUTPUTS = "outputs"
 
 
 @export("saved_model.build_tensor_info", "saved_model.utils.build_tensor_info")
-def build_tensor_info(tensor: Any) -> Any:
+def build_tensor_info(tensor: TensorLike | SparseTensor) -> Any:
     """Returns name, type and shape of a tensor, dense or sparse, as a TensorInfo."""
     if isinstance(tensor, SparseTensor):
         message = _tensor_info(tensor.dtype, as_shape(tensor.get_shape()))
@@ -96,7 +97,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
 
 @export("saved_model.regression_signature_def", "saved_model.signature_def_utils.regression_signature_def")
-def regression_signature_def(examples: Any, predictions: Any) -> Any:
+def regression_signature_def(examples: TensorLike, predictions: TensorLike) -> Any:
     """Returns a signature from serialized examples to one number each."""
     if examples is None:
         raise ValueError("Regression examples cannot be None.")
@@ -112,7 +113,7 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
 
 
 @export("saved_model.classification_signature_def", "saved_model.signature_def_utils.classification_signature_def")
-def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+def classification_signature_def(examples: TensorLike, classes: TensorLike | None, scores: TensorLike | None) -> Any:
     """Returns a signature from serialized examples to classes, scores or both."""
     if examples is None:
         raise ValueError("Classification examples cannot be None.")

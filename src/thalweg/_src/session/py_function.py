@@ -6,7 +6,7 @@ compute with NumPy, with `tf.*`, or both, and what it computes with `tf.*` only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.constants import as_array, constant
 from thalweg._src.ops.py_func import py_func
 from thalweg._src.session.session import Session
@@ -105,7 +106,7 @@ class ValuedGraph(Graph):
 
 
 @export("py_function")
-def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
+def py_function(func: Callable[..., Any], inp: Sequence[TensorLike], Tout: Any, name: str | None = None) -> Any:
     """Calls a Python function on tensors whose `.numpy()` is their value; returns tensors of the types Tout.
 
     The gradient is that of the `tf` operations inside, for which the function is called again; NumPy results are

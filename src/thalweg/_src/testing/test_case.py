@@ -17,6 +17,7 @@ from absl.testing import absltest
 from thalweg._src import dtypes, errors
 from thalweg._src.config import ConfigProto
 from thalweg._src.devices import DeviceSpec
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.default import start_with_an_empty_graph
 from thalweg._src.graph.default_stacks import get_default_session
@@ -277,7 +278,7 @@ class TestCase(absltest.TestCase):
         """Fails unless all elements are in a set."""
         self._assert_elements(target, lambda x: np.isin(x, list(expected_set)), f"in {expected_set}")
 
-    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+    def assertDTypeEqual(self, target: Any, expected_dtype: DTypeLike) -> None:
         """Fails unless an array, or each array of a list, has the type."""
         for part in flatten(target):
             found = part.dtype if hasattr(part, "dtype") else np.asarray(part).dtype

@@ -10,6 +10,7 @@ from typing import Any
 from thalweg._src.checkpoint.meta_graph import export_meta_graph
 from thalweg._src.compat import logging
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graphdef import write_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
@@ -53,7 +54,7 @@ class CheckpointSaverHook(SessionRunHook):
 
     def __init__(
         self,
-        checkpoint_dir: Any,
+        checkpoint_dir: PathLike,
         save_secs: float | str | None = None,
         save_steps: int | None = None,
         saver: Any = None,

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.input.coordinator import Coordinator
@@ -180,9 +181,9 @@ class SingularMonitoredSession(_MonitoredSession):
         scaffold: Scaffold | None = None,
         master: str = "",
         config: Any = None,
-        checkpoint_dir: Any = None,
+        checkpoint_dir: PathLike | None = None,
         stop_grace_period_secs: float = 120,
-        checkpoint_filename_with_path: Any = None,
+        checkpoint_filename_with_path: PathLike | None = None,
     ) -> None:
         creator = ChiefSessionCreator(
             scaffold=scaffold,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.session.session import Session
 from thalweg._src.training.scaffold import Scaffold
@@ -50,8 +51,8 @@ class ChiefSessionCreator(_ManagedCreator):
         scaffold: Scaffold | None = None,
         master: str = "",
         config: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
     ) -> None:
         super().__init__(scaffold, master, config)
         self._checkpoint_dir = checkpoint_dir

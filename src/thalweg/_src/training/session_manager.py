@@ -13,6 +13,7 @@ from thalweg._src import errors
 from thalweg._src.checkpoint.state import check_checkpoint, get_checkpoint_state
 from thalweg._src.compat import logging
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.session.session import Session
@@ -54,8 +55,8 @@ class SessionManager:
         master: str,
         init_op: Any = None,
         saver: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
         config: Any = None,
@@ -94,8 +95,8 @@ class SessionManager:
         self,
         master: str,
         saver: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        checkpoint_dir: PathLike | None = None,
+        checkpoint_filename_with_path: PathLike | None = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
         config: Any = None,

@@ -12,6 +12,7 @@ from thalweg._src.checkpoint.meta_graph import export_meta_graph
 from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.compat import logging
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import write_graph
@@ -43,7 +44,7 @@ class Supervisor:
         init_op: Any = USE_DEFAULT,
         init_feed_dict: dict[Any, Any] | None = None,
         local_init_op: Any = USE_DEFAULT,
-        logdir: Any = None,
+        logdir: PathLike | None = None,
         summary_op: Any = USE_DEFAULT,
         saver: Any = USE_DEFAULT,
         global_step: Any = USE_DEFAULT,

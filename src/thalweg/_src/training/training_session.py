@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.training.checkpoint_hook import AUTOMATIC, CheckpointSaverHook
 from thalweg._src.training.monitored_session import MonitoredSession
 from thalweg._src.training.report_hooks import SummarySaverHook
@@ -32,7 +33,7 @@ def _is_wanted(secs: Any, steps: Any) -> bool:
 def MonitoredTrainingSession(
     master: str = "",
     is_chief: bool = True,
-    checkpoint_dir: Any = None,
+    checkpoint_dir: PathLike | None = None,
     scaffold: Scaffold | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
     chief_only_hooks: Sequence[SessionRunHook] | None = None,

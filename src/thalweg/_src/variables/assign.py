@@ -12,6 +12,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import sequences as sequences_ops, state
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import logical_not
@@ -39,7 +40,11 @@ def _written(ref: Any) -> Any:
 
 @export("assign")
 def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+    ref: Any,
+    value: TensorLike,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """Assigns a new value to a variable or to a slice of one, as in `assign(v[i], x)`; returns the new value."""
     if isinstance(ref, Tensor) and hasattr(ref, "assign"):
@@ -49,84 +54,104 @@ def assign(
 
 
 @export("assign_add")
-def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Adds to a variable; returns the value read after the write."""
     with _written(ref) as variable:
         return variable.assign_add(value, name=name)
 
 
 @export("assign_sub")
-def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Subtracts from a variable; returns the value read after the write."""
     with _written(ref) as variable:
         return variable.assign_sub(value, name=name)
 
 
 @export("scatter_update")
-def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_update(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Replaces rows of a variable."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_update, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_add")
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_add(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Adds to rows of a variable; equal indices add up."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_add, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_sub")
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_sub(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Subtracts from rows of a variable; equal indices add up."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_sub, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_mul")
-def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_mul(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Multiplies rows of a variable by the updates; factors of equal indices are all applied."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_mul, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_div")
-def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_div(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Divides rows of a variable by the updates; divisors of equal indices are all applied."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_div, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_min")
-def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_min(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Replaces rows of a variable by the element-wise minimum of the row and the updates."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_min, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_max")
-def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_max(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Replaces rows of a variable by the element-wise maximum of the row and the updates."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_max, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_nd_update")
-def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_nd_update(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Replaces elements or slices of a variable, each addressed by a vector of indices."""
     with _written(ref) as variable:
         return variable.scatter_nd_update(indices, updates, name=name)
 
 
 @export("scatter_nd_add")
-def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_add(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Adds to elements or slices of a variable, each addressed by a vector of indices."""
     with _written(ref) as variable:
         return variable.scatter_nd_add(indices, updates, name=name)
 
 
 @export("scatter_nd_sub")
-def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_sub(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Subtracts from elements or slices of a variable, each addressed by a vector of indices."""
     with _written(ref) as variable:
         return variable.scatter_nd_sub(indices, updates, name=name)
@@ -134,7 +159,7 @@ def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = Fal
 
 @export("batch_scatter_update")
 def batch_scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """Replaces slices of a variable by indices that have its leading dimensions, each within its own batch."""
     with name_scope(name, "batch_scatter_update", [indices, updates]):

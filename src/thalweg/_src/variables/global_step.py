@@ -11,6 +11,7 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.variables.slots import filled_with
 from thalweg._src.variables.variable_scope import get_variable
 from thalweg._src.variables.variables import Variable
@@ -19,7 +20,7 @@ _log = logging.getLogger("thalweg")
 
 
 @export("train.global_step")
-def global_step(sess: Any, global_step_tensor: Any) -> int:
+def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
     """Returns the value of the global step in a session."""
     return int(sess.run(global_step_tensor))
 
@@ -75,7 +76,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 
 
 @export("train.assert_global_step", "contrib.framework.assert_global_step", "contrib.slim.assert_global_step")
-def assert_global_step(global_step_tensor: Any) -> None:
+def assert_global_step(global_step_tensor: TensorLike) -> None:
     """Raises TypeError unless the argument is an integer scalar."""
     if not isinstance(global_step_tensor, Variable | Tensor):
         raise TypeError(f"global_step: expected a variable or a tensor, received {global_step_tensor!r}")

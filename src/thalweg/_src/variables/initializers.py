@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.constants import array_constant, constant
 from thalweg._src.ops.decompositions import qr
 from thalweg._src.ops.diagonal import matrix_diag_part
 from thalweg._src.ops.math import multiply, sign
 from thalweg._src.ops.random import random_normal, random_uniform, truncated_normal
 from thalweg._src.ops.reshape import matrix_transpose, ones, reshape, zeros
-from thalweg._src.shapes import as_shape, is_fully_defined, show
+from thalweg._src.shapes import ShapeLike, as_shape, is_fully_defined, show
 
 # The standard deviation of a standard normal distribution truncated at two standard deviations.
 _TRUNCATED_STDDEV = 0.87962566103423978
@@ -29,7 +30,9 @@ class Initializer:
 
     dtype: DType
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         raise TypeError(f"{type(self).__name__} does not implement __call__")
 
     def get_config(self) -> dict[str, Any]:
@@ -68,10 +71,12 @@ def _full_sizes(shape: Any, partition_info: Any) -> list[int]:
 class Zeros(Initializer):
     """Initializes with zeros, False or empty strings."""
 
-    def __init__(self, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Returns an initial value of a shape and type."""
         return zeros(shape, self._dtype(dtype))
 
@@ -80,10 +85,12 @@ class Zeros(Initializer):
 class Ones(Initializer):
     """Initializes with ones."""
 
-    def __init__(self, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Returns an initial value of a shape and type."""
         return ones(shape, self._dtype(dtype))
 
@@ -92,7 +99,7 @@ class Ones(Initializer):
 class Constant(Initializer):
     """Initializes with constant values; the last one fills the rest of the shape."""
 
-    def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
+    def __init__(self, value: TensorLike = 0, dtype: DTypeLike = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
             raise TypeError(
                 f"a constant initializer takes a number, a list, a tuple or a NumPy array, not {type(value)}"
@@ -117,14 +124,20 @@ class RandomUniform(Initializer):
     """Initializes with uniformly distributed values in [minval, maxval)."""
 
     def __init__(
-        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+        self,
+        minval: TensorLike = 0,
+        maxval: TensorLike | None = None,
+        seed: int | None = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         self.minval = minval
         self.maxval = maxval
         self.seed = seed
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Returns an initial value of a shape and type."""
         return random_uniform(shape, self.minval, self.maxval, self._dtype(dtype), seed=self.seed)
 
@@ -137,14 +150,20 @@ class RandomNormal(Initializer):
     """Initializes with normally distributed values."""
 
     def __init__(
-        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+        self,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        seed: int | None = None,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         self.mean = mean
         self.stddev = stddev
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Returns an initial value of a shape and type."""
         return random_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
 
@@ -156,7 +175,9 @@ class RandomNormal(Initializer):
 class TruncatedNormal(RandomNormal):
     """Initializes with normally distributed values, resampled beyond two standard deviations."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Returns an initial value of a shape and type."""
         return truncated_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
 
@@ -165,12 +186,14 @@ class TruncatedNormal(RandomNormal):
 class UniformUnitScaling(Initializer):
     """Initializes with uniform values that keep the variance through a matrix product or convolution."""
 
-    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.factor = factor
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Returns an initial value of a shape and type."""
         inputs = max(math.prod(_full_sizes(shape, partition_info)[:-1]), 1)
         limit = math.sqrt(3 / inputs) * self.factor
@@ -190,7 +213,7 @@ class VarianceScaling(Initializer):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: int | None = None,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
     ) -> None:
         if scale <= 0.0:
             raise ValueError("`scale` must be positive float.")
@@ -205,7 +228,9 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Returns an initial value of a shape and type."""
         fan_in, fan_out = _fans(_full_sizes(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
@@ -241,7 +266,7 @@ def _fans(sizes: Sequence[int]) -> tuple[float, float]:
 class GlorotUniform(VarianceScaling):
     """Initializes with a uniform distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -252,7 +277,7 @@ class GlorotUniform(VarianceScaling):
 class GlorotNormal(VarianceScaling):
     """Initializes with a truncated normal distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
-    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -263,11 +288,13 @@ class GlorotNormal(VarianceScaling):
 class Identity(Initializer):
     """Initializes with a multiple of the identity matrix."""
 
-    def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Returns an initial value of a shape and type."""
         full = _full_sizes(shape, partition_info)
         if len(full) != 2:
@@ -285,12 +312,14 @@ class Identity(Initializer):
 class Orthogonal(Initializer):
     """Initializes with an orthogonal matrix times `gain`; other shapes are flattened to a matrix."""
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Returns an initial value of a shape and type."""
         sizes = _sizes(shape)
         if len(sizes) < 2:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.shapes import TensorShape
 from thalweg._src.variables.partitions import Partitioner
-from thalweg._src.variables.variable_scope import variable_scope, variable_store
+from thalweg._src.variables.variable_scope import ReuseMode, variable_scope, variable_store
 
 
 def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:
@@ -82,12 +84,12 @@ def min_max_variable_partitioner(
 def create_partitioned_variables(
     shape: Sequence[int],
     slicing: Sequence[int],
-    initializer: Any,
-    dtype: Any = dtypes.float32,
+    initializer: TensorLike | Callable[..., Any],
+    dtype: DTypeLike = dtypes.float32,
     trainable: bool = True,
-    collections: Any = None,
+    collections: Sequence[str] | None = None,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: bool | ReuseMode | None = None,
 ) -> list[Any]:
     """Returns the partitions of a new variable; `slicing` is their number along each axis."""
     if len(shape) != len(slicing):

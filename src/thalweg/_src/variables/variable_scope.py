@@ -6,25 +6,28 @@ import contextlib
 import enum
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.devices import DeviceSpec
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export, export_constants
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, graph_of, name_scope
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.shapes import ShapeLike
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_store import Getter, VariableStore
 
 
-class _ReuseMode(enum.Enum):
+class ReuseMode(enum.Enum):
     AUTO_REUSE = 1
 
 
-AUTO_REUSE = _ReuseMode.AUTO_REUSE
+AUTO_REUSE = ReuseMode.AUTO_REUSE
 
 
 @export("VariableScope")
@@ -33,17 +36,17 @@ class VariableScope:
 
     def __init__(
         self,
-        reuse: Any,
+        reuse: bool | ReuseMode,
         name: str = "",
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
+        initializer: TensorLike | Callable[..., Any] | None = None,
+        regularizer: Callable[..., Any] | None = None,
+        caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
+        partitioner: Callable[..., Any] | None = None,
         custom_getter: Getter | None = None,
         name_scope: str = "",
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: Callable[..., Any] | None = None,
     ) -> None:
         self._name = name
         self._initializer = initializer
@@ -116,11 +119,11 @@ class VariableScope:
         """Makes this scope return existing variables from now on."""
         self._reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: TensorLike | Callable[..., Any] | None) -> None:
         """Sets the default initializer."""
         self._initializer = initializer
 
-    def set_dtype(self, dtype: Any) -> None:
+    def set_dtype(self, dtype: DTypeLike) -> None:
         """Sets the default type of variables."""
         self._dtype = dtypes.as_dtype(dtype)
 
@@ -128,15 +131,15 @@ class VariableScope:
         """Sets whether variables are resource variables, which has no effect."""
         self._use_resource = use_resource
 
-    def set_regularizer(self, regularizer: Any) -> None:
+    def set_regularizer(self, regularizer: Callable[..., Any] | None) -> None:
         """Sets the default regularizer."""
         self._regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: str | DeviceSpec | Callable[..., Any]) -> None:
         """Sets the device on which values are cached."""
         self._caching_device = caching_device
 
-    def set_partitioner(self, partitioner: Any) -> None:
+    def set_partitioner(self, partitioner: Callable[..., Any] | None) -> None:
         """Sets the default partitioner."""
         self._partitioner = partitioner
 
@@ -164,19 +167,19 @@ class VariableScope:
         self,
         var_store: VariableStore,
         name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike | None = None,
+        initializer: TensorLike | Callable[..., Any] | None = None,
+        regularizer: Callable[..., Any] | None = None,
+        reuse: bool | ReuseMode | None = None,
         trainable: bool | None = None,
-        collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
+        collections: Sequence[str] | None = None,
+        caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
+        partitioner: Callable[..., Any] | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
         custom_getter: Getter | None = None,
-        constraint: Any = None,
+        constraint: Callable[..., Any] | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
@@ -254,18 +257,18 @@ def no_regularizer(_: Any) -> None:
 @export("get_variable")
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: TensorLike | Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
     trainable: bool | None = None,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    collections: Sequence[str] | None = None,
+    caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
+    partitioner: Callable[..., Any] | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
     custom_getter: Getter | None = None,
-    constraint: Any = None,
+    constraint: Callable[..., Any] | None = None,
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
@@ -293,18 +296,18 @@ def get_variable(
 @export("get_local_variable")
 def get_local_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: TensorLike | Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
     trainable: bool | None = False,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    collections: Sequence[str] | None = None,
+    caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
+    partitioner: Callable[..., Any] | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
     custom_getter: Getter | None = None,
-    constraint: Any = None,
+    constraint: Callable[..., Any] | None = None,
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
@@ -334,18 +337,18 @@ class variable_scope:
 
     def __init__(
         self,
-        name_or_scope: Any,
+        name_or_scope: str | VariableScope | None,
         default_name: str | None = None,
         values: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
+        initializer: TensorLike | Callable[..., Any] | None = None,
+        regularizer: Callable[..., Any] | None = None,
+        caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
+        partitioner: Callable[..., Any] | None = None,
         custom_getter: Getter | None = None,
-        reuse: Any = None,
-        dtype: Any = None,
+        reuse: bool | ReuseMode | None = None,
+        dtype: DTypeLike | None = None,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: Callable[..., Any] | None = None,
         auxiliary_name_scope: bool = True,
     ) -> None:
         if name_or_scope is None and default_name is None:
@@ -471,17 +474,17 @@ def _jump(target: VariableScope, scope: VariableScope) -> Iterator[VariableScope
 @export("variable_op_scope")
 def variable_op_scope(
     values: Any,
-    name_or_scope: Any,
+    name_or_scope: str | VariableScope | None,
     default_name: str | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    initializer: TensorLike | Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
+    caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
+    partitioner: Callable[..., Any] | None = None,
     custom_getter: Getter | None = None,
-    reuse: Any = None,
-    dtype: Any = None,
+    reuse: bool | ReuseMode | None = None,
+    dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
-    constraint: Any = None,
+    constraint: Callable[..., Any] | None = None,
 ) -> variable_scope:
     """Deprecated form of `variable_scope`, with the values first."""
     return variable_scope(

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.compat.logging import WARN, log_first_n
-from thalweg._src.dtypes import DType
+from thalweg._src.devices import DeviceSpec
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg._src.graph.default import get_default_graph
@@ -20,11 +21,12 @@ from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, graph_of, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import state
 from thalweg._src.ops.control import group
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.operators import install_operators
-from thalweg._src.shapes import TensorShape
+from thalweg._src.shapes import ShapeLike, TensorShape
 from thalweg._src.variables.partitions import SaveSliceInfo
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_protos import restore, variable_to_proto
@@ -72,21 +74,21 @@ class Variable:
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike | Callable[..., Any] | None = None,
         trainable: bool | None = None,
-        collections: Any = None,
+        collections: Sequence[str] | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
-        expected_shape: Any = None,
+        dtype: DTypeLike | None = None,
+        expected_shape: ShapeLike = None,
         import_scope: str | None = None,
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
-        shape: Any = None,
+        shape: ShapeLike = None,
     ) -> None:
         """Adds handle, initializer and a read to the default graph; a callable initial value is called there."""
         if hasattr(self, "_handle"):
@@ -207,7 +209,7 @@ class Variable:
         """Returns the static shape."""
         return TensorShape(self.dims)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Merges the given shape into the static shape."""
         self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
         self._graph_element.set_shape(self.dims)
@@ -339,17 +341,17 @@ class Variable:
         """Evaluates the variable in the given or the default session."""
         return self._graph_element.eval(session=session)
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: Any = None) -> None:
         """Assigns a value in a session without adding operations to the graph."""
         session = self.graph.session_for(session, self.name)
         session.run(self._initializer, {self._initializer.inputs[1]: value})
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Returns rows of the variable; their gradient is sparse."""
         with name_scope(name, "Gather") as scope, self._at_handle():
             return state.resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
 
-    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Gathers elements or slices, each addressed by a vector of indices."""
         with name_scope(name, "GatherNd") as scope, self._at_handle():
             return state.resource_gather_nd(self._handle, indices, dtype=self._dtype, name=scope)
@@ -389,19 +391,19 @@ class Variable:
             return value
 
     def assign(
-        self, value: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+        self, value: TensorLike, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Writes a value; updates are always atomic."""
         return self._write(state.assign_variable_op, self._convert(value), name=name, read_value=read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds a value to the variable."""
         return self._write(state.assign_add_variable_op, self._convert(delta), name=name, read_value=read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts a value from the variable."""
         return self._write(state.assign_sub_variable_op, self._convert(delta), name=name, read_value=read_value)
@@ -411,43 +413,43 @@ class Variable:
             raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
         return self._write(definition, sparse_delta.indices, self._convert(sparse_delta.values), name=name)  # type: ignore[no-any-return]
 
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
         """Adds rows of IndexedSlices; equal indices add up."""
         return self._scatter(state.resource_scatter_add, sparse_delta, name)
 
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
         """Subtracts IndexedSlices from rows."""
         return self._scatter(state.resource_scatter_sub, sparse_delta, name)
 
-    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
         """Multiplies rows by IndexedSlices."""
         return self._scatter(state.resource_scatter_mul, sparse_delta, name)
 
-    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
         """Divides rows by IndexedSlices."""
         return self._scatter(state.resource_scatter_div, sparse_delta, name)
 
-    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
         """Replaces rows by the element-wise minimum with IndexedSlices."""
         return self._scatter(state.resource_scatter_min, sparse_delta, name)
 
-    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
         """Replaces rows by the element-wise maximum with IndexedSlices."""
         return self._scatter(state.resource_scatter_max, sparse_delta, name)
 
-    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
         """Replaces rows by IndexedSlices."""
         return self._scatter(state.resource_scatter_update, sparse_delta, name)
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Adds to elements or slices, each addressed by a vector of indices."""
         return self._write(state.resource_scatter_nd_add, indices, self._convert(updates), name=name)
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Subtracts from elements or slices, each addressed by a vector of indices."""
         return self._write(state.resource_scatter_nd_sub, indices, self._convert(updates), name=name)
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any:
         """Replaces elements or slices, each addressed by a vector of indices."""
         return self._write(state.resource_scatter_nd_update, indices, self._convert(updates), name=name)
 

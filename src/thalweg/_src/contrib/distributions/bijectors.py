@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import math
 from thalweg._src.ops.diagonal import matrix_band_part, matrix_diag, matrix_diag_part
 from thalweg._src.ops.linalg import matrix_triangular_solve
@@ -38,7 +40,7 @@ class Bijector:
         graph_parents: Any = None,
         is_constant_jacobian: bool = False,
         validate_args: bool = False,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         forward_min_event_ndims: int | None = None,
         inverse_min_event_ndims: int | None = None,
         name: str | None = None,
@@ -52,18 +54,18 @@ class Bijector:
         self._dtype = dtype
         self._name = name or type(self).__name__.lower()
 
-    def forward(self, x: Any, name: str = "forward") -> Tensor:
+    def forward(self, x: TensorLike, name: str = "forward") -> Tensor:
         """Returns the transformed x."""
         with name_scope(f"{self._name}/{name}"):
             return self._forward(convert_to_tensor(x, name="x"))
 
-    def inverse(self, y: Any, name: str = "inverse") -> Tensor:
+    def inverse(self, y: TensorLike, name: str = "inverse") -> Tensor:
         """Returns the inverse of y."""
         with name_scope(f"{self._name}/{name}"):
             return self._inverse(convert_to_tensor(y, name="y"))
 
     def forward_log_det_jacobian(
-        self, x: Any, event_ndims: int | None = None, name: str = "forward_log_det_jacobian"
+        self, x: TensorLike, event_ndims: int | None = None, name: str = "forward_log_det_jacobian"
     ) -> Tensor:
         """Returns log |det| of the Jacobian at x, for events of rank `event_ndims`."""
         with name_scope(f"{self._name}/{name}"):
@@ -75,7 +77,7 @@ class Bijector:
             return self._summed(found, x, self._least if event_ndims is None else int(event_ndims))
 
     def inverse_log_det_jacobian(
-        self, y: Any, event_ndims: int | None = None, name: str = "inverse_log_det_jacobian"
+        self, y: TensorLike, event_ndims: int | None = None, name: str = "inverse_log_det_jacobian"
     ) -> Tensor:
         """Returns log |det| of the Jacobian of the inverse at y."""
         with name_scope(f"{self._name}/{name}"):
@@ -199,10 +201,10 @@ class Affine(Bijector):
 
     def __init__(
         self,
-        shift: Any = None,
-        scale_identity_multiplier: Any = None,
-        scale_diag: Any = None,
-        scale_tril: Any = None,
+        shift: TensorLike | None = None,
+        scale_identity_multiplier: TensorLike | None = None,
+        scale_diag: TensorLike | None = None,
+        scale_tril: TensorLike | None = None,
         validate_args: bool = False,
         name: str = "affine",
     ) -> None:
@@ -253,7 +255,11 @@ class AffineScalar(Bijector):
     """The scalar bijector scale * x + shift."""
 
     def __init__(
-        self, shift: Any = None, scale: Any = None, validate_args: bool = False, name: str = "affine_scalar"
+        self,
+        shift: TensorLike | None = None,
+        scale: TensorLike | None = None,
+        validate_args: bool = False,
+        name: str = "affine_scalar",
     ) -> None:
         super().__init__(is_constant_jacobian=True, validate_args=validate_args, forward_min_event_ndims=0, name=name)
         self._shift = 0.0 if shift is None else convert_to_tensor(shift)

@@ -9,6 +9,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, Distribution
 from thalweg._src.nn.distributions.divergence import RegisterKL
 from thalweg._src.ops import cast as cast_ops, check, math, reshape as reshape_ops
@@ -147,8 +148,8 @@ class MultivariateNormalDiag(MultivariateNormal):
     def __init__(
         self,
         loc: Any = None,
-        scale_diag: Any = None,
-        scale_identity_multiplier: Any = None,
+        scale_diag: TensorLike | None = None,
+        scale_identity_multiplier: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalDiag",
@@ -174,8 +175,8 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
 
     def __init__(
         self,
-        loc: Any,
-        scale_diag: Any,
+        loc: TensorLike,
+        scale_diag: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalDiagWithSoftplusScale",
@@ -192,7 +193,7 @@ class MultivariateNormalTriL(MultivariateNormal):
     def __init__(
         self,
         loc: Any = None,
-        scale_tril: Any = None,
+        scale_tril: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalTriL",
@@ -220,7 +221,7 @@ class MultivariateNormalFullCovariance(MultivariateNormal):
     def __init__(
         self,
         loc: Any = None,
-        covariance_matrix: Any = None,
+        covariance_matrix: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "MultivariateNormalFullCovariance",

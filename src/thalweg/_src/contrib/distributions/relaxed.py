@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.distributions.base import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
@@ -66,9 +68,9 @@ class OneHotCategorical(_OneHotBase):
 
     def __init__(
         self,
-        logits: Any = None,
-        probs: Any = None,
-        dtype: Any = dtypes.int32,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike = dtypes.int32,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "OneHotCategorical",
@@ -124,9 +126,9 @@ class _Relaxed(_OneHotBase):
 
     def __init__(
         self,
-        temperature: Any,
-        logits: Any = None,
-        probs: Any = None,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str | None = None,
@@ -190,9 +192,9 @@ class RelaxedBernoulli(ScalarDistribution):
 
     def __init__(
         self,
-        temperature: Any,
-        logits: Any = None,
-        probs: Any = None,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "RelaxedBernoulli",
@@ -229,9 +231,9 @@ class Binomial(ScalarDistribution):
 
     def __init__(
         self,
-        total_count: Any,
-        logits: Any = None,
-        probs: Any = None,
+        total_count: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Binomial",
@@ -269,8 +271,8 @@ class Poisson(ScalarDistribution):
 
     def __init__(
         self,
-        rate: Any = None,
-        log_rate: Any = None,
+        rate: TensorLike | None = None,
+        log_rate: TensorLike | None = None,
         interpolate_nondiscrete: bool = True,
         validate_args: bool = False,
         allow_nan_stats: bool = True,

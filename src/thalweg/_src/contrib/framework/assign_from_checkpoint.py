@@ -11,6 +11,7 @@ from thalweg._src.checkpoint.reader import load_checkpoint, prefix_of
 from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.checkpoint.saver_builder import grouped_by_name
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.control import group
 from thalweg._src.variables.partitions import PartitionedVariable
@@ -20,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 @export("contrib.framework.assign_from_checkpoint", "contrib.slim.assign_from_checkpoint")
 def assign_from_checkpoint(
-    model_path: Any, var_list: Any, ignore_missing_vars: bool = False
+    model_path: PathLike, var_list: Any, ignore_missing_vars: bool = False
 ) -> tuple[Any, dict[Any, Any]]:
     """Returns an operation that assigns values from a checkpoint to variables, and its feeds."""
     reader = load_checkpoint(model_path)
@@ -53,7 +54,7 @@ def _part_of(value: Array, part: Any, is_part: bool) -> Array:
 
 @export("contrib.framework.assign_from_checkpoint_fn", "contrib.slim.assign_from_checkpoint_fn")
 def assign_from_checkpoint_fn(
-    model_path: Any, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
+    model_path: PathLike, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
 ) -> Callable[[Any], None] | None:
     """Returns a function of a session that restores variables; None if none of them is in the checkpoint."""
     chosen = dict(var_list) if isinstance(var_list, dict) else grouped_by_name(var_list)

@@ -10,6 +10,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.weights import squeeze_to_common_rank
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.identity import identity
@@ -20,7 +21,7 @@ from thalweg._src.ops.reshape import shape
 
 
 @export("contrib.framework.with_shape")
-def with_shape(expected_shape: Any, tensor: Any) -> Any:
+def with_shape(expected_shape: Any, tensor: TensorLike) -> Any:
     """Returns the tensor after a check of its shape, static if possible, otherwise in the step."""
     tensor = convert_to_tensor(tensor)
     if not isinstance(expected_shape, Tensor):
@@ -43,7 +44,7 @@ def with_shape(expected_shape: Any, tensor: Any) -> Any:
 
 
 @export("contrib.framework.with_same_shape")
-def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
+def with_same_shape(expected_tensor: TensorLike, tensor: TensorLike) -> Any:
     """Returns the tensor after a check that it has the shape of another."""
     expected = convert_to_tensor(expected_tensor)
     known = shapes.is_fully_defined(expected.dims)
@@ -51,7 +52,9 @@ def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
 
 
 @export("contrib.framework.remove_squeezable_dimensions")
-def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None = None) -> tuple[Any, Any]:
+def remove_squeezable_dimensions(
+    predictions: TensorLike, labels: TensorLike, name: str | None = None
+) -> tuple[Any, Any]:
     """Removes a last axis of size 1 from the tensor whose rank is higher by 1."""
     with name_scope(name, "remove_squeezable_dimensions", [predictions, labels]):
         labels, predictions = squeeze_to_common_rank(labels, predictions)[:2]
@@ -59,7 +62,7 @@ def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None
 
 
 @export("contrib.framework.assert_scalar_int")
-def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
+def assert_scalar_int(tensor: TensorLike, name: str | None = None) -> Any:
     """Raises ValueError if the tensor is not an int32 or int64 scalar."""
     with name_scope(name, "assert_scalar_int", [tensor]):
         tensor = convert_to_tensor(tensor)

@@ -10,12 +10,17 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
+from thalweg._src.devices import DeviceSpec
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, device as device_scope, get_collection
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.control import group
+from thalweg._src.shapes import ShapeLike
 from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.global_step import assert_global_step, get_global_step
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
@@ -27,15 +32,15 @@ from thalweg._src.variables.variables import Variable
 @add_arg_scope
 def variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: TensorLike | Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
     trainable: bool = True,
-    collections: Any = None,
-    caching_device: Any = None,
-    device: Any = None,
-    partitioner: Any = None,
+    collections: Sequence[str] | None = None,
+    caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
+    device: str | DeviceSpec | Callable[..., Any] | None = None,
+    partitioner: Callable[..., Any] | None = None,
     custom_getter: Callable[..., Any] | None = None,
     use_resource: bool | None = None,
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
@@ -71,7 +76,10 @@ def model_variable(**given: Any) -> Any:
 
 @export("contrib.framework.local_variable", "contrib.slim.local_variable")
 def local_variable(
-    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
+    initial_value: TensorLike | Callable[..., Any],
+    validate_shape: bool = True,
+    name: str | None = None,
+    use_resource: bool | None = None,
 ) -> Any:
     """Returns a new local variable, which is neither saved nor trained."""
     return Variable(**locals(), trainable=False, collections=[GraphKeys.LOCAL_VARIABLES])
@@ -96,7 +104,7 @@ def add_model_variable(var: Any) -> None:
 
 @export("contrib.framework.get_variables", "contrib.slim.get_variables")
 def get_variables(
-    scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
+    scope: str | VariableScope | None = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
 ) -> list[Any]:
     """Returns the variables of a collection whose names begin with a scope and end with a suffix."""
     scope = scope.name if isinstance(scope, VariableScope) else scope
@@ -106,31 +114,31 @@ def get_variables(
 
 
 @export("contrib.framework.get_model_variables", "contrib.slim.get_model_variables")
-def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+def get_model_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
     """Returns the model variables, filtered by scope and suffix."""
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
 
 
 @export("contrib.framework.get_local_variables", "contrib.slim.get_local_variables")
-def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+def get_local_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
     """Returns the local variables, filtered by scope and suffix."""
     return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
 
 
 @export("contrib.framework.get_trainable_variables", "contrib.slim.get_trainable_variables")
-def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+def get_trainable_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
     """Returns the trainable variables, filtered by scope and suffix."""
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
 @export("contrib.framework.get_variables_by_suffix", "contrib.slim.get_variables_by_suffix")
-def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
+def get_variables_by_suffix(suffix: str, scope: str | VariableScope | None = None) -> list[Any]:
     """Returns the variables whose names end with a suffix."""
     return get_variables(scope, suffix)
 
 
 @export("contrib.framework.get_variables_by_name", "contrib.slim.get_variables_by_name")
-def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
+def get_variables_by_name(given_name: str, scope: str | VariableScope | None = None) -> list[Any]:
     """Returns the variables whose last part of the name is the given one."""
     return get_variables(scope, f"/{given_name}:|^{given_name}:")
 
@@ -209,7 +217,7 @@ def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any]
 
 
 @export("contrib.framework.assert_or_get_global_step")
-def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
+def assert_or_get_global_step(graph: Graph | None = None, global_step_tensor: Any = None) -> Any:
     """Returns the global step given, having checked it, or that of the graph."""
     if global_step_tensor is None:
         return get_global_step(graph or get_default_graph())

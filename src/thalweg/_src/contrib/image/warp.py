@@ -11,6 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.diagonal import eye
@@ -27,7 +28,7 @@ _EPSILON = 1e-10  # keeps roots and logs of squared distances finite
 
 
 @export("contrib.image.dense_image_warp")
-def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> Tensor:
+def dense_image_warp(image: TensorLike, flow: TensorLike, name: str = "dense_image_warp") -> Tensor:
     """Warps images: each output pixel is sampled bilinearly at its position minus the flow."""
     with name_scope(name, "dense_image_warp", [image, flow]):
         image, flow = convert_to_tensor(image, name="image"), convert_to_tensor(flow, name="flow")
@@ -87,11 +88,11 @@ def _floor_and_rest(points: Tensor, size: Any, dtype: Any) -> tuple[Tensor, Tens
 
 @export("contrib.image.interpolate_spline")
 def interpolate_spline(
-    train_points: Any,
-    train_values: Any,
-    query_points: Any,
+    train_points: TensorLike,
+    train_values: TensorLike,
+    query_points: TensorLike,
     order: Any,
-    regularization_weight: Any = 0.0,
+    regularization_weight: TensorLike = 0.0,
     name: str = "interpolate_spline",
 ) -> Tensor:
     """Returns the polyharmonic spline through values at train points, evaluated at query points.
@@ -151,10 +152,10 @@ def _kernel(r: Tensor, order: Any) -> Tensor:
 @export("contrib.image.sparse_image_warp")
 def sparse_image_warp(
     image: Any,
-    source_control_point_locations: Any,
-    dest_control_point_locations: Any,
+    source_control_point_locations: TensorLike,
+    dest_control_point_locations: TensorLike,
     interpolation_order: int = 2,
-    regularization_weight: Any = 0.0,
+    regularization_weight: TensorLike = 0.0,
     num_boundary_points: int = 0,
     name: str = "sparse_image_warp",
 ) -> tuple[Tensor, Tensor]:

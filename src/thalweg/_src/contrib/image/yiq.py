@@ -11,6 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import stack
 from thalweg._src.ops.contraction import tensordot
@@ -25,7 +26,11 @@ _TO_YIQ = np.array([[0.299, 0.596, 0.211], [0.587, -0.274, -0.523], [0.114, -0.3
 
 @export("contrib.image.adjust_hsv_in_yiq")
 def adjust_hsv_in_yiq(
-    image: Any, delta_hue: Any = 0, scale_saturation: Any = 1, scale_value: Any = 1, name: str | None = None
+    image: TensorLike,
+    delta_hue: TensorLike = 0,
+    scale_saturation: TensorLike = 1,
+    scale_value: TensorLike = 1,
+    name: str | None = None,
 ) -> Tensor:
     """Rotates the hue of RGB images by an angle in radians and scales saturation and value."""
     with name_scope(name, "adjust_hsv_in_yiq", [image]):
@@ -41,7 +46,7 @@ def adjust_hsv_in_yiq(
 
 @export("contrib.image.random_hsv_in_yiq")
 def random_hsv_in_yiq(
-    image: Any,
+    image: TensorLike,
     max_delta_hue: float = 0,
     lower_saturation: float = 1,
     upper_saturation: float = 1,

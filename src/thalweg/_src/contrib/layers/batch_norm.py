@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -12,6 +13,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections, control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.normalization import BatchNormalization
 from thalweg._src.nn.smart_cond import smart_cond, smart_constant_value
 from thalweg._src.ops.cast import cast
@@ -21,6 +23,7 @@ from thalweg._src.ops.normalization import batch_normalization, fused_batch_norm
 from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.optimizers.moving_averages import assign_moving_average
 from thalweg._src.variables.initializers import Ones, Zeros
+from thalweg._src.variables.variable_scope import ReuseMode, VariableScope
 
 _SMALL = (dtypes.float16, dtypes.bfloat16)
 _DEFAULTS = {"beta": Zeros(), "gamma": Ones(), "moving_mean": Zeros(), "moving_variance": Ones()}
@@ -29,28 +32,28 @@ _DEFAULTS = {"beta": Zeros(), "gamma": Ones(), "moving_mean": Zeros(), "moving_v
 @export("contrib.layers.batch_norm", "contrib.slim.batch_norm")
 @add_arg_scope
 def batch_norm(
-    inputs: Any,
-    decay: Any = 0.999,
+    inputs: TensorLike,
+    decay: float = 0.999,
     center: bool = True,
     scale: bool = False,
     epsilon: float = 0.001,
-    activation_fn: Any = None,
-    param_initializers: Any = None,
-    param_regularizers: Any = None,
-    updates_collections: Any = GraphKeys.UPDATE_OPS,
-    is_training: Any = True,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    activation_fn: Callable[..., Any] | None = None,
+    param_initializers: Mapping[str, Any] | None = None,
+    param_regularizers: Mapping[str, Any] | None = None,
+    updates_collections: Sequence[str] | None = GraphKeys.UPDATE_OPS,
+    is_training: TensorLike = True,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    outputs_collections: Sequence[str] | None = None,
     trainable: bool = True,
-    batch_weights: Any = None,
+    batch_weights: TensorLike | None = None,
     fused: bool | None = None,
     data_format: str = "NHWC",
     zero_debias_moving_mean: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
     renorm: bool = False,
     renorm_clipping: Any = None,
-    renorm_decay: Any = 0.99,
+    renorm_decay: float = 0.99,
     adjustment: Any = None,
 ) -> Tensor:
     """Normalizes each channel by the batch if is_training, otherwise by moving averages.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
@@ -17,12 +18,14 @@ from thalweg._src.contrib.layers.weighted import XAVIER, ZEROS, weighted_layer
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.convolution import Conv1D, Conv2D, Conv3D
 from thalweg._src.nn.layers.separable_convolution import SeparableConv2D
 from thalweg._src.nn.layers.transposed_convolution import Conv2DTranspose, Conv3DTranspose
 from thalweg._src.ops import nn
 from thalweg._src.ops.convolution import depthwise_conv2d
 from thalweg._src.signatures import parameters_of
+from thalweg._src.variables.variable_scope import ReuseMode, VariableScope
 
 _CLASSES = {3: Conv1D, 4: Conv2D, 5: Conv3D}
 _SEPARABLE = {"bias": "biases", "depthwise_kernel": "depthwise_weights", "pointwise_kernel": "pointwise_weights"}
@@ -40,11 +43,11 @@ def _layout(data_format: str | None, *allowed: str) -> str:
 def convolution(
     inputs: Any,
     num_outputs: int,
-    kernel_size: Any,
-    stride: Any = 1,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = 1,
     padding: str = "SAME",
     data_format: str | None = None,
-    rate: Any = 1,
+    rate: int | Sequence[int] = 1,
     *,
     conv_dims: int | None = None,
 ) -> Any:
@@ -121,27 +124,27 @@ convolution3d_transpose = export(
 )
 @add_arg_scope
 def separable_convolution2d(
-    inputs: Any,
+    inputs: TensorLike,
     num_outputs: int | None,
-    kernel_size: Any,
+    kernel_size: int | Sequence[int],
     depth_multiplier: int = 1,
-    stride: Any = 1,
+    stride: int | Sequence[int] = 1,
     padding: str = "SAME",
     data_format: str = "NHWC",
-    rate: Any = 1,
-    activation_fn: Any = nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = XAVIER,
-    pointwise_initializer: Any = None,
-    weights_regularizer: Any = None,
+    rate: int | Sequence[int] = 1,
+    activation_fn: Callable[..., Any] | None = nn.relu,
+    normalizer_fn: Callable[..., Any] | None = None,
+    normalizer_params: Mapping[str, Any] | None = None,
+    weights_initializer: Callable[..., Any] = XAVIER,
+    pointwise_initializer: Callable[..., Any] | None = None,
+    weights_regularizer: Callable[..., Any] | None = None,
     biases_initializer: Any = ZEROS,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    biases_regularizer: Callable[..., Any] | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    outputs_collections: Sequence[str] | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Tensor:
     """Applies a depthwise convolution, and unless num_outputs is None a pointwise one."""
     layout = _layout(data_format, "NHWC", "NCHW")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -19,6 +20,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.layers.dense import Dense
 from thalweg._src.ops import nn
@@ -29,12 +31,14 @@ from thalweg._src.ops.math import sqrt, square
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.ops.where import one_hot, unique
+from thalweg._src.variables.partitions import PartitionedVariable
+from thalweg._src.variables.variable_scope import ReuseMode, VariableScope
 
 
 @export("contrib.layers.fully_connected", "contrib.slim.fully_connected")
 @add_arg_scope
 @weighted_layer("fully_connected")
-def fully_connected(inputs: Any, num_outputs: int) -> Any:
+def fully_connected(inputs: TensorLike, num_outputs: int) -> Any:
     """Returns activation(inputs * weights + biases); a normalizer replaces the biases."""
     if not isinstance(num_outputs, int) and not hasattr(num_outputs, "__index__"):
         raise ValueError(f"num_outputs type should be an integer, got {num_outputs!r}.")
@@ -55,16 +59,16 @@ linear = _with_activation("linear", None, "Applies a fully connected layer witho
 @export("contrib.layers.bias_add", "contrib.slim.bias_add")
 @add_arg_scope
 def bias_add(
-    inputs: Any,
-    activation_fn: Any = None,
-    initializer: Any = ZEROS,
-    regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    inputs: TensorLike,
+    activation_fn: Callable[..., Any] | None = None,
+    initializer: Callable[..., Any] = ZEROS,
+    regularizer: Callable[..., Any] | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    outputs_collections: Sequence[str] | None = None,
     trainable: bool = True,
     data_format: str = "NHWC",
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Tensor:
     """Adds a bias to each channel."""
     if data_format not in ("NCHW", "NHWC"):
@@ -87,11 +91,11 @@ def bias_add(
 @export("contrib.layers.one_hot_encoding", "contrib.slim.one_hot_encoding")
 @add_arg_scope
 def one_hot_encoding(
-    labels: Any,
-    num_classes: Any,
-    on_value: Any = 1.0,
-    off_value: Any = 0.0,
-    outputs_collections: Any = None,
+    labels: TensorLike,
+    num_classes: TensorLike,
+    on_value: TensorLike = 1.0,
+    off_value: TensorLike = 0.0,
+    outputs_collections: Sequence[str] | None = None,
     scope: str | None = None,
 ) -> Tensor:
     """Returns a one-hot vector for each label."""
@@ -105,15 +109,15 @@ def one_hot_encoding(
 
 @export("contrib.layers.embed_sequence", "contrib.slim.embed_sequence")
 def embed_sequence(
-    ids: Any,
+    ids: TensorLike,
     vocab_size: int | None = None,
     embed_dim: int | None = None,
     unique: bool = False,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
     trainable: bool = True,
-    scope: Any = None,
-    reuse: Any = None,
+    scope: str | VariableScope | None = None,
+    reuse: bool | ReuseMode | None = None,
 ) -> Tensor:
     """Returns an embedding for each id, from a new table; with `unique` each distinct id is looked up once."""
     if not (reuse or (vocab_size and embed_dim)):
@@ -129,7 +133,9 @@ def embed_sequence(
 
 
 @export("contrib.layers.embedding_lookup_unique", "contrib.slim.embedding_lookup_unique")
-def embedding_lookup_unique(params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None) -> Tensor:
+def embedding_lookup_unique(
+    params: TensorLike | PartitionedVariable, ids: TensorLike, partition_strategy: str = "mod", name: str | None = None
+) -> Tensor:
     """Returns the embeddings of ids, with each distinct id looked up once."""
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         ids = convert_to_tensor(ids)
@@ -143,7 +149,7 @@ def embedding_lookup_unique(params: Any, ids: Any, partition_strategy: str = "mo
 
 @export("contrib.layers.unit_norm", "contrib.slim.unit_norm")
 @add_arg_scope
-def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
+def unit_norm(inputs: TensorLike, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
     """Scales inputs along an axis to unit length."""
     with name_scope(scope, "UnitNorm", [inputs]):
         inputs = convert_to_tensor(inputs)
@@ -152,12 +158,12 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = 
             raise ValueError("The input rank must be known.")
         if not 0 <= dim < rank:
             raise ValueError(f"dim must be positive but smaller than the input rank, {rank}, got {dim}.")
-        return inputs / sqrt(epsilon + reduce_sum(square(inputs), dim, keepdims=True))  # type: ignore[no-any-return]
+        return inputs / sqrt(epsilon + reduce_sum(square(inputs), dim, keepdims=True))
 
 
 @export("contrib.layers.softmax", "contrib.slim.softmax")
 @add_arg_scope
-def softmax(logits: Any, scope: str | None = None) -> Tensor:
+def softmax(logits: TensorLike, scope: str | None = None) -> Tensor:
     """Returns the softmax along the last axis."""
     with name_scope(scope, "softmax", [logits]):
         return nn.softmax(logits)

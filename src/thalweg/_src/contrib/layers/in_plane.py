@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import nn
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater_equal, less, logical_or
@@ -31,7 +33,7 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import tile
 from thalweg._src.ops.reshape import reshape, shape as shape_of
 from thalweg._src.variables.initializers import Constant
-from thalweg._src.variables.variable_scope import get_variable, variable_scope
+from thalweg._src.variables.variable_scope import ReuseMode, VariableScope, get_variable, variable_scope
 
 
 @export(
@@ -42,22 +44,22 @@ from thalweg._src.variables.variable_scope import get_variable, variable_scope
 )
 @add_arg_scope
 def convolution2d_in_plane(
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any = 1,
+    inputs: TensorLike,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] = 1,
     padding: str = "SAME",
-    activation_fn: Any = nn.relu,
-    normalizer_fn: Any = None,
-    normalizer_params: Any = None,
-    weights_initializer: Any = XAVIER,
-    weights_regularizer: Any = None,
-    biases_initializer: Any = ZEROS,
-    biases_regularizer: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    activation_fn: Callable[..., Any] | None = nn.relu,
+    normalizer_fn: Callable[..., Any] | None = None,
+    normalizer_params: Mapping[str, Any] | None = None,
+    weights_initializer: Callable[..., Any] = XAVIER,
+    weights_regularizer: Callable[..., Any] | None = None,
+    biases_initializer: Callable[..., Any] | None = ZEROS,
+    biases_regularizer: Callable[..., Any] | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    outputs_collections: Sequence[str] | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Tensor:
     """Convolves each channel with the same filter."""
     with layer_scope(scope, "ConvInPlane", inputs, reuse) as opened:
@@ -94,18 +96,18 @@ conv2d_in_plane = convolution2d_in_plane
 
 @export("contrib.layers.legacy_fully_connected", "contrib.slim.legacy_fully_connected")
 def legacy_fully_connected(
-    x: Any,
+    x: TensorLike,
     num_output_units: int,
-    activation_fn: Any = None,
-    weight_init: Any = XAVIER,
-    bias_init: Any = ZEROS,
+    activation_fn: Callable[..., Any] | None = None,
+    weight_init: Callable[..., Any] = XAVIER,
+    bias_init: Callable[..., Any] = ZEROS,
     name: str | None = None,
-    weight_collections: Any = (GraphKeys.WEIGHTS,),
-    bias_collections: Any = (GraphKeys.BIASES,),
-    output_collections: Any = (GraphKeys.ACTIVATIONS,),
+    weight_collections: Sequence[str] = (GraphKeys.WEIGHTS,),
+    bias_collections: Sequence[str] = (GraphKeys.BIASES,),
+    output_collections: Sequence[str] = (GraphKeys.ACTIVATIONS,),
     trainable: bool = True,
-    weight_regularizer: Any = None,
-    bias_regularizer: Any = None,
+    weight_regularizer: Callable[..., Any] | None = None,
+    bias_regularizer: Callable[..., Any] | None = None,
 ) -> Tensor:
     """Returns activation(x * weights + bias) over the last dimension of x."""
     with variable_scope(name, "fully_connected", [x]):
@@ -164,16 +166,16 @@ legacy_relu = export("contrib.layers.legacy_relu", "contrib.slim.legacy_relu")(
 @export("contrib.layers.gdn", "contrib.slim.gdn")
 @add_arg_scope
 def gdn(
-    inputs: Any,
+    inputs: TensorLike,
     inverse: bool = False,
     beta_min: float = 1e-6,
     gamma_init: float = 0.1,
     reparam_offset: float = 2**-18,
     data_format: str = "channels_last",
-    activity_regularizer: Any = None,
+    activity_regularizer: Callable[..., Any] | None = None,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: bool | ReuseMode | None = None,
 ) -> Tensor:
     """Divides (or multiplies, if inverse) each channel by sqrt(beta + gamma * squared channels), after Ballé et al."""
     with layer_scope(name, "GDN", inputs, reuse):
@@ -199,7 +201,7 @@ def gdn(
         outputs = inputs * (sqrt(pooled) if inverse else rsqrt(pooled))
         if activity_regularizer is not None:
             add_to_collections([GraphKeys.REGULARIZATION_LOSSES], activity_regularizer(outputs))
-        return outputs  # type: ignore[no-any-return]
+        return outputs
 
 
 def _at_least(x: Any, bound: float) -> Tensor:

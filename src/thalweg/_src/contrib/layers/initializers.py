@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.ops.random import random_uniform, truncated_normal
 from thalweg._src.shapes import as_shape
@@ -24,7 +25,7 @@ def variance_scaling_initializer(
     mode: str = "FAN_IN",
     uniform: bool = False,
     seed: int | None = None,
-    dtype: Any = dtypes.float32,
+    dtype: DTypeLike = dtypes.float32,
 ) -> Callable[..., Any]:
     """Returns an initializer whose variance is `factor` divided by fan-in, fan-out or their mean."""
     if not dtypes.as_dtype(dtype).is_floating:
@@ -59,7 +60,7 @@ def variance_scaling_initializer(
     "contrib.slim.initializers.xavier_initializer_conv2d",
 )
 def xavier_initializer(
-    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
+    uniform: bool = True, seed: int | None = None, dtype: DTypeLike = dtypes.float32
 ) -> Callable[..., Any]:
     """Returns the initializer of Glorot and Bengio."""
     return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -11,11 +12,13 @@ from thalweg._src.contrib.layers.outputs import finished, get_variable_collectio
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.normalization import batch_normalization, moments
 from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.variables.initializers import Ones, Zeros
+from thalweg._src.variables.variable_scope import ReuseMode, VariableScope
 
 
 def _parameters(
@@ -53,17 +56,17 @@ def _rank(inputs: Tensor) -> int:
 @export("contrib.layers.layer_norm", "contrib.slim.layer_norm")
 @add_arg_scope
 def layer_norm(
-    inputs: Any,
+    inputs: TensorLike,
     center: bool = True,
     scale: bool = True,
-    activation_fn: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    activation_fn: Callable[..., Any] | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    outputs_collections: Sequence[str] | None = None,
     trainable: bool = True,
     begin_norm_axis: int = 1,
     begin_params_axis: int = -1,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Tensor:
     """Normalizes each example over the axes from begin_norm_axis on, after Ba et al."""
     with layer_scope(scope, "LayerNorm", inputs, reuse) as opened:
@@ -90,18 +93,18 @@ def layer_norm(
 @export("contrib.layers.instance_norm", "contrib.slim.instance_norm")
 @add_arg_scope
 def instance_norm(
-    inputs: Any,
+    inputs: TensorLike,
     center: bool = True,
     scale: bool = True,
     epsilon: float = 1e-6,
-    activation_fn: Any = None,
-    param_initializers: Any = None,
-    reuse: Any = None,
-    variables_collections: Any = None,
-    outputs_collections: Any = None,
+    activation_fn: Callable[..., Any] | None = None,
+    param_initializers: Mapping[str, Any] | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    outputs_collections: Sequence[str] | None = None,
     trainable: bool = True,
     data_format: str = "NHWC",
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Tensor:
     """Normalizes each channel of each example, after Ulyanov et al."""
     if data_format not in ("NCHW", "NHWC"):
@@ -128,17 +131,17 @@ def group_norm(
     inputs: Any,
     groups: int = 32,
     channels_axis: int = -1,
-    reduction_axes: Any = (-3, -2),
+    reduction_axes: Sequence[int] = (-3, -2),
     center: bool = True,
     scale: bool = True,
     epsilon: float = 1e-6,
-    activation_fn: Any = None,
+    activation_fn: Callable[..., Any] | None = None,
     param_initializers: Any = None,
-    reuse: Any = None,
+    reuse: bool | ReuseMode | None = None,
     variables_collections: Any = None,
-    outputs_collections: Any = None,
+    outputs_collections: Sequence[str] | None = None,
     trainable: bool = True,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
     mean_close_to_zero: bool = False,
 ) -> Tensor:
     """Normalizes groups of channels of each example, after Wu and He."""

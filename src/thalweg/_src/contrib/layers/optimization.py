@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.export import export, export_constants
@@ -9,6 +10,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn import summaries as summary
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.control import with_dependencies
@@ -36,14 +38,14 @@ OPTIMIZER_SUMMARIES = ["learning_rate", "loss", "gradients", "gradient_norm", "g
 
 @export("contrib.layers.optimize_loss", "contrib.slim.optimize_loss")
 def optimize_loss(
-    loss: Any,
+    loss: TensorLike,
     global_step: Any,
     learning_rate: Any,
     optimizer: Any,
     gradient_noise_scale: float | None = None,
     gradient_multipliers: Any = None,
     clip_gradients: Any = None,
-    learning_rate_decay_fn: Any = None,
+    learning_rate_decay_fn: Callable[..., Any] | None = None,
     update_ops: Any = None,
     variables: Any = None,
     name: str | None = None,

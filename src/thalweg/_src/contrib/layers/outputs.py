@@ -5,18 +5,20 @@ from __future__ import annotations
 import collections as containers
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import add_to_collections, get_collection, get_collection_ref
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.smart_cond import smart_cond as smart_cond, smart_constant_value as constant_value  # noqa: F401
-from thalweg._src.shapes import TensorShape, as_shape
+from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
 
 
 @export("contrib.layers.utils.get_variable_collections", "contrib.slim.utils.get_variable_collections")
-def get_variable_collections(variables_collections: Any, name: str) -> Any:
+def get_variable_collections(
+    variables_collections: Sequence[str] | Mapping[str, Sequence[str]] | None, name: str
+) -> Any:
     """Returns the collections of the variables with a name, from one list for all or a dictionary by name."""
     if isinstance(variables_collections, dict):
         return variables_collections.get(name)
@@ -24,7 +26,9 @@ def get_variable_collections(variables_collections: Any, name: str) -> Any:
 
 
 @export("contrib.layers.utils.add_to_variable_collections", "contrib.slim.utils.add_to_variable_collections")
-def add_to_variable_collections(variable: Any, variables_collections: Any, name: str) -> None:
+def add_to_variable_collections(
+    variable: Any, variables_collections: Sequence[str] | Mapping[str, Sequence[str]] | None, name: str
+) -> None:
     """Adds a variable, or the partitions of a partitioned one, to the collections of its name."""
     keys = get_variable_collections(variables_collections, name)
     if variable is None or not keys:
@@ -53,14 +57,14 @@ def gather_tensors_aliases(tensors: Any) -> list[str]:
 
 
 @export("contrib.layers.utils.get_tensor_aliases", "contrib.slim.utils.get_tensor_aliases")
-def get_tensor_aliases(tensor: Any) -> list[str]:
+def get_tensor_aliases(tensor: Tensor) -> list[str]:
     """Returns the aliases of a tensor, or its name without the output index."""
     aliases = getattr(tensor, "aliases", None)
     return list(aliases) if aliases else [tensor.name.removesuffix(":0")]
 
 
 @export("contrib.layers.utils.collect_named_outputs", "contrib.slim.utils.collect_named_outputs")
-def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
+def collect_named_outputs(collections: Sequence[str] | None, alias: str, outputs: Any) -> Any:
     """Adds outputs to collections under an alias."""
     if collections:
         append_tensor_alias(outputs, alias)
@@ -92,19 +96,19 @@ def finished(
 
 
 @export("contrib.layers.utils.last_dimension", "contrib.slim.utils.last_dimension")
-def last_dimension(shape: Any, min_rank: int = 1) -> int | None:
+def last_dimension(shape: ShapeLike, min_rank: int = 1) -> int | None:
     """Returns the last size of a shape, which must have at least `min_rank` dimensions."""
     return _dimension(shape, -1, min_rank)
 
 
 @export("contrib.layers.utils.first_dimension", "contrib.slim.utils.first_dimension")
-def first_dimension(shape: Any, min_rank: int = 1) -> int | None:
+def first_dimension(shape: ShapeLike, min_rank: int = 1) -> int | None:
     """Returns the first size of a shape, which must have at least `min_rank` dimensions."""
     return _dimension(shape, 0, min_rank)
 
 
 @export("contrib.layers.utils.channel_dimension", "contrib.slim.utils.channel_dimension")
-def channel_dimension(shape: Any, data_format: str, min_rank: int = 1) -> int | None:
+def channel_dimension(shape: ShapeLike, data_format: str, min_rank: int = 1) -> int | None:
     """Returns the number of channels: the second size of a format that begins with NC, else the last."""
     return _dimension(shape, 1 if data_format.startswith("NC") else -1, min_rank)
 

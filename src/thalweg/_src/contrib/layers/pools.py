@@ -12,10 +12,11 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.dropout import Dropout, flatten as flattened
 from thalweg._src.nn.layers.pooling import AveragePooling2D, AveragePooling3D, MaxPooling2D, MaxPooling3D
 from thalweg._src.ops.pooling import pool as pooled
-from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.variables.variable_scope import VariableScope, variable_scope
 
 
 def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str], doc: str) -> Any:
@@ -60,14 +61,14 @@ avg_pool3d = export("contrib.layers.avg_pool3d", "contrib.slim.avg_pool3d")(
 @export("contrib.layers.pool", "contrib.slim.pool")
 @add_arg_scope
 def pool(
-    inputs: Any,
-    kernel_size: Any,
+    inputs: TensorLike,
+    kernel_size: int | Sequence[int],
     pooling_type: str,
     padding: str = "VALID",
     data_format: str | None = None,
-    dilation_rate: Any = 1,
-    stride: Any = 1,
-    outputs_collections: Any = None,
+    dilation_rate: int | Sequence[int] = 1,
+    stride: int | Sequence[int] = 1,
+    outputs_collections: Sequence[str] | None = None,
     scope: str | None = None,
 ) -> Tensor:
     """Pools over windows of any number of spatial dimensions."""
@@ -92,7 +93,7 @@ def pool(
 
 @export("contrib.layers.flatten", "contrib.slim.flatten")
 @add_arg_scope
-def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
+def flatten(inputs: TensorLike, outputs_collections: Sequence[str] | None = None, scope: str | None = None) -> Tensor:
     """Flattens all dimensions but the first."""
     with name_scope(scope, "Flatten", [inputs]) as opened:
         outputs = flattened(convert_to_tensor(inputs))
@@ -102,12 +103,12 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
 @export("contrib.layers.dropout", "contrib.slim.dropout")
 @add_arg_scope
 def dropout(
-    inputs: Any,
+    inputs: TensorLike,
     keep_prob: Any = 0.5,
     noise_shape: Any = None,
-    is_training: Any = True,
-    outputs_collections: Any = None,
-    scope: Any = None,
+    is_training: TensorLike = True,
+    outputs_collections: Sequence[str] | None = None,
+    scope: str | VariableScope | None = None,
     seed: int | None = None,
 ) -> Tensor:
     """Sets a random part of the inputs to zero in training and scales the rest up."""
@@ -124,7 +125,7 @@ def _name_of(layer: Any, default: str) -> str:
 
 @export("contrib.layers.repeat", "contrib.slim.repeat")
 @add_arg_scope
-def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Applies a layer several times, under the scopes name_1, name_2, ..."""
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Repeat", [inputs]):
@@ -137,7 +138,7 @@ def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
 
 @export("contrib.layers.stack", "contrib.slim.stack")
 @add_arg_scope
-def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
+def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
     """Applies a layer several times with different arguments, under the scopes name_1, name_2, ..."""
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Stack", [inputs]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -15,6 +15,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.embedding import embedding_lookup, embedding_lookup_sparse
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import not_equal
@@ -29,11 +30,12 @@ from thalweg._src.ops.sequences import linspace
 from thalweg._src.ops.where import where
 from thalweg._src.variables.custom_gradients import recompute_grad as recomputed
 from thalweg._src.variables.initializers import Constant, Ones
+from thalweg._src.variables.variable_scope import ReuseMode, VariableScope
 
 
 @export("contrib.layers.maxout", "contrib.slim.maxout")
 @add_arg_scope
-def maxout(inputs: Any, num_units: int, axis: int = -1, scope: str | None = None) -> Tensor:
+def maxout(inputs: TensorLike, num_units: int, axis: int = -1, scope: str | None = None) -> Tensor:
     """Returns the maximum of each group along an axis, whose size becomes num_units."""
     with name_scope(scope, "MaxOut", [inputs]):
         inputs = convert_to_tensor(inputs)
@@ -52,10 +54,10 @@ def maxout(inputs: Any, num_units: int, axis: int = -1, scope: str | None = None
 @export("contrib.layers.spatial_softmax", "contrib.slim.spatial_softmax")
 @add_arg_scope
 def spatial_softmax(
-    features: Any,
-    temperature: Any = None,
+    features: TensorLike,
+    temperature: TensorLike | None = None,
     name: str | None = None,
-    variables_collections: Any = None,
+    variables_collections: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     trainable: bool = True,
     data_format: str = "NHWC",
 ) -> Tensor:
@@ -89,15 +91,15 @@ def spatial_softmax(
 
 @export("contrib.layers.bow_encoder", "contrib.slim.bow_encoder")
 def bow_encoder(
-    ids: Any,
+    ids: TensorLike | SparseTensor,
     vocab_size: int,
     embed_dim: int,
     sparse_lookup: bool = True,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: Callable[..., Any] | None = None,
+    regularizer: Callable[..., Any] | None = None,
     trainable: bool = True,
-    scope: Any = None,
-    reuse: Any = None,
+    scope: str | VariableScope | None = None,
+    reuse: bool | ReuseMode | None = None,
 ) -> Tensor:
     """Returns the mean of the embeddings of each row; with sparse_lookup, ids of 0 are ignored."""
     with layer_scope(scope, "bow_encoder", ids, reuse):
@@ -119,7 +121,10 @@ def bow_encoder(
 @export("contrib.layers.dense_to_sparse", "contrib.slim.dense_to_sparse")
 @add_arg_scope
 def dense_to_sparse(
-    tensor: Any, eos_token: Any = 0, outputs_collections: Any = None, scope: str | None = None
+    tensor: TensorLike,
+    eos_token: TensorLike = 0,
+    outputs_collections: Sequence[str] | None = None,
+    scope: str | None = None,
 ) -> SparseTensor:
     """Returns the elements that differ from a token as a sparse tensor."""
     with name_scope(scope, "dense_to_sparse", [tensor]) as opened:
@@ -132,7 +137,7 @@ def dense_to_sparse(
 @export("contrib.layers.images_to_sequence", "contrib.slim.images_to_sequence")
 @add_arg_scope
 def images_to_sequence(
-    inputs: Any, data_format: str = "NHWC", outputs_collections: Any = None, scope: str | None = None
+    inputs: Any, data_format: str = "NHWC", outputs_collections: Sequence[str] | None = None, scope: str | None = None
 ) -> Tensor:
     """Converts rows of images to sequences along the width, [width, batch * height, channels]."""
     if data_format not in ("NHWC", "NCHW"):
@@ -153,7 +158,7 @@ def sequence_to_images(
     inputs: Any,
     height: int,
     output_data_format: str = "channels_last",
-    outputs_collections: Any = None,
+    outputs_collections: Sequence[str] | None = None,
     scope: str | None = None,
 ) -> Tensor:
     """Converts sequences [width, batch * height, channels] to images."""
@@ -168,16 +173,16 @@ def sequence_to_images(
 
 @export("contrib.layers.poincare_normalize", "contrib.slim.poincare_normalize")
 @add_arg_scope
-def poincare_normalize(x: Any, axis: int = 1, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
+def poincare_normalize(x: TensorLike, axis: int = 1, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
     """Projects vectors outside the unit ball into it."""
     with name_scope(name, "poincare_normalize", [x]):
         x = convert_to_tensor(x, name="x")
         inverse = rsqrt(reduce_sum(square(x), axis, keepdims=True))
-        return x * minimum((1.0 - epsilon) * inverse, cast(1.0, x.dtype))  # type: ignore[no-any-return]
+        return x * minimum((1.0 - epsilon) * inverse, cast(1.0, x.dtype))
 
 
 @export("contrib.layers.scale_gradient", "contrib.slim.scale_gradient")
-def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:
+def scale_gradient(inputs: TensorLike, gradient_multiplier: TensorLike) -> Tensor:
     """Returns the inputs unchanged; their gradient is multiplied by a number."""
 
     @custom_gradient
@@ -189,7 +194,9 @@ def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:
 
 
 @export("contrib.layers.recompute_grad")
-def recompute_grad(fn: Any = None, use_data_dep: Any = None, tupleize_grads: bool = False) -> Callable[..., Any]:
+def recompute_grad(
+    fn: Callable[..., Any] | None = None, use_data_dep: Any = None, tupleize_grads: bool = False
+) -> Callable[..., Any]:
     """Returns a function whose gradient recomputes it, or a decorator.
 
     The second computation always waits for the gradients; the other arguments therefore have no effect.

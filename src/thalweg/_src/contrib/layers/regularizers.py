@@ -19,13 +19,13 @@ Regularizer = Callable[[Any], Any]
 
 
 @export("contrib.layers.l1_regularizer", "contrib.slim.l1_regularizer", "contrib.slim.regularizers.l1_regularizer")
-def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
+def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """Returns the regularizer scale * sum(|weights|)."""
     return _scaled(scale, scope, "l1_regularizer", lambda weights: reduce_sum(abs(weights)))
 
 
 @export("contrib.layers.l2_regularizer", "contrib.slim.l2_regularizer", "contrib.slim.regularizers.l2_regularizer")
-def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
+def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """Returns the regularizer scale * sum(weights ** 2) / 2."""
     return _scaled(scale, scope, "l2_regularizer", l2_loss)
 
@@ -50,7 +50,7 @@ def _scaled(scale: Any, scope: str | None, title: str, measure: Callable[[Any], 
 @export(
     "contrib.layers.l1_l2_regularizer", "contrib.slim.l1_l2_regularizer", "contrib.slim.regularizers.l1_l2_regularizer"
 )
-def l1_l2_regularizer(scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | None = None) -> Regularizer:
+def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None) -> Regularizer:
     """Returns the sum of an l1 and an l2 regularizer."""
     for key, scale in (("scale_l1", scale_l1), ("scale_l2", scale_l2)):
         if isinstance(scale, numbers.Integral):

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys, get_collection
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn import summaries as summary
 from thalweg._src.nn.dropout import zero_fraction
 
@@ -25,7 +26,7 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
 
 
 @export("contrib.layers.summarize_activation", "contrib.slim.summarize_activation")
-def summarize_activation(op: Any) -> Any:
+def summarize_activation(op: Tensor) -> Any:
     """Adds a histogram of an activation, and the fraction of zeros of a rectified one."""
     if op.op.type in ("Relu", "Softplus", "Relu6"):
         summary.scalar(_tag(op, "/sparsity"), zero_fraction(op))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.contrib.rnn.projections import linear
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.embedding import embedding_lookup
+from thalweg._src.nn.rnn.cells import RNNCell
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.convolution import conv2d
@@ -19,7 +22,7 @@ from thalweg._src.ops.math import tanh
 from thalweg._src.ops.nn import softmax, xw_plus_b
 from thalweg._src.ops.reduction import argmax, reduce_sum
 from thalweg._src.ops.reshape import reshape, shape, zeros
-from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from thalweg._src.variables.variable_scope import VariableScope, get_variable, get_variable_scope, variable_scope
 
 Feedback = Callable[[Any, int], Any]
 Decoded = tuple[list[Any], Any]
@@ -27,7 +30,11 @@ Decoded = tuple[list[Any], Any]
 
 @export("contrib.legacy_seq2seq.rnn_decoder")
 def rnn_decoder(
-    decoder_inputs: Any, initial_state: Any, cell: Any, loop_function: Feedback | None = None, scope: Any = None
+    decoder_inputs: Sequence[TensorLike],
+    initial_state: Any,
+    cell: RNNCell,
+    loop_function: Feedback | None = None,
+    scope: str | VariableScope | None = None,
 ) -> Decoded:
     """Runs a cell over the inputs; after the first step, `loop_function(output, step)` replaces the input."""
     with variable_scope(scope or "rnn_decoder"):
@@ -62,15 +69,15 @@ def embedded_argmax(embedding: Any, output_projection: Any = None, update_embedd
 
 @export("contrib.legacy_seq2seq.embedding_rnn_decoder")
 def embedding_rnn_decoder(
-    decoder_inputs: Any,
+    decoder_inputs: Sequence[TensorLike],
     initial_state: Any,
-    cell: Any,
+    cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
     output_projection: Any = None,
     feed_previous: bool = False,
     update_embedding_for_previous: bool = True,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> Decoded:
     """Runs a cell over embedded symbols; with `feed_previous`, over its own most likely outputs."""
     with variable_scope(scope or "embedding_rnn_decoder") as opened:
@@ -132,12 +139,12 @@ def attention_decoder(
     decoder_inputs: Any,
     initial_state: Any,
     attention_states: Any,
-    cell: Any,
+    cell: RNNCell,
     output_size: int | None = None,
     num_heads: int = 1,
     loop_function: Feedback | None = None,
-    dtype: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    scope: str | VariableScope | None = None,
     initial_state_attention: bool = False,
 ) -> Decoded:
     """Runs a cell over the inputs, each concatenated with the attention of the last step over `attention_states`."""
@@ -176,10 +183,10 @@ def attention_decoder(
 
 @export("contrib.legacy_seq2seq.embedding_attention_decoder")
 def embedding_attention_decoder(
-    decoder_inputs: Any,
+    decoder_inputs: Sequence[TensorLike],
     initial_state: Any,
-    attention_states: Any,
-    cell: Any,
+    attention_states: TensorLike,
+    cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
     num_heads: int = 1,
@@ -187,8 +194,8 @@ def embedding_attention_decoder(
     output_projection: Any = None,
     feed_previous: bool = False,
     update_embedding_for_previous: bool = True,
-    dtype: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    scope: str | VariableScope | None = None,
     initial_state_attention: bool = False,
 ) -> Decoded:
     """Runs a cell with attention over embedded symbols; with `feed_previous`, over its own most likely outputs."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import add_n
 from thalweg._src.ops.nn import sparse_softmax_cross_entropy_with_logits
@@ -17,11 +19,11 @@ from thalweg._src.variables.variable_scope import get_variable_scope, variable_s
 
 @export("contrib.legacy_seq2seq.sequence_loss_by_example")
 def sequence_loss_by_example(
-    logits: Any,
-    targets: Any,
-    weights: Any,
+    logits: Sequence[TensorLike],
+    targets: Sequence[TensorLike],
+    weights: Sequence[TensorLike],
     average_across_timesteps: bool = True,
-    softmax_loss_function: Any = None,
+    softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Returns the weighted cross entropy of each example, summed or averaged over the steps."""
@@ -42,12 +44,12 @@ def _cross_entropy(labels: Any, logits: Any) -> Tensor:
 
 @export("contrib.legacy_seq2seq.sequence_loss")
 def sequence_loss(
-    logits: Any,
-    targets: Any,
-    weights: Any,
+    logits: Sequence[TensorLike],
+    targets: Sequence[TensorLike],
+    weights: Sequence[TensorLike],
     average_across_timesteps: bool = True,
     average_across_batch: bool = True,
-    softmax_loss_function: Any = None,
+    softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Returns the weighted cross entropy of all examples, optionally averaged over the batch."""
@@ -60,13 +62,13 @@ def sequence_loss(
 
 @export("contrib.legacy_seq2seq.model_with_buckets")
 def model_with_buckets(
-    encoder_inputs: Any,
-    decoder_inputs: Any,
-    targets: Any,
-    weights: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    targets: Sequence[TensorLike],
+    weights: Sequence[TensorLike],
     buckets: Any,
-    seq2seq: Any,
-    softmax_loss_function: Any = None,
+    seq2seq: Callable[..., Any],
+    softmax_loss_function: Callable[..., Any] | None = None,
     per_example_loss: bool = False,
     name: str | None = None,
 ) -> tuple[list[Any], list[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -17,18 +17,25 @@ from thalweg._src.contrib.legacy_seq2seq.decoders import (
 )
 from thalweg._src.contrib.rnn.projections import EmbeddingWrapper, OutputProjectionWrapper
 from thalweg._src.control_flow.cond import cond
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.embedding import embedding_lookup
+from thalweg._src.nn.rnn.cells import RNNCell
 from thalweg._src.nn.rnn.static import static_rnn
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.reshape import reshape
-from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from thalweg._src.variables.variable_scope import VariableScope, get_variable, get_variable_scope, variable_scope
 
 
 @export("contrib.legacy_seq2seq.basic_rnn_seq2seq")
 def basic_rnn_seq2seq(
-    encoder_inputs: Any, decoder_inputs: Any, cell: Any, dtype: Any = dtypes.float32, scope: Any = None
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
+    dtype: DTypeLike = dtypes.float32,
+    scope: str | VariableScope | None = None,
 ) -> Decoded:
     """Encodes with a copy of the cell and decodes with the cell from the final state."""
     with variable_scope(scope or "basic_rnn_seq2seq"):
@@ -38,12 +45,12 @@ def basic_rnn_seq2seq(
 
 @export("contrib.legacy_seq2seq.tied_rnn_seq2seq")
 def tied_rnn_seq2seq(
-    encoder_inputs: Any,
-    decoder_inputs: Any,
-    cell: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
     loop_function: Feedback | None = None,
-    dtype: Any = dtypes.float32,
-    scope: Any = None,
+    dtype: DTypeLike = dtypes.float32,
+    scope: str | VariableScope | None = None,
 ) -> Decoded:
     """Encodes and decodes with one cell and the same variables."""
     with variable_scope("combined_tied_rnn_seq2seq"):
@@ -55,16 +62,16 @@ def tied_rnn_seq2seq(
 
 @export("contrib.legacy_seq2seq.embedding_rnn_seq2seq")
 def embedding_rnn_seq2seq(
-    encoder_inputs: Any,
-    decoder_inputs: Any,
-    cell: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
     output_projection: Any = None,
-    feed_previous: Any = False,
-    dtype: Any = None,
-    scope: Any = None,
+    feed_previous: TensorLike = False,
+    dtype: DTypeLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> Decoded:
     """Embeds symbols, encodes them, and decodes from the last state of the encoder."""
     with variable_scope(scope or "embedding_rnn_seq2seq") as opened:
@@ -91,16 +98,16 @@ def embedding_rnn_seq2seq(
 
 @export("contrib.legacy_seq2seq.embedding_tied_rnn_seq2seq")
 def embedding_tied_rnn_seq2seq(
-    encoder_inputs: Any,
-    decoder_inputs: Any,
-    cell: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
     num_symbols: int,
     embedding_size: int,
     num_decoder_symbols: int | None = None,
     output_projection: Any = None,
-    feed_previous: Any = False,
-    dtype: Any = None,
-    scope: Any = None,
+    feed_previous: TensorLike = False,
+    dtype: DTypeLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> Decoded:
     """Encodes and decodes with one cell and one embedding."""
     with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as opened:
@@ -120,17 +127,17 @@ def embedding_tied_rnn_seq2seq(
 
 @export("contrib.legacy_seq2seq.embedding_attention_seq2seq")
 def embedding_attention_seq2seq(
-    encoder_inputs: Any,
-    decoder_inputs: Any,
-    cell: Any,
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
     num_encoder_symbols: int,
     num_decoder_symbols: int,
     embedding_size: int,
     num_heads: int = 1,
     output_projection: Any = None,
-    feed_previous: Any = False,
-    dtype: Any = None,
-    scope: Any = None,
+    feed_previous: TensorLike = False,
+    dtype: DTypeLike | None = None,
+    scope: str | VariableScope | None = None,
     initial_state_attention: bool = False,
 ) -> Decoded:
     """Embeds symbols, encodes them, and decodes with attention over the outputs of the encoder."""
@@ -185,16 +192,16 @@ def _decoded(decode: Callable[[bool, bool], Decoded], feed_previous: Any, like: 
 
 @export("contrib.legacy_seq2seq.one2many_rnn_seq2seq")
 def one2many_rnn_seq2seq(
-    encoder_inputs: Any,
+    encoder_inputs: Sequence[TensorLike],
     decoder_inputs_dict: dict[str, Any],
-    enc_cell: Any,
+    enc_cell: RNNCell,
     dec_cells_dict: dict[str, Any],
     num_encoder_symbols: int,
     num_decoder_symbols_dict: dict[str, int],
     embedding_size: int,
-    feed_previous: Any = False,
-    dtype: Any = None,
-    scope: Any = None,
+    feed_previous: TensorLike = False,
+    dtype: DTypeLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Encodes symbols once and decodes them with several decoders; returns outputs and states by name."""
     outputs, states = {}, {}

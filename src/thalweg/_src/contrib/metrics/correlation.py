@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.metrics.state import Result, matched_ranks, metric, metric_variable
 from thalweg._src.nn.metrics.thresholds import (
     false_negatives_at_thresholds,
@@ -30,7 +29,9 @@ _SMALL = 1e-7
 
 @export("contrib.metrics.streaming_covariance")
 @metric
-def streaming_covariance(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Result:
+def streaming_covariance(
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the covariance of predictions and labels; NaN for fewer than two of them."""
     with variable_scope(name, "covariance", [predictions, labels]):
         x, y, w = matched_ranks(predictions, labels, weights)
@@ -69,7 +70,7 @@ def _unbiased(moment: Tensor, count: Tensor) -> Tensor:
 @export("contrib.metrics.streaming_pearson_correlation")
 @metric
 def streaming_pearson_correlation(
-    predictions: Any, labels: Any, weights: Any = None, name: str | None = None
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike | None = None, name: str | None = None
 ) -> Result:
     """Returns the Pearson correlation of predictions and labels."""
     with variable_scope(name, "pearson_r", [predictions, labels]):
@@ -82,7 +83,7 @@ def streaming_pearson_correlation(
 
 @export("contrib.metrics.streaming_concat")
 @metric
-def streaming_concat(values: Any, axis: int = 0, max_size: int | None = None, name: str | None = None) -> Result:
+def streaming_concat(values: TensorLike, axis: int = 0, max_size: int | None = None, name: str | None = None) -> Result:
     """Returns all values so far, concatenated along an axis, at most max_size."""
     with variable_scope(name, "streaming_concat", [values]):
         values = convert_to_tensor(values)
@@ -111,7 +112,11 @@ def streaming_concat(values: Any, axis: int = 0, max_size: int | None = None, na
 @export("contrib.metrics.f1_score")
 @metric
 def f1_score(
-    labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    num_thresholds: int = 200,
+    name: str | None = None,
 ) -> Result:
     """Returns the best F1 score over evenly spaced thresholds."""
     with variable_scope(name, "f1", [labels, predictions]):

@@ -10,6 +10,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.metrics import confusion, means, ranking, thresholds
 from thalweg._src.nn.metrics.state import Result, metric
 from thalweg._src.ops.cast import cast
@@ -61,7 +62,7 @@ streaming_true_positives_at_thresholds = _streaming(thresholds.true_positives_at
 @export("contrib.metrics.streaming_recall_at_k", "contrib.slim.metrics.streaming_recall_at_k")
 @metric
 def streaming_recall_at_k(
-    predictions: Any, labels: Any, k: int, weights: Any = None, name: str | None = None
+    predictions: TensorLike, labels: TensorLike, k: int, weights: TensorLike | None = None, name: str | None = None
 ) -> Result:
     """Returns the fraction of rows whose label is among the k highest predictions."""
     found = cast(in_top_k(predictions, labels, k), dtypes.float32)
@@ -69,7 +70,9 @@ def streaming_recall_at_k(
 
 
 @export("contrib.metrics.accuracy", "contrib.slim.metrics.accuracy")
-def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
+def accuracy(
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """Returns the fraction of equal predictions and labels in one batch."""
     predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
     if predictions.dtype != labels.dtype:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from thalweg._src import dtypes
@@ -21,6 +21,7 @@ from thalweg._src.graph.scopes import (
     name_scope,
 )
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import less
@@ -52,11 +53,13 @@ class AccumulatingOptimizer(Optimizer):
         self._steps = int(steps)
         self._sums: list[Any] = []
 
-    def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+    def compute_gradients(
+        self, loss: TensorLike | Callable[[], TensorLike], *args: Any, **kwargs: Any
+    ) -> list[tuple[Any, Any]]:
         return self._optimizer.compute_gradients(loss, *args, **kwargs)
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Variable | None = None, name: str | None = None
     ) -> Any:
         """Returns the operation that accumulates the gradients, and applies their mean in every `steps`-th run."""
         pairs = [(grad, variable) for grad, variable in grads_and_vars if grad is not None]

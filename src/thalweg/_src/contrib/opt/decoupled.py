@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src.export import export
@@ -11,6 +11,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater, logical_and
@@ -21,6 +22,7 @@ from thalweg._src.ops.where import unique, where
 from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.optimizers.optimizers import AdamOptimizer, MomentumOptimizer
 from thalweg._src.signatures import parameters_of
+from thalweg._src.variables.variables import Variable
 
 
 @export("contrib.opt.DecoupledWeightDecayExtension")
@@ -33,7 +35,7 @@ class DecoupledWeightDecayExtension:
 
     _use_locking: bool
 
-    def __init__(self, weight_decay: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, weight_decay: TensorLike | Callable[[], TensorLike], *args: Any, **kwargs: Any) -> None:
         self._decay_var_list: set[Any] | None = None
         self._weight_decay = weight_decay
         self._weight_decay_tensor: Any = None
@@ -41,14 +43,14 @@ class DecoupledWeightDecayExtension:
 
     def minimize(
         self,
-        loss: Any,
-        global_step: Any = None,
+        loss: TensorLike | Callable[[], TensorLike],
+        global_step: Variable | None = None,
         var_list: Any = None,
         gate_gradients: int = Optimizer.GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
         decay_var_list: Iterable[Any] | None = None,
     ) -> Any:
         """Returns the training operation; weight decay applies to `decay_var_list`, by default to all variables."""
@@ -60,7 +62,7 @@ class DecoupledWeightDecayExtension:
     def apply_gradients(
         self,
         grads_and_vars: Iterable[tuple[Any, Any]],
-        global_step: Any = None,
+        global_step: Variable | None = None,
         name: str | None = None,
         decay_var_list: Iterable[Any] | None = None,
     ) -> Any:
@@ -108,7 +110,7 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
     """Momentum with decoupled weight decay."""
 
     @parameters_of(MomentumOptimizer.__init__, before="learning_rate", name="MomentumW")
-    def __init__(self, weight_decay: Any, **given: Any) -> None:
+    def __init__(self, weight_decay: TensorLike | Callable[[], TensorLike], **given: Any) -> None:
         super().__init__(weight_decay, **given)
 
 
@@ -119,7 +121,7 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
     @parameters_of(
         AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], before="learning_rate", name="AdamW"
     )
-    def __init__(self, weight_decay: Any, **given: Any) -> None:
+    def __init__(self, weight_decay: TensorLike | Callable[[], TensorLike], **given: Any) -> None:
         super().__init__(weight_decay, **given)
 
 
@@ -133,11 +135,11 @@ class LAMBOptimizer(AdamOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        weight_decay_rate: Any = 0.0,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-6,
+        learning_rate: TensorLike | Callable[[], TensorLike] = 0.001,
+        weight_decay_rate: TensorLike | Callable[[], TensorLike] = 0.0,
+        beta1: TensorLike | Callable[[], TensorLike] = 0.9,
+        beta2: TensorLike | Callable[[], TensorLike] = 0.999,
+        epsilon: TensorLike | Callable[[], TensorLike] = 1e-6,
         exclude_from_weight_decay: Sequence[str] | None = None,
         exclude_from_layer_adaptation: Sequence[str] | None = None,
         use_locking: bool = False,
@@ -176,7 +178,7 @@ class LARSOptimizer(MomentumOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike | Callable[[], TensorLike],
         momentum: Any = 0.9,
         weight_decay: float = 0.0001,
         eeta: float = 0.001,

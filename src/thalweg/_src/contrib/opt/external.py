@@ -12,6 +12,7 @@ from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default_stacks import get_default_session
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.reshape import reshape, zeros_like
@@ -29,7 +30,7 @@ class ExternalOptimizerInterface:
 
     def __init__(
         self,
-        loss: Any,
+        loss: TensorLike,
         var_list: Any = None,
         equalities: Sequence[Any] | None = None,
         inequalities: Sequence[Any] | None = None,
@@ -55,7 +56,7 @@ class ExternalOptimizerInterface:
     def minimize(
         self,
         session: Any = None,
-        feed_dict: Any = None,
+        feed_dict: dict[Any, Any] | None = None,
         fetches: Sequence[Any] | None = None,
         step_callback: Callable[[Any], Any] | None = None,
         loss_callback: Callable[..., Any] | None = None,

@@ -17,6 +17,7 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection_ref, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater, greater_equal, less, less_equal, logical_and, logical_not
@@ -68,14 +69,14 @@ class LBFGSOptimizer(Optimizer):
 
     def minimize(
         self,
-        loss: Any,
-        global_step: Any = None,
+        loss: TensorLike | Callable[[], TensorLike],
+        global_step: Variable | None = None,
         var_list: Any = None,
         gate_gradients: int = Optimizer.GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> Operation:
         """Returns the operation that runs one step; `loss` is a tensor or a function that builds one.
 
@@ -97,7 +98,7 @@ class LBFGSOptimizer(Optimizer):
         return update
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Variable | None = None, name: str | None = None
     ) -> Any:
         raise TypeError("L-BFGS computes the loss at several points in each step: call minimize instead")
 

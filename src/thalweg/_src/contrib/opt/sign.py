@@ -9,11 +9,13 @@ from typing import Any
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import exp, multiply, sign
 from thalweg._src.ops.state import resource_gather, resource_scatter_add, resource_scatter_sub
 from thalweg._src.optimizers.optimizers import _Hyperparameters
+from thalweg._src.variables.variables import Variable
 
 SignDecay = Callable[[Any], Any]
 
@@ -22,7 +24,12 @@ class _SignOptimizer(_Hyperparameters):
     """The base class of sign optimizers: the factor of the gradient depends on sign(gradient) * sign(momentum)."""
 
     def __init__(
-        self, learning_rate: Any, beta: Any, sign_decay_fn: SignDecay | None, use_locking: bool, name: str
+        self,
+        learning_rate: TensorLike | Callable[[], TensorLike],
+        beta: TensorLike | Callable[[], TensorLike],
+        sign_decay_fn: SignDecay | None,
+        use_locking: bool,
+        name: str,
     ) -> None:
         super().__init__(use_locking, name)
         self._lr = learning_rate
@@ -33,7 +40,7 @@ class _SignOptimizer(_Hyperparameters):
         self._sign_decay_t: Any = None
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Variable | None = None, name: str | None = None
     ) -> Any:
         """Returns the training operation; `sign_decay_fn` is called with the global step."""
         decay = 1.0 if self._sign_decay_fn is None else self._sign_decay_fn(global_step)
@@ -70,9 +77,9 @@ class AddSignOptimizer(_SignOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.1,
-        alpha: Any = 1.0,
-        beta: Any = 0.9,
+        learning_rate: TensorLike | Callable[[], TensorLike] = 0.1,
+        alpha: TensorLike | Callable[[], TensorLike] = 1.0,
+        beta: TensorLike | Callable[[], TensorLike] = 0.9,
         sign_decay_fn: SignDecay | None = None,
         use_locking: bool = False,
         name: str = "AddSignOptimizer",
@@ -105,9 +112,9 @@ class PowerSignOptimizer(_SignOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.1,
+        learning_rate: TensorLike | Callable[[], TensorLike] = 0.1,
         base: float = math.e,
-        beta: Any = 0.9,
+        beta: TensorLike | Callable[[], TensorLike] = 0.9,
         sign_decay_fn: SignDecay | None = None,
         use_locking: bool = False,
         name: str = "PowerSignOptimizer",

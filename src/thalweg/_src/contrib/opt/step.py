@@ -9,6 +9,7 @@ from typing import Any
 from thalweg._src.contrib.opt.adam_variants import LazyAdamOptimizer
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control, training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import pow
@@ -21,7 +22,7 @@ class AdamGSOptimizer(AdamOptimizer):
     """Adam with powers of beta from a global step, so that several losses can share one optimizer."""
 
     @parameters_of(AdamOptimizer.__init__, without=["use_own_namescope_for_non_slot_vars"], before="learning_rate")
-    def __init__(self, global_step: Any = 0, **given: Any) -> None:
+    def __init__(self, global_step: TensorLike = 0, **given: Any) -> None:
         super().__init__(**given)
         self._global_step = global_step
 

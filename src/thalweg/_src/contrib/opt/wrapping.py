@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from thalweg._src import dtypes
@@ -12,6 +12,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, colocate_with, control_dependencies, name_scope
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import less_equal, not_equal
@@ -58,8 +59,8 @@ class MovingAverageOptimizer(WrappingOptimizer):
     def __init__(
         self,
         opt: Optimizer,
-        average_decay: Any = 0.9999,
-        num_updates: Any = None,
+        average_decay: TensorLike = 0.9999,
+        num_updates: TensorLike | None = None,
         sequential_update: bool = True,
     ) -> None:
         super().__init__(opt, "MovingAverage")
@@ -67,7 +68,9 @@ class MovingAverageOptimizer(WrappingOptimizer):
         self._sequential_update = sequential_update
         self._swapped: dict[str, Any] | None = None
 
-    def apply_gradients(self, grads_and_vars: Pairs, global_step: Any = None, name: str | None = None) -> Any:
+    def apply_gradients(
+        self, grads_and_vars: Pairs, global_step: Variable | None = None, name: str | None = None
+    ) -> Any:
         """Returns the operation that updates variables and, afterwards or concurrently, their averages."""
         pairs = list(grads_and_vars)
         train_op = self._opt.apply_gradients(pairs, global_step=global_step, name=name)
@@ -111,7 +114,7 @@ class VariableClippingOptimizer(WrappingOptimizer):
         self,
         opt: Optimizer,
         vars_to_clip_dims: dict[Any, Any],
-        max_norm: Any,
+        max_norm: TensorLike,
         use_locking: bool = False,
         colocate_clip_ops_with_vars: bool = False,
         name: str = "VariableClipping",
@@ -121,7 +124,9 @@ class VariableClippingOptimizer(WrappingOptimizer):
         self._dims = {variable: list(dims) for variable, dims in vars_to_clip_dims.items()}
         self._max_norm = max_norm
 
-    def apply_gradients(self, grads_and_vars: Pairs, global_step: Any = None, name: str | None = None) -> Any:
+    def apply_gradients(
+        self, grads_and_vars: Pairs, global_step: Variable | None = None, name: str | None = None
+    ) -> Any:
         """Returns the operation that updates and then clips."""
         pairs = list(grads_and_vars)
         with name_scope(name, self._name):
@@ -172,7 +177,7 @@ class MultitaskOptimizerWrapper:
 
 
 @export("contrib.opt.clip_gradients_by_global_norm")
-def clip_gradients_by_global_norm(gradients_variables: Pairs, clip_norm: Any = 20.0) -> list[tuple[Any, Any]]:
+def clip_gradients_by_global_norm(gradients_variables: Pairs, clip_norm: TensorLike = 20.0) -> list[tuple[Any, Any]]:
     """Returns (gradient, variable) pairs with the gradients clipped by their global norm."""
     gradients, variables = zip(*gradients_variables)
     clipped, _ = clip_by_global_norm(gradients, clip_norm)
@@ -191,7 +196,9 @@ class DropStaleGradientOptimizer(WrappingOptimizer):
         self._seen: Any = None
         self._dropped: Any = None
 
-    def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+    def compute_gradients(
+        self, loss: TensorLike | Callable[[], TensorLike], *args: Any, **kwargs: Any
+    ) -> list[tuple[Any, Any]]:
         """Returns the gradients, and stores the global step before their computation."""
         if self._seen is None:
             self._seen = Variable(
@@ -207,7 +214,9 @@ class DropStaleGradientOptimizer(WrappingOptimizer):
             loss = identity(loss)
         return super().compute_gradients(loss, *args, **kwargs)
 
-    def apply_gradients(self, grads_and_vars: Pairs, global_step: Any = None, name: str | None = None) -> Any:
+    def apply_gradients(
+        self, grads_and_vars: Pairs, global_step: Variable | None = None, name: str | None = None
+    ) -> Any:
         """Returns the operation that applies gradients unless they are stale."""
         if global_step is None:
             raise ValueError("Global step is required to check staleness of the gradients")

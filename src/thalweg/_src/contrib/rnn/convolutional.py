@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.convolution import conv1d, conv2d, conv3d
@@ -30,8 +31,8 @@ class ConvLSTMCell(RNNCell):
         kernel_shape: Sequence[int],
         use_bias: bool = True,
         skip_connection: bool = False,
-        forget_bias: Any = 1.0,
-        initializers: Any = None,
+        forget_bias: TensorLike = 1.0,
+        initializers: Callable[..., Any] | None = None,
         name: str = "conv_lstm_cell",
     ) -> None:
         super().__init__(name=name)
@@ -51,7 +52,7 @@ class ConvLSTMCell(RNNCell):
     def state_size(self) -> Any:
         return LSTMStateTuple(self._state, self._state)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         c, h = state
         i, j, f, o = split(self._gates(concat([inputs, h], -1)), 4, axis=self._ndims + 1)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.base import Layer
-from thalweg._src.nn.rnn.cells import LSTMCell, LSTMStateTuple
+from thalweg._src.nn.rnn.cells import LSTMCell, LSTMStateTuple, RNNCell
 from thalweg._src.nn.rnn.dynamic import dynamic_rnn
 from thalweg._src.nn.rnn.static import static_rnn
 from thalweg._src.nn.rnn.steps import batch_size_of
 from thalweg._src.ops.concat import stack, unstack
 from thalweg._src.ops.pad_tile import reverse, reverse_sequence
 from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import as_shape
+from thalweg._src.shapes import ShapeLike, as_shape
 from thalweg._src.variables.initializers import Zeros
+from thalweg._src.variables.variable_scope import ReuseMode, VariableScope
 
 
 @export("contrib.rnn.best_effort_input_batch_size")
@@ -32,7 +35,12 @@ class FusedRNNCell(abc.ABC):
 
     @abc.abstractmethod
     def __call__(
-        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
+        self,
+        inputs: TensorLike,
+        initial_state: Any = None,
+        dtype: DTypeLike | None = None,
+        sequence_length: TensorLike | None = None,
+        scope: str | VariableScope | None = None,
     ) -> Any:
         """Runs all steps."""
 
@@ -41,12 +49,17 @@ class FusedRNNCell(abc.ABC):
 class FusedRNNCellAdaptor(FusedRNNCell):
     """Adapts an RNN cell to the interface of fused cells, with a dynamic loop or unrolled."""
 
-    def __init__(self, cell: Any, use_dynamic_rnn: bool = False) -> None:
+    def __init__(self, cell: RNNCell, use_dynamic_rnn: bool = False) -> None:
         self._cell = cell
         self._use_dynamic_rnn = use_dynamic_rnn
 
     def __call__(
-        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
+        self,
+        inputs: Any,
+        initial_state: Any = None,
+        dtype: DTypeLike | None = None,
+        sequence_length: TensorLike | None = None,
+        scope: str | VariableScope | None = None,
     ) -> Any:
         """Runs all steps."""
         listed = isinstance(inputs, list)
@@ -81,7 +94,12 @@ class TimeReversedFusedRNN(FusedRNNCell):
         self._cell = cell
 
     def __call__(
-        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
+        self,
+        inputs: TensorLike,
+        initial_state: Any = None,
+        dtype: DTypeLike | None = None,
+        sequence_length: TensorLike | None = None,
+        scope: str | VariableScope | None = None,
     ) -> Any:
         """Runs all steps in reverse order."""
         outputs, state = self._cell(
@@ -125,11 +143,11 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
     def __init__(
         self,
         num_units: int,
-        forget_bias: Any = 1.0,
-        cell_clip: Any = None,
+        forget_bias: TensorLike = 1.0,
+        cell_clip: float | None = None,
         use_peephole: bool = False,
-        reuse: Any = None,
-        dtype: Any = None,
+        reuse: bool | ReuseMode | None = None,
+        dtype: DTypeLike | None = None,
         name: str = "lstm_fused_cell",
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype)
@@ -138,7 +156,7 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
         clip = None if cell_clip is None or cell_clip < 0 else cell_clip
         self._cell = LSTMCell(num_units, use_peepholes=use_peephole, cell_clip=clip, forget_bias=forget_bias)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates the variables of an LSTM cell under the names of this layer."""
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
         sizes = as_shape(shape)
@@ -156,7 +174,11 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
         self.built = True
 
     def call(
-        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
+        self,
+        inputs: Tensor,
+        initial_state: Any = None,
+        dtype: DTypeLike | None = None,
+        sequence_length: TensorLike | None = None,
     ) -> tuple[Any, Any]:
         """Runs all steps; past the end of a sequence the outputs are 0 and the state is unchanged."""
         listed = isinstance(inputs, list)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.contrib.rnn.projections import linear
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.dropout import dropout
 from thalweg._src.nn.layers.named import activation_of
 from thalweg._src.nn.rnn.cells import GRUCell, LSTMCell, LSTMStateTuple, RNNCell, affine
@@ -17,7 +20,7 @@ from thalweg._src.ops.nn import relu
 from thalweg._src.ops.normalization import batch_normalization, moments
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import Constant
-from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from thalweg._src.variables.variable_scope import ReuseMode, get_variable, get_variable_scope, variable_scope
 
 
 @export("contrib.rnn.LSTMBlockCell")
@@ -27,11 +30,11 @@ class LSTMBlockCell(LSTMCell):
     def __init__(
         self,
         num_units: int,
-        forget_bias: Any = 1.0,
-        cell_clip: Any = None,
+        forget_bias: TensorLike = 1.0,
+        cell_clip: float | None = None,
         use_peephole: bool = False,
-        dtype: Any = None,
-        reuse: Any = None,
+        dtype: DTypeLike | None = None,
+        reuse: bool | ReuseMode | None = None,
         name: str = "lstm_cell",
     ) -> None:
         clip = None if cell_clip is None or cell_clip < 0 else cell_clip
@@ -51,7 +54,11 @@ class GRUBlockCellV2(GRUCell):
     """A GRUCell with the constructor of TensorFlow's fused GRU cell."""
 
     def __init__(
-        self, num_units: int | None = None, cell_size: int | None = None, reuse: Any = None, name: str = "gru_cell"
+        self,
+        num_units: int | None = None,
+        cell_size: int | None = None,
+        reuse: bool | ReuseMode | None = None,
+        name: str = "gru_cell",
     ) -> None:
         if (num_units is None) == (cell_size is None):
             raise ValueError("exactly one of num_units and its older name cell_size must be given")
@@ -74,15 +81,15 @@ class LayerNormBasicLSTMCell(RNNCell):
     def __init__(
         self,
         num_units: int,
-        forget_bias: Any = 1.0,
+        forget_bias: TensorLike = 1.0,
         input_size: Any = None,
-        activation: Any = tanh,
+        activation: Callable[..., Any] = tanh,
         layer_norm: bool = True,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
-        dropout_keep_prob: Any = 1.0,
-        dropout_prob_seed: Any = None,
-        reuse: Any = None,
+        dropout_keep_prob: TensorLike = 1.0,
+        dropout_prob_seed: int | None = None,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units = num_units
@@ -109,7 +116,7 @@ class LayerNormBasicLSTMCell(RNNCell):
             normalized.set_shape(x.dims)
             return normalized
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         c, h = state
         args = concat([inputs, h], 1)
@@ -139,10 +146,10 @@ class UGRNNCell(RNNCell):
     def __init__(
         self,
         num_units: int,
-        initializer: Any = None,
-        forget_bias: Any = 1.0,
-        activation: Any = tanh,
-        reuse: Any = None,
+        initializer: Callable[..., Any] | None = None,
+        forget_bias: TensorLike = 1.0,
+        activation: Callable[..., Any] = tanh,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units = num_units
@@ -150,7 +157,7 @@ class UGRNNCell(RNNCell):
         self._forget_bias = forget_bias
         self._activation = activation_of(activation)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             gate, candidate = split(linear([inputs, state], 2 * self._num_units), 2, axis=1)
@@ -170,10 +177,10 @@ class IntersectionRNNCell(RNNCell):
         self,
         num_units: int,
         num_in_proj: int | None = None,
-        initializer: Any = None,
-        forget_bias: Any = 1.0,
-        y_activation: Any = relu,
-        reuse: Any = None,
+        initializer: Callable[..., Any] | None = None,
+        forget_bias: TensorLike = 1.0,
+        y_activation: Callable[..., Any] = relu,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units = num_units
@@ -182,7 +189,7 @@ class IntersectionRNNCell(RNNCell):
         self._forget_bias = forget_bias
         self._y_activation = activation_of(y_activation)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Tensor, state: Any) -> Any:
         """Runs one step."""
         with variable_scope(get_variable_scope(), initializer=self._initializer):
             if inputs.shape[1].value != self._num_units:

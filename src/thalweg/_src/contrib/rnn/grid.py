@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.contrib.rnn.lstm_variants import input_width, sharded
 from thalweg._src.export import export
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.rnn.cells import RNNCell
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.math import clip_by_value, sigmoid, tanh
@@ -18,7 +20,7 @@ from thalweg._src.ops.reshape import shape as shape_of, zeros
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.initializers import Zeros
-from thalweg._src.variables.variable_scope import get_variable, variable_scope
+from thalweg._src.variables.variable_scope import ReuseMode, get_variable, variable_scope
 
 
 def _windows(inputs: Any, start: int, count: int, size: int, skip: int) -> list[Any]:
@@ -44,13 +46,13 @@ class TimeFreqLSTMCell(RNNCell):
         self,
         num_units: int,
         use_peepholes: bool = False,
-        cell_clip: Any = None,
-        initializer: Any = None,
+        cell_clip: float | None = None,
+        initializer: Callable[..., Any] | None = None,
         num_unit_shards: int = 1,
-        forget_bias: Any = 1.0,
+        forget_bias: TensorLike = 1.0,
         feature_size: Any = None,
         frequency_skip: int = 1,
-        reuse: Any = None,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units = num_units
@@ -65,7 +67,7 @@ class TimeFreqLSTMCell(RNNCell):
     def state_size(self) -> Any:
         return 2 * self._num_units
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Tensor, state: Any) -> Any:
         """Runs one time step over all frequency windows."""
         units, kind = self._num_units, inputs.dtype
         size, skip = self._feature_size, self._frequency_skip
@@ -100,10 +102,10 @@ class GridLSTMCell(RNNCell):
         num_units: int,
         use_peepholes: bool = False,
         share_time_frequency_weights: bool = False,
-        cell_clip: Any = None,
-        initializer: Any = None,
+        cell_clip: float | None = None,
+        initializer: Callable[..., Any] | None = None,
         num_unit_shards: int = 1,
-        forget_bias: Any = 1.0,
+        forget_bias: TensorLike = 1.0,
         feature_size: Any = None,
         frequency_skip: Any = None,
         num_frequency_blocks: Sequence[int] | None = None,
@@ -111,7 +113,7 @@ class GridLSTMCell(RNNCell):
         end_freqindex_list: Sequence[int] | None = None,
         couple_input_forget_gates: bool = False,
         state_is_tuple: bool = True,
-        reuse: Any = None,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         if num_frequency_blocks is None:
@@ -148,7 +150,7 @@ class GridLSTMCell(RNNCell):
             return self._state_tuple_type(*[self._num_units] * len(self._state_tuple_type._fields))
         return 2 * self._num_units * sum(self._blocks)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         outputs: list[Any] = []
         states: list[Any] = []
@@ -262,7 +264,7 @@ class BidirectionalGridLSTMCell(GridLSTMCell):
         super().__init__(**given)
         self._backward_slice_offset = int(backward_slice_offset)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         outputs: list[Any] = []
         states: list[Any] = []

@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph import nest
+from thalweg._src.nn.rnn.cells import RNNCell
 from thalweg._src.nn.rnn.wrappers import CellWrapper
 from thalweg._src.ops.math import sigmoid
 from thalweg._src.ops.matrix import matmul
@@ -18,7 +19,7 @@ from thalweg._src.variables.variable_scope import get_variable
 class HighwayWrapper(CellWrapper):
     """Adds a highway connection around a cell, after Srivastava et al."""
 
-    def __init__(self, cell: Any, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0) -> None:
+    def __init__(self, cell: RNNCell, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0) -> None:
         super().__init__(cell)
         self._coupled = couple_carry_transform_gates
         self._carry_bias_init = carry_bias_init
@@ -52,5 +53,5 @@ class HighwayWrapper(CellWrapper):
 class CompiledWrapper(CellWrapper):
     """Returns the outputs of the cell unchanged: steps are compiled automatically where that is faster."""
 
-    def __init__(self, cell: Any, compile_stateful: bool = False) -> None:
+    def __init__(self, cell: RNNCell, compile_stateful: bool = False) -> None:
         super().__init__(cell)

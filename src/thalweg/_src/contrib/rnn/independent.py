@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.named import initializer_of
 from thalweg._src.nn.rnn.cells import LSTMStateTuple, UnitsCell
 from thalweg._src.ops.concat import concat, split
@@ -12,15 +15,22 @@ from thalweg._src.ops.math import sigmoid
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.pad_tile import tile
+from thalweg._src.shapes import ShapeLike
 from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.initializers import Constant, RandomUniform, Zeros
+from thalweg._src.variables.variable_scope import ReuseMode
 
 
 class _IndependentCell(UnitsCell):
     """The base class of independently recurrent cells."""
 
     @parameters_of(UnitsCell.__init__, without=["kwargs"], before="name")
-    def __init__(self, kernel_initializer: Any = None, bias_initializer: Any = None, **given: Any) -> None:
+    def __init__(
+        self,
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        bias_initializer: str | Callable[..., Any] | None = None,
+        **given: Any,
+    ) -> None:
         super().__init__(**given)
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
@@ -46,16 +56,21 @@ class IndRNNCell(_IndependentCell):
     """The independently recurrent cell activation(inputs * W + state * u + b) with a vector u, after Li et al."""
 
     def __init__(
-        self, num_units: int, activation: Any = None, reuse: Any = None, name: Any = None, dtype: Any = None
+        self,
+        num_units: int,
+        activation: Callable[..., Any] | None = None,
+        reuse: bool | ReuseMode | None = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(num_units, activation, reuse, name=name, dtype=dtype)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates weights and bias."""
         self._all = self._weights(input_shape, "", 1, Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         output = self._activation(_mixed(inputs, state, self._all))
         return output, output
@@ -65,13 +80,13 @@ class IndRNNCell(_IndependentCell):
 class IndyGRUCell(_IndependentCell):
     """An independently recurrent GRU cell."""
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates the weights of the gates and of the candidate; the bias of the gates is initialized to 1."""
         self._gates = self._weights(input_shape, "gates/", 2, Constant(1.0))
         self._candidate = self._weights(input_shape, "candidate/", 1, Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         reset, update = split(sigmoid(_mixed(inputs, state, self._gates, 2)), 2, axis=1)
         candidate = self._activation(_mixed(inputs, reset * state, self._candidate))
@@ -84,7 +99,7 @@ class IndyLSTMCell(_IndependentCell):
     """An independently recurrent LSTM cell."""
 
     @parameters_of(_IndependentCell.__init__, before="activation")
-    def __init__(self, forget_bias: Any = 1.0, **given: Any) -> None:
+    def __init__(self, forget_bias: TensorLike = 1.0, **given: Any) -> None:
         super().__init__(**given)
         self._forget_bias = forget_bias
 
@@ -92,12 +107,12 @@ class IndyLSTMCell(_IndependentCell):
     def state_size(self) -> Any:
         return LSTMStateTuple(self._num_units, self._num_units)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates the weights of all gates."""
         self._all = self._weights(input_shape, "", 4, Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         c, h = state
         i, j, f, o = split(_mixed(inputs, h, self._all, 4), 4, axis=1)
@@ -111,18 +126,23 @@ class SRUCell(_IndependentCell):
     """The simple recurrent unit, whose gates depend on the inputs alone, after Lei et al."""
 
     def __init__(
-        self, num_units: int, activation: Any = None, reuse: Any = None, name: Any = None, **kwargs: Any
+        self,
+        num_units: int,
+        activation: Callable[..., Any] | None = None,
+        reuse: bool | ReuseMode | None = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(num_units, activation, reuse, name=name, **kwargs)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates the kernel of candidate, gates and highway connection, and the bias of the gates."""
         units = self._num_units
         self._kernel = self.add_variable("kernel", [self._input_depth(input_shape), 4 * units])
         self._bias = self.add_variable("bias", [2 * units], initializer=Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         candidate, forget, reset, highway = split(matmul(inputs, self._kernel), 4, axis=1)
         forget, reset = split(sigmoid(bias_add(concat([forget, reset], 1), self._bias)), 2, axis=1)

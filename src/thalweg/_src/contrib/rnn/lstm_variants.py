@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
@@ -10,6 +11,7 @@ from thalweg._src.contrib.rnn.projections import linear
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.named import activation_of
 from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell
 from thalweg._src.ops.cast import cast
@@ -24,7 +26,7 @@ from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.where import where
 from thalweg._src.variables.initializers import Constant, RandomUniform, Zeros
 from thalweg._src.variables.partitioners import fixed_size_partitioner
-from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from thalweg._src.variables.variable_scope import ReuseMode, get_variable, get_variable_scope, variable_scope
 
 
 def input_width(inputs: Any) -> int:
@@ -76,15 +78,15 @@ class CoupledInputForgetGateLSTMCell(_MemoryCell):
         self,
         num_units: int,
         use_peepholes: bool = False,
-        initializer: Any = None,
+        initializer: Callable[..., Any] | None = None,
         num_proj: int | None = None,
-        proj_clip: Any = None,
+        proj_clip: float | None = None,
         num_unit_shards: int = 1,
         num_proj_shards: int = 1,
-        forget_bias: Any = 1.0,
+        forget_bias: TensorLike = 1.0,
         state_is_tuple: bool = True,
-        activation: Any = tanh,
-        reuse: Any = None,
+        activation: Callable[..., Any] = tanh,
+        reuse: bool | ReuseMode | None = None,
         layer_norm: bool = False,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
@@ -107,7 +109,7 @@ class CoupledInputForgetGateLSTMCell(_MemoryCell):
         sizes = LSTMStateTuple(self._num_units, self.output_size)
         return sizes if self._state_is_tuple else sum(sizes)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Tensor, state: Any) -> Any:
         """Runs one step."""
         units, kind = self._num_units, inputs.dtype
         c, m = state if self._state_is_tuple else split(state, [units, self.output_size], axis=1)
@@ -144,7 +146,7 @@ class NASCell(_MemoryCell):
         num_units: int,
         num_proj: int | None = None,
         use_bias: bool = False,
-        reuse: Any = None,
+        reuse: bool | ReuseMode | None = None,
         use_biases: bool | None = None,
         **kwargs: Any,
     ) -> None:
@@ -153,7 +155,7 @@ class NASCell(_MemoryCell):
         self._num_proj = num_proj
         self._use_bias = use_bias if use_biases is None else use_biases
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Tensor, state: Any) -> Any:
         """Runs one step."""
         c, m = state
         units, kind = self._num_units, inputs.dtype
@@ -180,12 +182,12 @@ class GLSTMCell(_MemoryCell):
     def __init__(
         self,
         num_units: int,
-        initializer: Any = None,
+        initializer: Callable[..., Any] | None = None,
         num_proj: int | None = None,
         number_of_groups: int = 1,
-        forget_bias: Any = 1.0,
-        activation: Any = tanh,
-        reuse: Any = None,
+        forget_bias: TensorLike = 1.0,
+        activation: Callable[..., Any] = tanh,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         for what, number in (("num_units", num_units), ("num_proj", num_proj or 0)):
@@ -198,7 +200,7 @@ class GLSTMCell(_MemoryCell):
         self._forget_bias = forget_bias
         self._activation = activation_of(activation)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Tensor, state: Any) -> Any:
         """Runs one step; each group takes its part of the inputs and of the last output."""
         c, m = (convert_to_tensor(part) for part in state)
         share = self.output_size // self._groups
@@ -232,12 +234,12 @@ class PhasedLSTMCell(_MemoryCell):
         self,
         num_units: int,
         use_peepholes: bool = False,
-        leak: Any = 0.001,
-        ratio_on: Any = 0.1,
+        leak: TensorLike = 0.001,
+        ratio_on: TensorLike = 0.1,
         trainable_ratio_on: bool = True,
         period_init_min: float = 1.0,
         period_init_max: float = 1000.0,
-        reuse: Any = None,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(_reuse=reuse)
         self._num_units = num_units
@@ -247,7 +249,7 @@ class PhasedLSTMCell(_MemoryCell):
         self._trainable_ratio_on = trainable_ratio_on
         self._periods = (math.log(period_init_min), math.log(period_init_max))
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: Tensor, state: Any) -> Any:
         """Runs one step."""
         (c, h), (time, x) = state, (convert_to_tensor(part) for part in inputs)
         with variable_scope("mask_gates"):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.layers.named import activation_of
 from thalweg._src.nn.rnn.cells import RNNCell, affine, require_cell
@@ -23,7 +25,7 @@ from thalweg._src.ops.reshape import expand_dims, reshape
 from thalweg._src.ops.slicing import slice as slice_of
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import RandomUniform, Zeros
-from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from thalweg._src.variables.variable_scope import ReuseMode, get_variable, get_variable_scope, variable_scope
 
 
 def linear(
@@ -53,12 +55,12 @@ class _CellWrapper(RNNCell):
     state_size = ReadOnly[Any]("The size of the state.", "_cell.state_size")
     output_size = ReadOnly[Any]("The size of the output.", "_cell.output_size")
 
-    def __init__(self, cell: Any, reuse: Any = None) -> None:
+    def __init__(self, cell: RNNCell, reuse: bool | ReuseMode | None = None) -> None:
         super().__init__(_reuse=reuse)
         require_cell("cell", cell)
         self._cell = cell
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns a state of zeros of the wrapped cell."""
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             return self._cell.zero_state(batch_size, dtype)
@@ -69,13 +71,18 @@ class InputProjectionWrapper(_CellWrapper):
     """Projects the inputs of a cell."""
 
     def __init__(
-        self, cell: Any, num_proj: int, activation: Any = None, input_size: Any = None, reuse: Any = None
+        self,
+        cell: RNNCell,
+        num_proj: int,
+        activation: Callable[..., Any] | None = None,
+        input_size: Any = None,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(cell, reuse)
         self._num_proj = num_proj
         self._activation = activation_of(activation)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         projected = linear(inputs, self._num_proj)
         return self._cell(projected if self._activation is None else self._activation(projected), state)
@@ -87,14 +94,20 @@ class OutputProjectionWrapper(_CellWrapper):
 
     output_size = ReadOnly[Any]("The size of the output.")
 
-    def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None) -> None:
+    def __init__(
+        self,
+        cell: RNNCell,
+        output_size: int,
+        activation: Callable[..., Any] | None = None,
+        reuse: bool | ReuseMode | None = None,
+    ) -> None:
         super().__init__(cell, reuse)
         if output_size < 1:
             raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
         self._output_size = output_size
         self._activation = activation_of(activation)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         output, state = self._cell(inputs, state)
         projected = linear(output, self._output_size)
@@ -106,7 +119,12 @@ class EmbeddingWrapper(_CellWrapper):
     """Embeds the integer inputs of a cell."""
 
     def __init__(
-        self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None
+        self,
+        cell: RNNCell,
+        embedding_classes: int,
+        embedding_size: int,
+        initializer: Callable[..., Any] | None = None,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(cell, reuse)
         if embedding_classes <= 0 or embedding_size <= 0:
@@ -117,7 +135,7 @@ class EmbeddingWrapper(_CellWrapper):
         self._embedding_size = embedding_size
         self._initializer = initializer
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         with device("/cpu:0"):
             root = math.sqrt(3)  # gives a variance of one
@@ -138,13 +156,13 @@ class AttentionCellWrapper(_CellWrapper):
 
     def __init__(
         self,
-        cell: Any,
+        cell: RNNCell,
         attn_length: int,
         attn_size: int | None = None,
         attn_vec_size: int | None = None,
         input_size: int | None = None,
         state_is_tuple: bool = True,
-        reuse: Any = None,
+        reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(cell, reuse)
         if nest.is_nested(cell.state_size) and not state_is_tuple:
@@ -164,7 +182,7 @@ class AttentionCellWrapper(_CellWrapper):
         sizes = (self._cell.state_size, self._attn_size, self._attn_size * self._attn_length)
         return sizes if self._state_is_tuple else sum(sizes)
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns a state of zeros."""
         return RNNCell.zero_state(self, batch_size, dtype)
 

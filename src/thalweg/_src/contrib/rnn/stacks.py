@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.nn.rnn.cells import RNNCell
 from thalweg._src.nn.rnn.dynamic import bidirectional_dynamic_rnn
 from thalweg._src.nn.rnn.static import static_bidirectional_rnn
 from thalweg._src.ops.concat import concat
-from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.variables.variable_scope import VariableScope, variable_scope
 
 
 def _require_layers(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any) -> None:
@@ -24,16 +28,16 @@ def _require_layers(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any
 
 @export("contrib.rnn.stack_bidirectional_dynamic_rnn")
 def stack_bidirectional_dynamic_rnn(
-    cells_fw: Any,
-    cells_bw: Any,
+    cells_fw: Sequence[RNNCell],
+    cells_bw: Sequence[RNNCell],
     inputs: Any,
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
     parallel_iterations: int | None = None,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
     swap_memory: bool = False,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """Stacks bidirectional RNN layers; returns the last outputs, and the final states of each direction."""
@@ -62,14 +66,14 @@ def stack_bidirectional_dynamic_rnn(
 
 @export("contrib.rnn.stack_bidirectional_rnn")
 def stack_bidirectional_rnn(
-    cells_fw: Any,
-    cells_bw: Any,
+    cells_fw: Sequence[RNNCell],
+    cells_bw: Sequence[RNNCell],
     inputs: Any,
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """Stacks bidirectional RNN layers over a list of inputs, unrolled in the graph."""
     _require_layers(cells_fw, cells_bw, initial_states_fw, initial_states_bw)

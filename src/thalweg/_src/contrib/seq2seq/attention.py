@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 from thalweg._src import dtypes
 from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.dense import Dense
 from thalweg._src.nn.rnn.cells import RNNCell, require_cell
 from thalweg._src.nn.rnn.sizes import zeros_like_sizes, zeros_of
@@ -30,7 +32,7 @@ from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
 @export("contrib.seq2seq.hardmax")
-def hardmax(logits: Any, name: str | None = None) -> Tensor:
+def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:
     """Returns one-hot vectors of the largest logit."""
     with name_scope(name, "Hardmax", [logits]):
         logits = convert_to_tensor(logits)
@@ -68,12 +70,12 @@ class _Mechanism(AttentionMechanism):
         self,
         query_layer: Any,
         memory_layer: Any,
-        memory: Any,
-        memory_sequence_length: Any,
+        memory: TensorLike,
+        memory_sequence_length: TensorLike | None,
         probability_fn: Callable[[Any], Any] | None,
-        score_mask_value: Any,
+        score_mask_value: TensorLike | None,
         name: str,
-        dtype: Any,
+        dtype: DTypeLike | None,
     ) -> None:
         self._query_layer = query_layer
         self._memory_layer = memory_layer
@@ -99,11 +101,11 @@ class _Mechanism(AttentionMechanism):
             self._alignments_size: Any = known[1] if known and known[1] is not None else shape(self._keys)[1]
             self._score_mask_value = float("-inf") if score_mask_value is None else score_mask_value
 
-    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+    def initial_alignments(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns the alignments before the first step: zeros."""
         return zeros_of(batch_size, self._alignments_size, dtype)
 
-    def initial_state(self, batch_size: Any, dtype: Any) -> Any:
+    def initial_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns the state before the first step: the initial alignments."""
         return self.initial_alignments(batch_size, dtype)
 
@@ -144,13 +146,13 @@ class LuongAttention(_Mechanism):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: TensorLike,
+        memory_sequence_length: TensorLike | None = None,
         scale: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: Any = None,
-        dtype: Any = None,
-        custom_key_value_fn: Any = None,
+        score_mask_value: TensorLike | None = None,
+        dtype: DTypeLike | None = None,
+        custom_key_value_fn: Callable[..., Any] | None = None,
         name: str = "LuongAttention",
     ) -> None:
         layer = Dense(num_units, name="memory_layer", use_bias=False, dtype=dtype or dtypes.float32)
@@ -160,7 +162,7 @@ class LuongAttention(_Mechanism):
         if custom_key_value_fn is not None:
             self._keys, self._values = custom_key_value_fn(self._keys, self._values)
 
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+    def __call__(self, query: TensorLike, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "luong_attention", [query]):
             return self._alignments(self._multiplicative_score(query, self._scale))
@@ -173,13 +175,13 @@ class BahdanauAttention(_Mechanism):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: TensorLike,
+        memory_sequence_length: TensorLike | None = None,
         normalize: bool = False,
         probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: Any = None,
-        dtype: Any = None,
-        custom_key_value_fn: Any = None,
+        score_mask_value: TensorLike | None = None,
+        dtype: DTypeLike | None = None,
+        custom_key_value_fn: Callable[..., Any] | None = None,
         name: str = "BahdanauAttention",
     ) -> None:
         kind = dtype or dtypes.float32
@@ -193,7 +195,7 @@ class BahdanauAttention(_Mechanism):
         if custom_key_value_fn is not None:
             self._keys, self._values = custom_key_value_fn(self._keys, self._values)
 
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+    def __call__(self, query: TensorLike, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "bahdanau_attention", [query]):
             return self._alignments(self._additive_score(query, self._num_units, self._normalize))
@@ -221,17 +223,17 @@ class AttentionWrapper(RNNCell):
 
     def __init__(
         self,
-        cell: Any,
+        cell: RNNCell,
         attention_mechanism: Any,
         attention_layer_size: Any = None,
         alignment_history: bool = False,
-        cell_input_fn: Any = None,
+        cell_input_fn: Callable[..., Any] | None = None,
         output_attention: bool = True,
         initial_cell_state: Any = None,
         name: str | None = None,
         attention_layer: Any = None,
-        attention_fn: Any = None,
-        dtype: Any = None,
+        attention_fn: Callable[..., Any] | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
         require_cell("cell", cell)
@@ -298,7 +300,7 @@ class AttentionWrapper(RNNCell):
             attention_state=self._one_or_all(mechanism.state_size for mechanism in self._mechanisms),
         )
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns the initial state of the cell, with zero attention."""
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             if self._initial_cell_state is not None:
@@ -321,7 +323,7 @@ class AttentionWrapper(RNNCell):
                 attention_state=self._one_or_all(m.initial_state(batch_size, dtype) for m in self._mechanisms),
             )
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step of the cell, and computes the attention for its output."""
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(

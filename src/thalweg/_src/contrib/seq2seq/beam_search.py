@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thalweg._src import dtypes
@@ -14,8 +15,9 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.embedding import embedding_lookup
-from thalweg._src.nn.rnn.cells import require_cell
+from thalweg._src.nn.rnn.cells import RNNCell, require_cell
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, less, logical_not, logical_or
 from thalweg._src.ops.concat import concat
@@ -61,7 +63,7 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
 
 
 @export("contrib.seq2seq.tile_batch")
-def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
+def tile_batch(t: TensorLike, multiplier: int, name: str | None = None) -> Any:
     """Repeats each example of nested tensors, with copies adjacent."""
     with name_scope(name, "tile_batch", [*nest.flatten(t), multiplier]):
         return nest.map_structure(lambda tensor: _tiled(tensor, multiplier), t)
@@ -81,7 +83,11 @@ def _tiled(t: Any, multiplier: int) -> Any:
 
 @export("contrib.seq2seq.gather_tree")
 def gather_tree(
-    step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any, name: str | None = None
+    step_ids: TensorLike,
+    parent_ids: TensorLike,
+    max_sequence_lengths: TensorLike,
+    end_token: TensorLike,
+    name: str | None = None,
 ) -> Tensor:
     """Returns the full sequences of a beam search, [time, batch, beam], padded with end_token."""
     with name_scope(name, "GatherTree", [step_ids, parent_ids]):
@@ -118,14 +124,14 @@ class BeamSearchDecoder(Decoder):
 
     def __init__(
         self,
-        cell: Any,
-        embedding: Any,
-        start_tokens: Any,
-        end_token: Any,
+        cell: RNNCell,
+        embedding: TensorLike | Callable[..., Any],
+        start_tokens: TensorLike,
+        end_token: TensorLike,
         initial_state: Any,
         beam_width: int,
-        output_layer: Any = None,
-        length_penalty_weight: Any = 0.0,
+        output_layer: Callable[..., Any] | None = None,
+        length_penalty_weight: TensorLike = 0.0,
         coverage_penalty_weight: float = 0.0,
         reorder_tensor_arrays: bool = True,
     ) -> None:
@@ -217,7 +223,7 @@ class BeamSearchDecoder(Decoder):
         state = BeamSearchDecoderState(self._initial_cell_state, log_probs, finished, lengths)
         return finished, self._start_inputs, state
 
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
+    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> Any:
         """Runs the cell for all beams and keeps the best continuations."""
         with name_scope(name, "BeamSearchDecoderStep", [time]):
             cell_state = nest.map_structure(self._merge, state.cell_state)
@@ -287,7 +293,7 @@ class BeamSearchDecoder(Decoder):
         penalty = pow(divide(5.0 + cast(lengths, dtypes.float32), constant(6.0)), weight)
         return log_probs / cast(penalty, log_probs.dtype)
 
-    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
+    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: TensorLike) -> Any:
         """Follows the parent beams from the last step to the full sequences."""
         longest = cast(reduce_max(final_state.lengths, axis=1), dtypes.int32)
         ids = gather_tree(outputs.predicted_ids, outputs.parent_ids, longest, self._end_token)

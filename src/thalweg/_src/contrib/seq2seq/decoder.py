@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thalweg._src import dtypes
@@ -13,7 +14,8 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.rnn.cells import require_cell
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.nn.rnn.cells import RNNCell, require_cell
 from thalweg._src.nn.rnn.sizes import static_shape, static_size, swap_batch_and_time, zeros_of
 from thalweg._src.nn.rnn.steps import rnn_scope
 from thalweg._src.ops.comparison import greater_equal, logical_not, logical_or
@@ -23,6 +25,7 @@ from thalweg._src.ops.reshape import shape, zeros_like
 from thalweg._src.ops.where import where
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import TensorShape
+from thalweg._src.variables.variable_scope import VariableScope
 
 
 @export("contrib.seq2seq.Decoder")
@@ -48,11 +51,11 @@ class Decoder:
         """Returns (finished, first inputs, initial state)."""
         raise NotImplementedError
 
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
+    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> Any:
         """Returns (outputs, next state, next inputs, finished)."""
         raise NotImplementedError
 
-    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
+    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: TensorLike) -> Any:
         """Returns the final (outputs, state)."""
         raise NotImplementedError
 
@@ -76,7 +79,9 @@ class BasicDecoder(Decoder):
 
     batch_size = ReadOnly[Any]("The batch size of the helper.", "_helper.batch_size")
 
-    def __init__(self, cell: Any, helper: Any, initial_state: Any, output_layer: Any = None) -> None:
+    def __init__(
+        self, cell: RNNCell, helper: Any, initial_state: Any, output_layer: Callable[..., Any] | None = None
+    ) -> None:
         require_cell("cell", cell)
         if output_layer is not None and not callable(output_layer):
             raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
@@ -101,7 +106,7 @@ class BasicDecoder(Decoder):
         """Returns (finished, first inputs, initial state)."""
         return (*self._helper.initialize(), self._initial_state)
 
-    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
+    def step(self, time: Tensor, inputs: Any, state: Any, name: str | None = None) -> Any:
         """Runs the cell, samples, and gets the next inputs from the helper."""
         with name_scope(name, "BasicDecoderStep", [time]):
             outputs, state = self._cell(inputs, state)
@@ -133,10 +138,10 @@ def dynamic_decode(
     decoder: Any,
     output_time_major: bool = False,
     impute_finished: bool = False,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     parallel_iterations: int = 32,
     swap_memory: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
     **kwargs: Any,
 ) -> tuple[Any, Any, Any]:
     """Runs a decoder until all sequences are finished; returns outputs, the last state and the lengths."""

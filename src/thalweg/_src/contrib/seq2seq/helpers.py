@@ -8,11 +8,13 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.rnn.sizes import swap_batch_and_time
 from thalweg._src.ops.cast import cast
@@ -24,7 +26,7 @@ from thalweg._src.ops.reduction import argmax, reduce_all
 from thalweg._src.ops.reshape import reshape, shape, size, zeros_like
 from thalweg._src.ops.where import where
 from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import TensorShape
+from thalweg._src.shapes import ShapeLike, TensorShape
 
 
 @export("contrib.seq2seq.Helper")
@@ -50,11 +52,11 @@ class Helper:
         """Returns (finished, first inputs)."""
         raise NotImplementedError("initialize has not been implemented")
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Returns the symbols sampled from outputs."""
         raise NotImplementedError("sample has not been implemented")
 
-    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+    def next_inputs(self, time: Tensor, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
         """Returns (finished, next inputs, state)."""
         raise NotImplementedError("next_inputs has not been implemented")
 
@@ -71,8 +73,8 @@ class CustomHelper(Helper):
         initialize_fn: Callable[[], Any],
         sample_fn: Callable[..., Any],
         next_inputs_fn: Callable[..., Any],
-        sample_ids_shape: Any = None,
-        sample_ids_dtype: Any = None,
+        sample_ids_shape: ShapeLike = None,
+        sample_ids_dtype: DTypeLike | None = None,
     ) -> None:
         self._initialize_fn = initialize_fn
         self._sample_fn = sample_fn
@@ -95,11 +97,11 @@ class CustomHelper(Helper):
             self._batch_size = size(finished)
         return finished, inputs
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Calls `sample_fn`."""
         return self._sample_fn(time=time, outputs=outputs, state=state)
 
-    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+    def next_inputs(self, time: Tensor, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
         """Calls `next_inputs_fn`."""
         return self._next_inputs_fn(time=time, outputs=outputs, state=state, sample_ids=sample_ids)
 
@@ -112,7 +114,9 @@ class TrainingHelper(Helper):
     sequence_length = ReadOnly[Any]("The lengths of the sequences.", "_lengths")
     batch_size = ReadOnly[Any]("The batch size.")
 
-    def __init__(self, inputs: Any, sequence_length: Any, time_major: bool = False, name: str | None = None) -> None:
+    def __init__(
+        self, inputs: Any, sequence_length: TensorLike, time_major: bool = False, name: str | None = None
+    ) -> None:
         with name_scope(name, "TrainingHelper", nest.flatten(inputs)):
             inputs = nest.map_structure(convert_to_tensor, inputs)
             self._inputs = inputs
@@ -143,12 +147,12 @@ class TrainingHelper(Helper):
             finished = equal(0, self._lengths)
             return finished, self._at(0, finished)
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Returns the most likely symbols."""
         with name_scope(name, "TrainingHelperSample", [time, outputs]):
             return cast(argmax(outputs, axis=-1), dtypes.int32)
 
-    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+    def next_inputs(self, time: Tensor, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
         """Returns the inputs of the next step."""
         with name_scope(name, "TrainingHelperNextInputs", [time, outputs]):
             following = time + 1
@@ -172,9 +176,9 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     def __init__(
         self,
         inputs: Any,
-        sequence_length: Any,
-        embedding: Any,
-        sampling_probability: Any,
+        sequence_length: TensorLike,
+        embedding: TensorLike | Callable[..., Any],
+        sampling_probability: TensorLike,
         time_major: bool = False,
         seed: int | None = None,
         scheduling_seed: int | None = None,
@@ -186,13 +190,13 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self._seed = seed
         self._scheduling_seed = scheduling_seed
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Returns symbols sampled from the logits at randomly selected positions, and -1 elsewhere."""
         chosen = random_uniform([self.batch_size], seed=self._scheduling_seed) < self._probability
         drawn = _drawn(outputs, self._seed)
         return where(chosen, drawn, fill([self.batch_size], -1))
 
-    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+    def next_inputs(self, time: Tensor, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
         """Returns the next given inputs, replaced by embeddings where symbols were sampled."""
         finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids, name)
 
@@ -218,7 +222,9 @@ class GreedyEmbeddingHelper(Helper):
 
     batch_size = ReadOnly[Any]("The batch size.")
 
-    def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
+    def __init__(
+        self, embedding: TensorLike | Callable[..., Any], start_tokens: TensorLike, end_token: TensorLike
+    ) -> None:
         self._embedding_fn = _embedding(embedding)
         self._start_tokens = convert_to_tensor(start_tokens, dtypes.int32, name="start_tokens")
         self._end_token = convert_to_tensor(end_token, dtypes.int32, name="end_token")
@@ -234,13 +240,13 @@ class GreedyEmbeddingHelper(Helper):
         """Returns the embeddings of the start tokens."""
         return fill([self._batch_size], False), self._start_inputs
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Returns the most likely symbols."""
         if not isinstance(outputs, Tensor):
             raise TypeError(f"Expected outputs to be a single Tensor, got: {type(outputs)}")
         return cast(argmax(outputs, axis=-1), dtypes.int32)
 
-    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+    def next_inputs(self, time: Tensor, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
         """Returns the embeddings of the symbols."""
         finished = equal(sample_ids, self._end_token)
         inputs = cond(reduce_all(finished), lambda: self._start_inputs, lambda: self._embedding_fn(sample_ids))
@@ -254,17 +260,17 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
     def __init__(
         self,
-        embedding: Any,
-        start_tokens: Any,
-        end_token: Any,
-        softmax_temperature: Any = None,
+        embedding: TensorLike | Callable[..., Any],
+        start_tokens: TensorLike,
+        end_token: TensorLike,
+        softmax_temperature: TensorLike | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(embedding, start_tokens, end_token)
         self._softmax_temperature = softmax_temperature
         self._seed = seed
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Returns symbols sampled from the logits."""
         logits = outputs if self._softmax_temperature is None else outputs / self._softmax_temperature
         return _drawn(logits, self._seed)
@@ -299,11 +305,11 @@ class InferenceHelper(Helper):
         """Returns the first inputs."""
         return fill([self._batch_size], False), self._start_inputs
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Samples from the outputs."""
         return self._sample_fn(outputs)
 
-    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+    def next_inputs(self, time: Tensor, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
         """Returns the inputs made from the samples."""
         following = sample_ids if self._next_inputs_fn is None else self._next_inputs_fn(sample_ids)
         return self._end_fn(sample_ids), following, state

@@ -9,10 +9,12 @@ import numpy as np
 from thalweg._src import dtypes
 from thalweg._src.contrib.seq2seq.attention import _Mechanism
 from thalweg._src.control_flow.functional import scan
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.dense import Dense
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater
@@ -27,7 +29,7 @@ from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
 @export("contrib.seq2seq.safe_cumprod")
-def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:
+def safe_cumprod(x: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
     """Returns cumulative products of numbers in [0, 1] by sums of logs, with finite gradients."""
     with name_scope(None, "SafeCumprod", [x]):
         x = convert_to_tensor(x, name="x")
@@ -36,7 +38,7 @@ def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:
 
 
 @export("contrib.seq2seq.monotonic_attention")
-def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Tensor:
+def monotonic_attention(p_choose_i: TensorLike, previous_attention: TensorLike, mode: str) -> Tensor:
     """Returns the attention distribution of a monotonic step from the previous one.
 
     `p_choose_i` is the probability of stopping at each memory entry. The mode "recursive" is exact, "parallel" is
@@ -74,7 +76,7 @@ class _Monotonic(_Mechanism):
         self._sigmoid_noise, self._seed = sigmoid_noise, seed
         self._score_bias_init, self._mode = score_bias_init, mode
 
-    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+    def initial_alignments(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns the initial alignments, all at the first memory entry."""
         return one_hot(zeros([batch_size], dtypes.int32), self._alignments_size, dtype=dtype)
 
@@ -100,15 +102,15 @@ class BahdanauMonotonicAttention(_Monotonic):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: TensorLike,
+        memory_sequence_length: TensorLike | None = None,
         normalize: bool = False,
-        score_mask_value: Any = None,
+        score_mask_value: TensorLike | None = None,
         sigmoid_noise: float = 0.0,
         sigmoid_noise_seed: int | None = None,
         score_bias_init: float = 0.0,
         mode: str = "parallel",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         name: str = "BahdanauMonotonicAttention",
     ) -> None:
         kind = dtype or dtypes.float32
@@ -119,7 +121,7 @@ class BahdanauMonotonicAttention(_Monotonic):
         self._normalize = normalize
         self._set(sigmoid_noise, sigmoid_noise_seed, score_bias_init, mode)
 
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+    def __call__(self, query: TensorLike, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "bahdanau_monotonic_attention", [query]):
             return self._monotonic_step(self._additive_score(query, self._num_units, self._normalize), state)
@@ -132,15 +134,15 @@ class LuongMonotonicAttention(_Monotonic):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: TensorLike,
+        memory_sequence_length: TensorLike | None = None,
         scale: bool = False,
-        score_mask_value: Any = None,
+        score_mask_value: TensorLike | None = None,
         sigmoid_noise: float = 0.0,
         sigmoid_noise_seed: int | None = None,
         score_bias_init: float = 0.0,
         mode: str = "parallel",
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         name: str = "LuongMonotonicAttention",
     ) -> None:
         layer = Dense(num_units, name="memory_layer", use_bias=False, dtype=dtype or dtypes.float32)
@@ -149,7 +151,7 @@ class LuongMonotonicAttention(_Monotonic):
         self._scale = scale
         self._set(sigmoid_noise, sigmoid_noise_seed, score_bias_init, mode)
 
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+    def __call__(self, query: TensorLike, state: Any) -> tuple[Any, Any]:
         """Returns the alignments for a query, and the next state."""
         with variable_scope(None, "luong_monotonic_attention", [query]):
             return self._monotonic_step(self._multiplicative_score(query, self._scale), state)

@@ -9,6 +9,8 @@ from thalweg._src import dtypes
 from thalweg._src.contrib.seq2seq.helpers import TrainingHelper
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.comparison import less
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.random import random_uniform
@@ -26,8 +28,8 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
     def __init__(
         self,
         inputs: Any,
-        sequence_length: Any,
-        sampling_probability: Any,
+        sequence_length: TensorLike,
+        sampling_probability: TensorLike,
         time_major: bool = False,
         seed: int | None = None,
         next_inputs_fn: Callable[[Any], Any] | None = None,
@@ -58,11 +60,11 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         """The type of the samples."""
         return dtypes.bool
 
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+    def sample(self, time: Tensor, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Returns the examples whose next input is the last output."""
         return less(random_uniform([self.batch_size], seed=self._seed), self._probability)
 
-    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+    def next_inputs(self, time: Tensor, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
         """Returns the next given inputs, replaced by the outputs for the sampled examples."""
         finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids, name)
         own = outputs if self._next_inputs_fn is None else self._next_inputs_fn(outputs)

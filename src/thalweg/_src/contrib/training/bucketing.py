@@ -13,6 +13,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.batches import _Examples, _listed
 from thalweg._src.input.producers import add_fraction_summary
 from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner
@@ -43,8 +44,8 @@ def _known_size(sizes: Sequence[Any]) -> int | None:
 @export("contrib.training.bucket")
 def bucket(
     tensors: Any,
-    which_bucket: Any,
-    batch_size: Any,
+    which_bucket: TensorLike,
+    batch_size: TensorLike,
     num_buckets: int,
     num_threads: int = 1,
     capacity: int = 32,
@@ -52,7 +53,7 @@ def bucket(
     shapes: Any = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
-    keep_input: Any = True,
+    keep_input: TensorLike = True,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:
@@ -120,9 +121,9 @@ def _fill_buckets(queues: list[Any], examples: _Examples, which: Tensor, num_thr
 
 @export("contrib.training.bucket_by_sequence_length")
 def bucket_by_sequence_length(
-    input_length: Any,
+    input_length: TensorLike,
     tensors: Any,
-    batch_size: Any,
+    batch_size: TensorLike,
     bucket_boundaries: Sequence[int],
     num_threads: int = 1,
     capacity: int = 32,
@@ -130,7 +131,7 @@ def bucket_by_sequence_length(
     shapes: Any = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
-    keep_input: Any = True,
+    keep_input: TensorLike = True,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Any]:

@@ -10,6 +10,7 @@ from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.checkpoint.state import checkpoints_iterator
 from thalweg._src.compat import logging
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.nest import flatten
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies
@@ -134,7 +135,7 @@ class _Evaluation:
 
 @export("contrib.training.evaluate_once")
 def evaluate_once(
-    checkpoint_path: Any,
+    checkpoint_path: PathLike,
     master: str = "",
     scaffold: Scaffold | None = None,
     eval_ops: Any = None,
@@ -151,7 +152,7 @@ def evaluate_once(
 
 @export("contrib.training.evaluate_repeatedly")
 def evaluate_repeatedly(
-    checkpoint_dir: Any,
+    checkpoint_dir: PathLike,
     master: str = "",
     scaffold: Scaffold | None = None,
     eval_ops: Any = None,
@@ -181,8 +182,8 @@ def evaluate_repeatedly(
 @export("contrib.slim.evaluation.evaluate_once")
 def slim_evaluate_once(
     master: str,
-    checkpoint_path: Any,
-    logdir: Any,
+    checkpoint_path: PathLike,
+    logdir: PathLike,
     num_evals: int | None = 1,
     initial_op: Any = None,
     initial_op_feed_dict: dict[Any, Any] | None = None,
@@ -213,12 +214,12 @@ def slim_evaluate_once(
 @export("contrib.slim.evaluation.evaluation_loop")
 def slim_evaluation_loop(
     master: str,
-    checkpoint_dir: Any,
-    logdir: Any,
+    checkpoint_dir: PathLike,
+    logdir: PathLike,
     num_evals: int | None = 1,
     initial_op: Any = None,
     initial_op_feed_dict: dict[Any, Any] | None = None,
-    init_fn: Any = None,
+    init_fn: Callable[..., Any] | None = None,
     eval_op: Any = None,
     eval_op_feed_dict: dict[Any, Any] | None = None,
     final_op: Any = None,

@@ -10,6 +10,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, get_collection_ref, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn import summaries
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import no_op
@@ -29,8 +30,8 @@ Gradients = Sequence[tuple[Any, Any]]
 
 @export("contrib.training.create_train_op")
 def create_train_op(
-    total_loss: Any,
-    optimizer: Any,
+    total_loss: TensorLike,
+    optimizer: Optimizer,
     global_step: Any = _USE_GLOBAL_STEP,
     update_ops: Any = None,
     variables_to_train: Any = None,
@@ -77,12 +78,12 @@ def create_train_op(
 
 @export("contrib.slim.learning.create_train_op")
 def slim_train_op(
-    total_loss: Any,
-    optimizer: Any,
+    total_loss: TensorLike,
+    optimizer: Optimizer,
     global_step: Any = _USE_GLOBAL_STEP,
     update_ops: Any = None,
     variables_to_train: Any = None,
-    clip_gradient_norm: Any = 0,
+    clip_gradient_norm: float = 0,
     summarize_gradients: bool = False,
     gate_gradients: int = Optimizer.GATE_OP,
     aggregation_method: Any = None,
@@ -127,13 +128,13 @@ def add_gradients_summaries(grads_and_vars: Gradients) -> list[Any]:
 
 
 @export("contrib.training.clip_gradient_norms", "contrib.slim.learning.clip_gradient_norms")
-def clip_gradient_norms(gradients_to_variables: Gradients, max_norm: Any) -> Gradients:
+def clip_gradient_norms(gradients_to_variables: Gradients, max_norm: TensorLike) -> Gradients:
     """Clips the norm of each gradient separately."""
     return [(None if g is None else clip_by_norm(g, max_norm), v) for g, v in gradients_to_variables]
 
 
 @export("contrib.training.clip_gradient_norms_fn")
-def clip_gradient_norms_fn(max_norm: Any) -> Callable[[Gradients], Gradients]:
+def clip_gradient_norms_fn(max_norm: TensorLike) -> Callable[[Gradients], Gradients]:
     """Returns a function that clips the norm of each gradient in a list of (gradient, variable) pairs."""
     return lambda pairs: clip_gradient_norms(pairs, max_norm)
 

@@ -13,7 +13,9 @@ from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.compat import logging
 from thalweg._src.config import RunMetadata, RunOptions
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.nn.summaries import merge_all
 from thalweg._src.observe.timeline import Timeline
@@ -34,7 +36,7 @@ _USE_DEFAULT = 0
 @export("contrib.training.train")
 def train(
     train_op: Any,
-    logdir: Any,
+    logdir: PathLike | None,
     master: str = "",
     is_chief: bool = True,
     scaffold: Scaffold | None = None,
@@ -106,11 +108,11 @@ def _save_trace(train_step_kwargs: dict[str, Any], metadata: Any, step: int) -> 
 @export("contrib.slim.learning.train")
 def slim_train(
     train_op: Any,
-    logdir: Any,
+    logdir: PathLike | None,
     train_step_fn: Callable[..., tuple[Any, Any]] = train_step,
     train_step_kwargs: Any = _USE_DEFAULT,
     log_every_n_steps: int = 1,
-    graph: Any = None,
+    graph: Graph | None = None,
     master: str = "",
     is_chief: bool = True,
     global_step: Any = None,

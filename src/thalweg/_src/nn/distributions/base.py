@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.dtypes import DType, DTypeLike, as_dtype
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.distributions import divergence
 from thalweg._src.ops import math, reshape as reshape_ops
 from thalweg._src.ops.comparison import equal
@@ -24,7 +25,7 @@ from thalweg._src.ops.pad_tile import broadcast_dynamic_shape
 from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import constant_value, ones, reshape, size
 from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import TensorShape, as_shape, broadcast, concatenate
+from thalweg._src.shapes import ShapeLike, TensorShape, as_shape, broadcast, concatenate
 
 
 @export("distributions.ReparameterizationType", "contrib.distributions.ReparameterizationType")
@@ -52,7 +53,7 @@ class Distribution:
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         reparameterization_type: ReparameterizationType,
         validate_args: bool,
         allow_nan_stats: bool,
@@ -118,13 +119,15 @@ class Distribution:
         return type(self)(**{**self.parameters, **override_parameters_kwargs})
 
     @classmethod
-    def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> dict[str, Tensor]:
+    def param_shapes(
+        cls, sample_shape: ShapeLike | TensorLike, name: str = "DistributionParamShapes"
+    ) -> dict[str, Tensor]:
         """Returns the shapes of the parameters for which `sample()` has the given shape."""
         with name_scope(name, values=[sample_shape]):
             return cls._param_shapes(sample_shape)
 
     @classmethod
-    def param_static_shapes(cls, sample_shape: Any) -> dict[str, TensorShape]:
+    def param_static_shapes(cls, sample_shape: ShapeLike | TensorLike) -> dict[str, TensorShape]:
         """Returns the static shapes of the parameters for which `sample()` has the given shape."""
         if isinstance(sample_shape, TensorShape):
             if not sample_shape.is_fully_defined():
@@ -172,7 +175,9 @@ class Distribution:
 
     # -- samples, and functions of a value ---------------------------------------------------------------------------
 
-    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
+    def sample(
+        self, sample_shape: ShapeLike | TensorLike = (), seed: int | None = None, name: str = "sample"
+    ) -> Tensor:
         """Returns samples of the shape sample_shape + batch_shape + event_shape."""
         with self._name_scope(name, [sample_shape]):
             sizes = convert_to_tensor(sample_shape, dtypes.int32, name="sample_shape")
@@ -188,31 +193,31 @@ class Distribution:
                 result.set_shape(concatenate(tuple(known.tolist()), shape))
             return result
 
-    def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
+    def log_prob(self, value: TensorLike, name: str = "log_prob") -> Tensor:
         """Returns the log of the probability density or mass."""
         return self._of_value(name, value, self._log_prob, lambda x: math.log(self._prob(x)))
 
-    def prob(self, value: Any, name: str = "prob") -> Tensor:
+    def prob(self, value: TensorLike, name: str = "prob") -> Tensor:
         """Returns the probability density or mass."""
         return self._of_value(name, value, self._prob, lambda x: math.exp(self._log_prob(x)))
 
-    def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
+    def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Tensor:
         """Returns the log of the cumulative distribution function."""
         return self._of_value(name, value, self._log_cdf, lambda x: math.log(self._cdf(x)))
 
-    def cdf(self, value: Any, name: str = "cdf") -> Tensor:
+    def cdf(self, value: TensorLike, name: str = "cdf") -> Tensor:
         """Returns the cumulative distribution function."""
         return self._of_value(name, value, self._cdf, lambda x: math.exp(self._log_cdf(x)))
 
-    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
+    def log_survival_function(self, value: TensorLike, name: str = "log_survival_function") -> Tensor:
         """Returns the log of the probability that a sample is greater than the value."""
         return self._of_value(name, value, self._log_survival_function, lambda x: math.log1p(-self.cdf(x)))
 
-    def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
+    def survival_function(self, value: TensorLike, name: str = "survival_function") -> Tensor:
         """Returns the probability that a sample is greater than the value."""
         return self._of_value(name, value, self._survival_function, lambda x: 1.0 - self.cdf(x))
 
-    def quantile(self, value: Any, name: str = "quantile") -> Tensor:
+    def quantile(self, value: TensorLike, name: str = "quantile") -> Tensor:
         """Returns the quantile: the inverse of `cdf`."""
         return self._of_value(name, value, self._quantile)
 
@@ -247,11 +252,11 @@ class Distribution:
         """Returns the mode."""
         return self._statistic(name, self._mode)
 
-    def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Tensor:
+    def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
         """Returns the cross entropy with another distribution."""
         return self._statistic(name, lambda: self._cross_entropy(other))
 
-    def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Tensor:
+    def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:
         """Returns the Kullback-Leibler divergence from another distribution."""
         return self._statistic(name, lambda: self._kl_divergence(other))
 

@@ -10,6 +10,7 @@ import numpy as np
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, ScalarDistribution
 from thalweg._src.nn.distributions.checks import derived_seed, floats
 from thalweg._src.nn.distributions.divergence import RegisterKL
@@ -32,7 +33,9 @@ class _LocationScale(ScalarDistribution):
     loc = ReadOnly[Tensor]("The location.")
     scale = ReadOnly[Tensor]("The scale.")
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool, allow_nan_stats: bool, name: str, given: Any) -> None:
+    def __init__(
+        self, loc: TensorLike, scale: TensorLike, validate_args: bool, allow_nan_stats: bool, name: str, given: Any
+    ) -> None:
         with name_scope(name, values=[loc, scale]) as scope:
             self._loc, self._scale = floats(validate_args, ("scale",), loc=loc, scale=scale)
         self._defined_by(given, [self._loc, self._scale], FULLY_REPARAMETERIZED, scope)
@@ -52,7 +55,12 @@ class Normal(_LocationScale):
     """The normal distribution with mean `loc` and standard deviation `scale`."""
 
     def __init__(
-        self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Normal"
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Normal",
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
@@ -97,7 +105,12 @@ class Laplace(_LocationScale):
     """The Laplace distribution, with density exp(-|x - loc| / scale) / (2 scale)."""
 
     def __init__(
-        self, loc: Any, scale: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Laplace"
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Laplace",
     ) -> None:
         super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
@@ -138,9 +151,9 @@ class StudentT(ScalarDistribution):
 
     def __init__(
         self,
-        df: Any,
-        loc: Any,
-        scale: Any,
+        df: TensorLike,
+        loc: TensorLike,
+        scale: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "StudentT",
@@ -204,8 +217,8 @@ class Uniform(ScalarDistribution):
 
     def __init__(
         self,
-        low: Any = 0.0,
-        high: Any = 1.0,
+        low: TensorLike = 0.0,
+        high: TensorLike = 1.0,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Uniform",

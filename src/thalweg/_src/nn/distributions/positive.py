@@ -10,6 +10,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, ScalarDistribution
 from thalweg._src.nn.distributions.checks import floats
 from thalweg._src.nn.distributions.divergence import RegisterKL
@@ -32,8 +33,8 @@ class Gamma(ScalarDistribution):
 
     def __init__(
         self,
-        concentration: Any,
-        rate: Any,
+        concentration: TensorLike,
+        rate: TensorLike,
         validate_args: bool = False,
         allow_nan_stats: bool = True,
         name: str = "Gamma",
@@ -105,7 +106,7 @@ class Exponential(Gamma):
     _parameter_names = ("rate",)
 
     def __init__(
-        self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
+        self, rate: TensorLike, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
     ) -> None:
         given = dict(locals())
         with name_scope(name, values=[rate]) as scope:

@@ -116,7 +116,7 @@ class DenseColumn(FeatureColumn):
         """The number of elements of one example."""
         return math.prod(self.variable_shape)
 
-    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+    def dense(self, features: Features, collections: Sequence[str] | None = None, trainable: bool = True) -> Tensor:
         """Returns the dense tensor of all examples."""
         raise NotImplementedError("a dense column gives numbers")
 

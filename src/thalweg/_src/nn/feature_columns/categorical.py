@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.formats import gfile
 from thalweg._src.graph.scopes import control_dependencies
@@ -74,7 +75,7 @@ class HashedCategoricalColumn(_KeyedColumn):
     _fields = ("key", "hash_bucket_size", "dtype")
     num_buckets = ReadOnly[int]("The number of categories.", "hash_bucket_size")
 
-    def __init__(self, key: str, hash_bucket_size: int, dtype: Any = dtypes.string) -> None:
+    def __init__(self, key: str, hash_bucket_size: int, dtype: DTypeLike = dtypes.string) -> None:
         if hash_bucket_size is None or hash_bucket_size < 1:
             raise ValueError(f"hash_bucket_size must be at least 1. hash_bucket_size: {hash_bucket_size}, key: {key}")
         _require_key(key)
@@ -92,7 +93,12 @@ class VocabularyListCategoricalColumn(_KeyedColumn):
     _fields = ("key", "vocabulary_list", "dtype", "default_value", "num_oov_buckets")
 
     def __init__(
-        self, key: str, vocabulary_list: Any, dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
+        self,
+        key: str,
+        vocabulary_list: Any,
+        dtype: DTypeLike | None = None,
+        default_value: int = -1,
+        num_oov_buckets: int = 0,
     ) -> None:
         _require_key(key)
         if vocabulary_list is None or len(vocabulary_list) < 1:
@@ -145,7 +151,7 @@ class VocabularyFileCategoricalColumn(_KeyedColumn):
         vocabulary_size: int | None = None,
         num_oov_buckets: int = 0,
         default_value: int | None = None,
-        dtype: Any = dtypes.string,
+        dtype: DTypeLike = dtypes.string,
     ) -> None:
         _require_key(key)
         if not vocabulary_file:
@@ -216,7 +222,7 @@ class WeightedCategoricalColumn(CategoricalColumn):
 
     _fields = ("categorical_column", "weight_feature_key", "dtype")
 
-    def __init__(self, categorical_column: Any, weight_feature_key: str, dtype: Any = dtypes.float32) -> None:
+    def __init__(self, categorical_column: Any, weight_feature_key: str, dtype: DTypeLike = dtypes.float32) -> None:
         dtype = dtypes.as_dtype(dtype)
         if not (dtype.is_integer or dtype.is_floating):
             raise ValueError(f"dtype {dtype.name} is not convertible to float.")

@@ -10,11 +10,13 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.checkpoint.reader import init_from_checkpoint
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.features import FixedLenFeature
 from thalweg._src.nn.embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from thalweg._src.nn.feature_columns.base import CategoricalColumn, DenseColumn, Features, IdsAndWeights
@@ -42,9 +44,9 @@ class NumericColumn(DenseColumn):
     def __init__(
         self,
         key: str,
-        shape: Any = (1,),
-        default_value: Any = None,
-        dtype: Any = dtypes.float32,
+        shape: int | Sequence[int] = (1,),
+        default_value: TensorLike | None = None,
+        dtype: DTypeLike = dtypes.float32,
         normalizer_fn: Callable[[Any], Any] | None = None,
     ) -> None:
         if not isinstance(key, str):
@@ -76,7 +78,7 @@ class NumericColumn(DenseColumn):
 
     @property
     def variable_shape(self) -> Sequence[int]:
-        return self.shape  # type: ignore[no-any-return]
+        return self.shape
 
     def transform(self, features: Features) -> Any:
         value = features.get(self.key)
@@ -89,7 +91,7 @@ class NumericColumn(DenseColumn):
             value = self.normalizer_fn(value)
         return cast(value, dtypes.float32)
 
-    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+    def dense(self, features: Features, collections: Sequence[str] | None = None, trainable: bool = True) -> Tensor:
         return features.get(self)  # type: ignore[no-any-return]
 
 
@@ -102,7 +104,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         "The features for `tf.io.parse_example`.", "source_column.parse_example_spec"
     )
 
-    def __init__(self, source_column: Any, boundaries: Any) -> None:
+    def __init__(self, source_column: Any, boundaries: Sequence[float]) -> None:
         if not isinstance(source_column, NumericColumn):
             raise ValueError(f"source_column must be a column generated with numeric_column(). Given: {source_column}")
         if len(source_column.shape) > 1:
@@ -126,7 +128,7 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
     def transform(self, features: Features) -> Any:
         return bucketize(features.get(self.source_column), boundaries=[float(b) for b in self.boundaries])
 
-    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+    def dense(self, features: Features, collections: Sequence[str] | None = None, trainable: bool = True) -> Tensor:
         return one_hot(cast(features.get(self), dtypes.int64), len(self.boundaries) + 1, 1.0, 0.0)
 
     def sparse(self, features: Features) -> IdsAndWeights:
@@ -263,7 +265,7 @@ class IndicatorColumn(DenseColumn):
             result.set_shape([None, count])
         return result
 
-    def dense(self, features: Features, collections: Any = None, trainable: bool = True) -> Tensor:
+    def dense(self, features: Features, collections: Sequence[str] | None = None, trainable: bool = True) -> Tensor:
         return features.get(self)  # type: ignore[no-any-return]
 
 

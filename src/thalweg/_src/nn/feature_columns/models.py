@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -50,9 +50,9 @@ def _require_features(features: Any) -> None:
 
 @export("feature_column.input_layer")
 def input_layer(
-    features: Any,
+    features: Mapping[str, Any],
     feature_columns: Any,
-    weight_collections: Any = None,
+    weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
     cols_to_vars: Any = None,
     cols_to_output_tensors: Any = None,
@@ -83,11 +83,11 @@ def _scope_variables() -> list[Any]:
 
 @export("feature_column.linear_model")
 def linear_model(
-    features: Any,
+    features: Mapping[str, Any],
     feature_columns: Any,
     units: int = 1,
     sparse_combiner: str = "sum",
-    weight_collections: Any = None,
+    weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
     cols_to_vars: Any = None,
 ) -> Tensor:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
@@ -76,9 +77,9 @@ class SequenceNumericColumn(DenseColumn):
     def __init__(
         self,
         key: str,
-        shape: Any = (1,),
+        shape: int | Sequence[int] = (1,),
         default_value: float = 0.0,
-        dtype: Any = dtypes.float32,
+        dtype: DTypeLike = dtypes.float32,
         normalizer_fn: Callable[[Any], Any] | None = None,
     ) -> None:
         shape = (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
@@ -98,7 +99,7 @@ class SequenceNumericColumn(DenseColumn):
 
     @property
     def variable_shape(self) -> Sequence[int]:
-        return self.shape  # type: ignore[no-any-return]
+        return self.shape
 
     def transform(self, features: Features) -> Any:
         return features.get(self.key)
@@ -122,7 +123,7 @@ sequence_numeric_column = SequenceNumericColumn
     "contrib.feature_column.sequence_categorical_column_with_hash_bucket",
 )
 def sequence_categorical_column_with_hash_bucket(
-    key: str, hash_bucket_size: int, dtype: Any = dtypes.string
+    key: str, hash_bucket_size: int, dtype: DTypeLike = dtypes.string
 ) -> SequenceCategoricalColumn:
     """Returns a sequence column of categories by hash."""
     return SequenceCategoricalColumn(HashedCategoricalColumn(key, hash_bucket_size, dtype))
@@ -144,7 +145,11 @@ def sequence_categorical_column_with_identity(
     "contrib.feature_column.sequence_categorical_column_with_vocabulary_list",
 )
 def sequence_categorical_column_with_vocabulary_list(
-    key: str, vocabulary_list: Any, dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
+    key: str,
+    vocabulary_list: Sequence[str] | Sequence[int],
+    dtype: DTypeLike | None = None,
+    default_value: int = -1,
+    num_oov_buckets: int = 0,
 ) -> SequenceCategoricalColumn:
     """Returns a sequence column of categories in a list."""
     return SequenceCategoricalColumn(
@@ -162,7 +167,7 @@ def sequence_categorical_column_with_vocabulary_file(
     vocabulary_size: int | None = None,
     num_oov_buckets: int = 0,
     default_value: int | None = None,
-    dtype: Any = dtypes.string,
+    dtype: DTypeLike = dtypes.string,
 ) -> SequenceCategoricalColumn:
     """Returns a sequence column of categories in a file."""
     return SequenceCategoricalColumn(
@@ -172,7 +177,10 @@ def sequence_categorical_column_with_vocabulary_file(
 
 @export("contrib.feature_column.sequence_input_layer")
 def sequence_input_layer(
-    features: Any, feature_columns: Any, weight_collections: Any = None, trainable: bool = True
+    features: Mapping[str, Any],
+    feature_columns: Any,
+    weight_collections: Sequence[str] | None = None,
+    trainable: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """Returns all columns concatenated, [batch, steps, width], and the number of steps of each example."""
     collections = variable_collections(weight_collections)

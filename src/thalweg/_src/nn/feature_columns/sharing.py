@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
 from thalweg._src.nn.feature_columns.base import CategoricalColumn
 from thalweg._src.nn.feature_columns.categorical import WeightedCategoricalColumn
 from thalweg._src.nn.feature_columns.dense import EmbeddingColumn
@@ -23,11 +25,11 @@ def shared_embedding_columns(
     categorical_columns: Any,
     dimension: int,
     combiner: str = "mean",
-    initializer: Any = None,
+    initializer: Callable[..., Any] | None = None,
     shared_embedding_collection_name: str | None = None,
-    ckpt_to_load_from: Any = None,
-    tensor_name_in_ckpt: Any = None,
-    max_norm: Any = None,
+    ckpt_to_load_from: PathLike | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
     trainable: bool = True,
     use_safe_embedding_lookup: bool = True,
 ) -> list[EmbeddingColumn]:

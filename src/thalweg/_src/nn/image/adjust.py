@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.image_color import convert_image_dtype, in_floats
@@ -21,7 +20,7 @@ from thalweg._src.ops.reshape import shape as shape_of
 
 
 @export("image.adjust_brightness")
-def adjust_brightness(image: Any, delta: Any) -> Tensor:
+def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """Adds `delta` to the pixels, on the scale [0, 1) for integer images."""
     with name_scope(None, "adjust_brightness", [image, delta]) as scope:
         image = convert_to_tensor(image, name="image")
@@ -31,7 +30,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 
 @export("image.random_brightness")
-def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+def random_brightness(image: TensorLike, max_delta: float | Tensor, seed: int | None = None) -> Tensor:
     """Adds a random delta in [-max_delta, max_delta) to the pixels."""
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
@@ -39,7 +38,7 @@ def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Te
 
 
 @export("image.adjust_gamma")
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike = 1) -> Tensor:
     """Raises pixels to a power and multiplies them by a gain."""
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
@@ -53,7 +52,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 @export("image.per_image_standardization")
-def per_image_standardization(image: Any) -> Tensor:
+def per_image_standardization(image: TensorLike) -> Tensor:
     """Scales each image to mean 0 and standard deviation 1; the deviation has a lower bound."""
     with name_scope(None, "per_image_standardization", [image]) as scope:
         pixels = cast(image_tensor(image), dtypes.float32)

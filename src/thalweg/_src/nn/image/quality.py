@@ -13,6 +13,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater_equal
 from thalweg._src.ops.concat import concat, stack
@@ -32,7 +33,7 @@ _SOBEL = [[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0,
 
 
 @export("image.total_variation")
-def total_variation(images: Any, name: str | None = None) -> Tensor:
+def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """Returns the sum of absolute differences of neighbouring pixels, per image."""
     with name_scope(name, "total_variation", [images]):
         images = convert_to_tensor(images, name="images")
@@ -46,7 +47,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 
 @export("image.image_gradients")
-def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """Returns the vertical and horizontal differences of pixels (dy, dx); they are 0 at the last row and column."""
     image = convert_to_tensor(image, name="image")
     if image.dims is None or len(image.dims) != 4:
@@ -60,7 +61,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
 
 
 @export("image.sobel_edges")
-def sobel_edges(image: Any) -> Tensor:
+def sobel_edges(image: TensorLike) -> Tensor:
     """Returns the Sobel filter responses along height and width, stacked in a last dimension."""
     image = convert_to_tensor(image, name="image")
     sizes = shape_of(image)
@@ -92,7 +93,7 @@ def _comparable_shapes(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, l
 
 
 @export("image.psnr")
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
+def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """Returns the peak signal-to-noise ratio in decibels, per image."""
     with name_scope(name, "PSNR", [a, b]):
         a = convert_to_tensor(a, name="a")
@@ -170,9 +171,9 @@ def _ssim_per_channel(
 
 @export("image.ssim")
 def ssim(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
@@ -188,9 +189,9 @@ def ssim(
 
 @export("image.ssim_multiscale")
 def ssim_multiscale(
-    img1: Any,
-    img2: Any,
-    max_val: Any,
+    img1: TensorLike,
+    img2: TensorLike,
+    max_val: TensorLike,
     power_factors: Sequence[float] = _SCALES,
     filter_size: int = 11,
     filter_sigma: float = 1.5,

@@ -15,6 +15,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.checkpoint.trackable import Part, attributes_of, is_trackable, parts_of
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -26,6 +27,7 @@ from thalweg._src.nn.layers.input_spec import require_inputs
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.reshape import shape as shape_of
 from thalweg._src.read_only import ReadOnly
+from thalweg._src.shapes import ShapeLike
 from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope, variable_store
@@ -66,7 +68,9 @@ class Layer:
         layer._named_weights = {}
         return layer
 
-    def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any) -> None:
+    def __init__(
+        self, trainable: bool = True, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any
+    ) -> None:
         scope, self._reuse = kwargs.pop("_scope", None), kwargs.pop("_reuse", None)
         self._activity_regularizer: Callable[[Any], Any] | None = kwargs.pop("activity_regularizer", None)
         for key in kwargs:
@@ -128,16 +132,16 @@ class Layer:
     def add_weight(
         self,
         name: str,
-        shape: Any = (),
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
+        shape: ShapeLike = (),
+        dtype: DTypeLike | None = None,
+        initializer: str | Callable[..., Any] | None = None,
+        regularizer: Callable[..., Any] | None = None,
         trainable: bool | None = None,
-        constraint: Any = None,
+        constraint: Callable[..., Any] | None = None,
         use_resource: bool | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
-        partitioner: Any = None,
+        partitioner: Callable[..., Any] | None = None,
     ) -> Any:
         """Returns a variable of this layer, created or reused according to its scope."""
         on_read = synchronization is VariableSynchronization.ON_READ
@@ -314,7 +318,7 @@ class Layer:
         return self._activity_regularizer
 
     @activity_regularizer.setter
-    def activity_regularizer(self, regularizer: Any) -> None:
+    def activity_regularizer(self, regularizer: Callable[..., Any]) -> None:
         self._activity_regularizer = regularizer
 
     # -- inputs and outputs of calls ----------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.functions import function_of
 from thalweg._src.nn.layers.input_spec import InputSpec
@@ -23,7 +25,7 @@ from thalweg._src.ops.convolution import convolution
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.pad_tile import pad
 from thalweg._src.ops.reshape import reshape
-from thalweg._src.shapes import TensorShape, as_shape
+from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
 
 _OP_NAMES = {1: "conv1d", 2: "Conv2D", 3: "Conv3D"}
 
@@ -36,22 +38,22 @@ class _Conv(Layer):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
+        dilation_rate: int | Sequence[int] = 1,
+        activation: Callable[..., Any] | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        bias_initializer: str | Callable[..., Any] = ZEROS,
+        kernel_regularizer: Callable[..., Any] | None = None,
+        bias_regularizer: Callable[..., Any] | None = None,
+        activity_regularizer: Callable[..., Any] | None = None,
+        kernel_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable=trainable, name=name, activity_regularizer=activity_regularizer, **kwargs)
@@ -73,7 +75,7 @@ class _Conv(Layer):
         self.bias: Any = None
         self.input_spec = InputSpec(ndim=rank + 2)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates kernel and bias."""
         self.kernel = self.add_weight(
             "kernel",
@@ -106,7 +108,7 @@ class _Conv(Layer):
                 constraint=self.bias_constraint,
             )
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """Applies the convolution, the bias and the activation."""
         padding = self.padding
         if padding == "causal":
@@ -134,7 +136,7 @@ class _Conv(Layer):
     def _finished(self, outputs: Tensor) -> Tensor:
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Returns the output shape."""
         sizes = as_shape(input_shape)
         assert sizes is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
@@ -10,6 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.functions import function_of
 from thalweg._src.nn.layers.input_spec import InputSpec
@@ -18,7 +20,7 @@ from thalweg._src.ops.concat import concat
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.reshape import reshape, shape
-from thalweg._src.shapes import TensorShape, as_shape
+from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
 
 
 @export("layers.Dense")
@@ -28,17 +30,17 @@ class Dense(Layer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: str | Callable[..., Any] | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = ZEROS,
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        bias_initializer: str | Callable[..., Any] = ZEROS,
+        kernel_regularizer: Callable[..., Any] | None = None,
+        bias_regularizer: Callable[..., Any] | None = None,
+        activity_regularizer: Callable[..., Any] | None = None,
+        kernel_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable=trainable, name=name, activity_regularizer=activity_regularizer, **kwargs)
@@ -53,7 +55,7 @@ class Dense(Layer):
         self.bias_constraint = bias_constraint
         self.input_spec = InputSpec(min_ndim=2)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates kernel and bias."""
         kind = dtypes.as_dtype(self.dtype or dtypes.float32)
         if not (kind.is_floating or kind.is_complex):
@@ -81,7 +83,7 @@ class Dense(Layer):
             )
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """Returns the outputs; inputs of a higher rank keep their leading axes."""
         inputs = convert_to_tensor(inputs)
         rank = None if inputs.dims is None else len(inputs.dims)
@@ -102,7 +104,7 @@ class Dense(Layer):
             outputs.set_shape((*leading, self.units))
         return outputs
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Returns the input shape with `units` as the last size."""
         sizes = as_shape(input_shape)
         if not sizes or sizes[-1] is None:

@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn import dropout as dropout_ops
 from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.input_spec import InputSpec
@@ -15,7 +16,7 @@ from thalweg._src.nn.layers.windows import data_format_of
 from thalweg._src.nn.smart_cond import smart_cond
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reshape import expand_dims, reshape, shape, transpose
-from thalweg._src.shapes import TensorShape, as_shape
+from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
 
 
 @export("layers.Dropout")
@@ -23,14 +24,19 @@ class Dropout(Layer):
     """Dropout: in training, sets a random part of the inputs to zero and scales the rest up."""
 
     def __init__(
-        self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None, name: Any = None, **kwargs: Any
+        self,
+        rate: TensorLike = 0.5,
+        noise_shape: ShapeLike | TensorLike = None,
+        seed: int | None = None,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
         self.rate = rate
         self.noise_shape = noise_shape
         self.seed = seed
 
-    def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, training: TensorLike = False, **kwargs: Any) -> Tensor:
         """Applies dropout if `training`, which may be a tensor."""
         return smart_cond(  # type: ignore[no-any-return]
             False if training is None else training,
@@ -38,17 +44,17 @@ class Dropout(Layer):
             lambda: identity(inputs),
         )
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         return input_shape
 
 
 @export("layers.dropout")
 def dropout(
-    inputs: Any,
-    rate: Any = 0.5,
-    noise_shape: Any = None,
+    inputs: TensorLike,
+    rate: float | Tensor = 0.5,
+    noise_shape: ShapeLike | TensorLike = None,
     seed: int | None = None,
-    training: Any = False,
+    training: TensorLike = False,
     name: str | None = None,
 ) -> Tensor:
     """Applies dropout: if `training`, sets a random part of the inputs to zero and scales the rest up."""
@@ -64,7 +70,7 @@ class Flatten(Layer):
         self.data_format = data_format_of(data_format)
         self.input_spec = InputSpec(min_ndim=1)
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """Reshapes the inputs; with channels_first, the channels are moved last before."""
         inputs = convert_to_tensor(inputs)
         sizes = inputs.dims
@@ -78,7 +84,7 @@ class Flatten(Layer):
             return reshape(inputs, [sizes[0], -1])
         return reshape(inputs, [shape(inputs)[0], -1])
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Returns the batch size and the product of the other sizes."""
         sizes = as_shape(input_shape)
         if not sizes:
@@ -88,6 +94,6 @@ class Flatten(Layer):
 
 
 @export("layers.flatten")
-def flatten(inputs: Any, name: str | None = None, data_format: str | None = "channels_last") -> Tensor:
+def flatten(inputs: TensorLike, name: str | None = None, data_format: str | None = "channels_last") -> Tensor:
     """Flattens all dimensions but the first."""
     return Flatten(data_format, name=name)(inputs)  # type: ignore[no-any-return]

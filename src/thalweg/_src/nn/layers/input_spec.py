@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.export import export
+from thalweg._src.graph.tensor import Tensor
 
 
 @export("layers.InputSpec")
@@ -27,7 +28,7 @@ class InputSpec:
         if self.shape is not None:
             self.ndim = len(self.shape)
 
-    def mismatch(self, tensor: Any) -> str | None:
+    def mismatch(self, tensor: Tensor) -> str | None:
         """Returns a description of what is wrong with an input, or None."""
         if self.dtype is not None and tensor.dtype != dtypes.as_dtype(self.dtype):
             return f"expected dtype={dtypes.as_dtype(self.dtype).name}, found dtype={tensor.dtype.name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -10,6 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import colocate_with, control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.input_spec import InputSpec
 from thalweg._src.nn.layers.named import ONES, ZEROS, initializer_of
@@ -20,7 +22,8 @@ from thalweg._src.ops.identity import identity, stop_gradient
 from thalweg._src.ops.normalization import batch_normalization as normalized, fused_batch_norm, moments
 from thalweg._src.ops.reduction import reduce_mean
 from thalweg._src.ops.reshape import ones_like, reshape, shape, zeros_like
-from thalweg._src.shapes import as_shape
+from thalweg._src.shapes import ShapeLike, as_shape
+from thalweg._src.variables.variable_scope import ReuseMode
 
 _SMALL = (dtypes.float16, dtypes.bfloat16)
 _CLIPPING_KEYS = {"rmax", "rmin", "dmax"}
@@ -32,27 +35,27 @@ class BatchNormalization(Layer):
 
     def __init__(
         self,
-        axis: Any = -1,
-        momentum: Any = 0.99,
+        axis: int | Sequence[int] = -1,
+        momentum: TensorLike = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = ZEROS,
-        gamma_initializer: Any = ONES,
-        moving_mean_initializer: Any = ZEROS,
-        moving_variance_initializer: Any = ONES,
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: str | Callable[..., Any] = ZEROS,
+        gamma_initializer: str | Callable[..., Any] = ONES,
+        moving_mean_initializer: str | Callable[..., Any] = ZEROS,
+        moving_variance_initializer: str | Callable[..., Any] = ONES,
+        beta_regularizer: Callable[..., Any] | None = None,
+        gamma_regularizer: Callable[..., Any] | None = None,
+        beta_constraint: Callable[..., Any] | None = None,
+        gamma_constraint: Callable[..., Any] | None = None,
         renorm: bool = False,
         renorm_clipping: dict[str, Any] | None = None,
-        renorm_momentum: Any = 0.99,
+        renorm_momentum: TensorLike = 0.99,
         fused: bool | None = None,
         trainable: bool = True,
         virtual_batch_size: int | None = None,
         adjustment: Any = None,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable=trainable, name=name, **kwargs)
@@ -85,7 +88,7 @@ class BatchNormalization(Layer):
 
     # -- variables ----------------------------------------------------------------------------------------------------
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates gamma, beta and the moving averages."""
         sizes = as_shape(input_shape)
         if not sizes:
@@ -179,7 +182,7 @@ class BatchNormalization(Layer):
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, training: TensorLike = False, **kwargs: Any) -> Tensor:
         """Normalizes by the statistics of the batch if `training`, which may be a tensor, and adds the updates."""
         inputs = convert_to_tensor(inputs)
         training = False if training is None else training
@@ -311,7 +314,7 @@ class BatchNormalization(Layer):
             one = constant(1.0, self._param_dtype)
         return _moved_towards(variable, value, momentum) / _moved_towards(weight, one, momentum)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         return input_shape
 
 
@@ -330,27 +333,27 @@ def _composed(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tup
 
 @export("layers.batch_normalization")
 def batch_normalization(
-    inputs: Any,
-    axis: Any = -1,
-    momentum: Any = 0.99,
+    inputs: TensorLike,
+    axis: int | Sequence[int] = -1,
+    momentum: TensorLike = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
     scale: bool = True,
-    beta_initializer: Any = ZEROS,
-    gamma_initializer: Any = ONES,
-    moving_mean_initializer: Any = ZEROS,
-    moving_variance_initializer: Any = ONES,
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
-    training: Any = False,
+    beta_initializer: str | Callable[..., Any] = ZEROS,
+    gamma_initializer: str | Callable[..., Any] = ONES,
+    moving_mean_initializer: str | Callable[..., Any] = ZEROS,
+    moving_variance_initializer: str | Callable[..., Any] = ONES,
+    beta_regularizer: Callable[..., Any] | None = None,
+    gamma_regularizer: Callable[..., Any] | None = None,
+    beta_constraint: Callable[..., Any] | None = None,
+    gamma_constraint: Callable[..., Any] | None = None,
+    training: TensorLike = False,
     trainable: bool = True,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: bool | ReuseMode | None = None,
     renorm: bool = False,
     renorm_clipping: dict[str, Any] | None = None,
-    renorm_momentum: Any = 0.99,
+    renorm_momentum: TensorLike = 0.99,
     fused: bool | None = None,
     virtual_batch_size: int | None = None,
     adjustment: Any = None,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.functions import function_of
 from thalweg._src.nn.layers.input_spec import InputSpec
@@ -20,7 +22,7 @@ from thalweg._src.nn.layers.windows import (
 )
 from thalweg._src.ops import pooling
 from thalweg._src.ops.reshape import expand_dims, squeeze
-from thalweg._src.shapes import TensorShape, as_shape
+from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
 
 
 class _Pooling(Layer):
@@ -31,11 +33,11 @@ class _Pooling(Layer):
 
     def __init__(
         self,
-        pool_size: Any,
-        strides: Any,
+        pool_size: int | Sequence[int],
+        strides: int | Sequence[int],
         padding: str = "valid",
         data_format: str | None = "channels_last",
-        name: Any = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
@@ -46,7 +48,7 @@ class _Pooling(Layer):
         self.data_format = data_format_of(data_format)
         self.input_spec = InputSpec(ndim=rank + 2)
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """Applies the pooling."""
         form = self.data_format
         return self._function(  # type: ignore[no-any-return]
@@ -57,7 +59,7 @@ class _Pooling(Layer):
             data_format=layout(form, self._rank),
         )
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Returns the output shape."""
         sizes = as_shape(input_shape)
         assert sizes is not None
@@ -71,7 +73,7 @@ class _Pooling1D(_Pooling):
 
     _rank = 1
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """Applies the pooling."""
         form = self.data_format
         axis = 2 if form == "channels_last" else 3

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.convolution import _Conv
 from thalweg._src.nn.layers.functions import function_of
 from thalweg._src.nn.layers.named import ZEROS, initializer_of
@@ -14,6 +16,7 @@ from thalweg._src.ops.convolution import separable_conv2d as separable2d
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.pad_tile import pad
 from thalweg._src.ops.reshape import expand_dims, squeeze
+from thalweg._src.shapes import ShapeLike
 
 
 class _SeparableConv(_Conv):
@@ -22,26 +25,26 @@ class _SeparableConv(_Conv):
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str | None = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: int | Sequence[int] = 1,
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: Callable[..., Any] | None = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = ZEROS,
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: str | Callable[..., Any] | None = None,
+        pointwise_initializer: Callable[..., Any] | None = None,
+        bias_initializer: str | Callable[..., Any] = ZEROS,
+        depthwise_regularizer: Callable[..., Any] | None = None,
+        pointwise_regularizer: Callable[..., Any] | None = None,
+        bias_regularizer: Callable[..., Any] | None = None,
+        activity_regularizer: Callable[..., Any] | None = None,
+        depthwise_constraint: Callable[..., Any] | None = None,
+        pointwise_constraint: Callable[..., Any] | None = None,
+        bias_constraint: Callable[..., Any] | None = None,
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -69,7 +72,7 @@ class _SeparableConv(_Conv):
         self.depthwise_constraint = depthwise_constraint
         self.pointwise_constraint = pointwise_constraint
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates both kernels and the bias."""
         channels = self._input_channels(input_shape)
         self.depthwise_kernel = self.add_weight(
@@ -96,7 +99,7 @@ class SeparableConv1D(_SeparableConv):
 
     _rank = 1
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """Applies the convolutions to sequences, as images of height one."""
         form, padding = self.data_format, self.padding
         if padding == "causal":
@@ -123,7 +126,7 @@ class SeparableConv2D(_SeparableConv):
 
     _rank = 2
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
         """Applies the convolutions, the bias and the activation."""
         outputs = separable2d(
             inputs,

@@ -12,7 +12,7 @@ from thalweg._src.nn.layers.functions import function_of
 from thalweg._src.nn.layers.windows import around, layout, padding_of, split_sizes, transposed_output
 from thalweg._src.ops.convolution import conv2d_transpose as transpose2d, conv3d_transpose as transpose3d
 from thalweg._src.ops.reshape import shape as shape_of
-from thalweg._src.shapes import TensorShape, as_shape
+from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
 from thalweg._src.signatures import parameters_of
 
 
@@ -25,7 +25,7 @@ class _Transposed:
     def __init__(self, **given: Any) -> None:
         super().__init__(**{**given, "padding": padding_of(given["padding"])})
 
-    def build(self: Any, input_shape: Any) -> None:
+    def build(self: Any, input_shape: ShapeLike) -> None:
         """Creates the kernel, whose last axis is the input channels, and the bias."""
         self.kernel = self.add_weight(
             "kernel",
@@ -59,7 +59,7 @@ class _Transposed:
         spatial = [transposed_output(n, k, self.padding, s) for n, k, s in windows]
         return around(spatial, self.data_format, sizes[0], self.filters)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Returns the output shape."""
         return TensorShape(self._output_sizes(as_shape(input_shape)))
 

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import check
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
@@ -45,7 +47,7 @@ class LinearOperator:
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         graph_parents: Any = None,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
@@ -215,7 +217,9 @@ class LinearOperator:
         with self._scope(name):
             return self._to_dense()
 
-    def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
+    def matmul(
+        self, x: TensorLike | LinearOperator, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
+    ) -> Any:
         """Returns the product with a matrix; with another operator, the composed operator."""
         if isinstance(x, LinearOperator):
             return self._composition_of([self.H if adjoint else self, x.H if adjoint_arg else x])
@@ -226,14 +230,16 @@ class LinearOperator:
     def __matmul__(self, other: Any) -> Any:
         return self.matmul(other)
 
-    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
+    def matvec(self, x: TensorLike | LinearOperator, adjoint: bool = False, name: str = "matvec") -> Tensor:
         """Returns the product with vectors."""
         with self._scope(name, x):
             columns = expand_dims(convert_to_tensor(x, dtype=self.dtype, name="x"), -1)
             result: Tensor = self.matmul(columns, adjoint=adjoint)
             return squeeze(result, [-1])
 
-    def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
+    def solve(
+        self, rhs: TensorLike | LinearOperator, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
+    ) -> Any:
         """Solves linear systems for the columns of a matrix; for an operator, returns an operator."""
         if self.is_non_singular is False:
             raise NotImplementedError("solve: the operator is declared singular (is_non_singular=False).")
@@ -246,7 +252,7 @@ class LinearOperator:
             right = self._operand(rhs, "rhs", self.domain_dimension if adjoint else self.range_dimension, adjoint_arg)
             return self._solve(right, adjoint, adjoint_arg)
 
-    def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
+    def solvevec(self, rhs: TensorLike | LinearOperator, adjoint: bool = False, name: str = "solve") -> Tensor:
         """Solves linear systems for vectors."""
         with self._scope(name, rhs):
             columns = expand_dims(convert_to_tensor(rhs, dtype=self.dtype, name="rhs"), -1)
@@ -275,7 +281,7 @@ class LinearOperator:
         with self._scope(name):
             return self._trace()
 
-    def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
+    def add_to_tensor(self, x: TensorLike | LinearOperator, name: str = "add_to_tensor") -> Tensor:
         """Returns the sum of the dense operator and a tensor."""
         with self._scope(name, x):
             return self._add_to_tensor(convert_to_tensor(x, dtype=self.dtype, name="x"))

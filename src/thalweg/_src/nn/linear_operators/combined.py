@@ -72,7 +72,7 @@ class LinearOperatorComposition(_ComposedOperator):
     """The product of operators."""
 
     @hinted()
-    def __init__(self, operators: Any, **hints: Any) -> None:
+    def __init__(self, operators: Sequence[LinearOperator], **hints: Any) -> None:
         hints["is_non_singular"] = _inherited(operators, "is_non_singular", hints["is_non_singular"])
         self._keep(operators, "_o_", hints)
         for left, right in zip(self._operators, self._operators[1:]):
@@ -206,7 +206,7 @@ class LinearOperatorBlockDiag(_ComposedOperator):
     """A block-diagonal matrix of operators."""
 
     @hinted(is_square=True)
-    def __init__(self, operators: Any, **hints: Any) -> None:
+    def __init__(self, operators: Sequence[LinearOperator], **hints: Any) -> None:
         if any(op.is_square is False for op in _operators(operators)):
             raise ValueError("Only square blocks are supported.")
         self._keep(operators, "_ds_", {**hints, **_inherited_hints(operators, hints)})
@@ -264,7 +264,7 @@ class LinearOperatorKronecker(_ComposedOperator):
     """The Kronecker product of operators."""
 
     @hinted()
-    def __init__(self, operators: Any, **hints: Any) -> None:
+    def __init__(self, operators: Sequence[LinearOperator], **hints: Any) -> None:
         self._keep(operators, "_x_", {**hints, **_inherited_hints(operators, hints)})
 
     def _shape(self) -> Shape:

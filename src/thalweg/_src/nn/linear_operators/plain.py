@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.linear_operators.base import LinearOperator, hinted
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
@@ -22,7 +24,7 @@ from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reduction import reduce_prod, reduce_sum
 from thalweg._src.ops.reshape import constant_value, expand_dims, matrix_transpose, ones, shape as shape_of, zeros
 from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import Shape
+from thalweg._src.shapes import Shape, ShapeLike
 
 _TYPES = dtypes.FLOATING | dtypes.COMPLEX
 
@@ -47,7 +49,7 @@ class LinearOperatorFullMatrix(LinearOperator):
     matrix = ReadOnly[Tensor]("The matrix.")
 
     @hinted(name="LinearOperatorFullMatrix")
-    def __init__(self, matrix: Any, **hints: Any) -> None:
+    def __init__(self, matrix: TensorLike, **hints: Any) -> None:
         self._matrix = elements(matrix, "matrix", 2)
         super().__init__(self._matrix.dtype, [self._matrix], **hints)
 
@@ -68,7 +70,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
     tril = ReadOnly[Tensor]("The lower triangular matrix.")
 
     @hinted(name="LinearOperatorLowerTriangular")
-    def __init__(self, tril: Any, **hints: Any) -> None:
+    def __init__(self, tril: TensorLike, **hints: Any) -> None:
         if hints["is_square"] is False:
             raise ValueError("is_square=False: a lower triangular operator must be square.")
         self._tril = matrix_band_part(elements(tril, "tril", 2), -1, 0)
@@ -103,7 +105,7 @@ class LinearOperatorDiag(LinearOperator):
     diag = ReadOnly[Tensor]("The diagonal.")
 
     @hinted(name="LinearOperatorDiag")
-    def __init__(self, diag: Any, **hints: Any) -> None:
+    def __init__(self, diag: TensorLike, **hints: Any) -> None:
         self._diag = elements(diag, "diag", 1)
         if hints["is_square"] is False:
             raise ValueError("is_square=False: a diagonal operator must be square.")
@@ -196,9 +198,9 @@ class LinearOperatorIdentity(_Sized):
 
     def __init__(
         self,
-        num_rows: Any,
-        batch_shape: Any = None,
-        dtype: Any = None,
+        num_rows: TensorLike,
+        batch_shape: ShapeLike | TensorLike = None,
+        dtype: DTypeLike | None = None,
         is_non_singular: bool | None = True,
         is_self_adjoint: bool | None = True,
         is_positive_definite: bool | None = True,
@@ -252,8 +254,8 @@ class LinearOperatorScaledIdentity(_Sized):
 
     def __init__(
         self,
-        num_rows: Any,
-        multiplier: Any,
+        num_rows: TensorLike,
+        multiplier: TensorLike,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
@@ -328,10 +330,10 @@ class LinearOperatorZeros(_Sized):
 
     def __init__(
         self,
-        num_rows: Any,
-        num_columns: Any = None,
-        batch_shape: Any = None,
-        dtype: Any = None,
+        num_rows: TensorLike,
+        num_columns: TensorLike | None = None,
+        batch_shape: ShapeLike | TensorLike = None,
+        dtype: DTypeLike | None = None,
         is_non_singular: bool | None = False,
         is_self_adjoint: bool | None = True,
         is_positive_definite: bool | None = False,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, hinted, same_batches
 from thalweg._src.nn.linear_operators.plain import LinearOperatorDiag, LinearOperatorIdentity, elements
 from thalweg._src.ops.cast import cast
@@ -43,9 +45,9 @@ class LinearOperatorLowRankUpdate(LinearOperator):
     def __init__(
         self,
         base_operator: LinearOperator,
-        u: Any,
-        diag_update: Any = None,
-        v: Any = None,
+        u: TensorLike,
+        diag_update: TensorLike | None = None,
+        v: TensorLike | None = None,
         is_diag_update_positive: bool | None = None,
         is_non_singular: bool | None = None,
         is_self_adjoint: bool | None = None,
@@ -130,7 +132,7 @@ class LinearOperatorHouseholder(LinearOperator):
     reflection_axis = ReadOnly[Tensor]("The vector orthogonal to the hyperplane.", "_axis")
 
     @hinted(name="LinearOperatorHouseholder")
-    def __init__(self, reflection_axis: Any, **hints: Any) -> None:
+    def __init__(self, reflection_axis: TensorLike, **hints: Any) -> None:
         always = hints["is_square"], hints["is_self_adjoint"], hints["is_non_singular"]
         if False in always or hints["is_positive_definite"]:
             raise ValueError("A reflection is always square, self-adjoint, non-singular and not positive definite.")
@@ -184,7 +186,7 @@ class LinearOperatorPermutation(LinearOperator):
     perm = ReadOnly[Tensor]("The permutation.")
 
     @hinted(name="LinearOperatorPermutation")
-    def __init__(self, perm: Any, dtype: Any = dtypes.float32, **hints: Any) -> None:
+    def __init__(self, perm: TensorLike, dtype: DTypeLike = dtypes.float32, **hints: Any) -> None:
         if False in (hints["is_non_singular"], hints["is_square"]):
             raise ValueError("A hint is False that holds for every permutation: it is square and non-singular.")
         self._perm = convert_to_tensor(perm, name="perm")
@@ -221,7 +223,7 @@ class LinearOperatorToeplitz(LinearOperator):
     row = ReadOnly[Tensor]("The first row.")
 
     @hinted(name="LinearOperatorToeplitz")
-    def __init__(self, col: Any, row: Any, **hints: Any) -> None:
+    def __init__(self, col: TensorLike, row: TensorLike, **hints: Any) -> None:
         if hints["is_square"] is False:
             raise ValueError("Only square Toeplitz operators are supported.")
         self._col, self._row = elements(col, "col", 1), elements(row, "row", 1)
@@ -253,7 +255,7 @@ class LinearOperatorTridiag(LinearOperator):
     diagonals_format = ReadOnly[str]("The format of the diagonals.", "_format")
 
     @hinted(name="LinearOperatorTridiag")
-    def __init__(self, diagonals: Any, diagonals_format: str = "compact", **hints: Any) -> None:
+    def __init__(self, diagonals: TensorLike, diagonals_format: str = "compact", **hints: Any) -> None:
         self._format = diagonals_format
         self._given = diagonals
         self._rows = compact_diagonals(diagonals, diagonals_format)

@@ -9,6 +9,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.metrics.state import Result, matched_ranks, metric, metric_variable
 from thalweg._src.nn.weights import require_compatible
 from thalweg._src.ops.bincount import confusion_matrix
@@ -49,28 +50,36 @@ def _counted(
 
 @export("metrics.true_positives")
 @metric
-def true_positives(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def true_positives(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the number of true positives."""
     return _counted("true_positives", True, True, labels, predictions, weights, name)
 
 
 @export("metrics.true_negatives")
 @metric
-def true_negatives(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def true_negatives(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the number of true negatives."""
     return _counted("true_negatives", False, False, labels, predictions, weights, name)
 
 
 @export("metrics.false_positives")
 @metric
-def false_positives(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def false_positives(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the number of false positives."""
     return _counted("false_positives", False, True, labels, predictions, weights, name)
 
 
 @export("metrics.false_negatives")
 @metric
-def false_negatives(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def false_negatives(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the number of false negatives."""
     return _counted("false_negatives", True, False, labels, predictions, weights, name)
 
@@ -83,7 +92,9 @@ def _ratio(part: Any, rest: Any, name: str) -> Tensor:
 
 @export("metrics.precision")
 @metric
-def precision(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def precision(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the precision: the fraction of positive predictions whose label is positive."""
     with variable_scope(name, "precision", [predictions, labels, weights]):
         predictions, labels, weights = _truths(predictions, labels, weights)
@@ -94,7 +105,9 @@ def precision(labels: Any, predictions: Any, weights: Any = None, name: str | No
 
 @export("metrics.recall")
 @metric
-def recall(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def recall(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the recall: the fraction of positive labels whose prediction is positive."""
     with variable_scope(name, "recall", [predictions, labels, weights]):
         predictions, labels, weights = _truths(predictions, labels, weights)
@@ -113,7 +126,11 @@ def _flat(tensor: Any) -> Tensor:
 @export("metrics.mean_per_class_accuracy")
 @metric
 def mean_per_class_accuracy(
-    labels: Any, predictions: Any, num_classes: int, weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: int,
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the mean per-class accuracy; the update returns the accuracy of each class."""
     with variable_scope(name, "mean_accuracy", [predictions, labels, weights]):
@@ -133,7 +150,13 @@ def mean_per_class_accuracy(
 
 @export("metrics.mean_iou")
 @metric
-def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None, name: str | None = None) -> Result:
+def mean_iou(
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: int,
+    weights: TensorLike | None = None,
+    name: str | None = None,
+) -> Result:
     """Returns the mean intersection-over-union of labels and predictions, over the classes that occur.
 
     The update returns the confusion matrix of all batches.

@@ -8,6 +8,7 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.metrics.state import Result, matched_ranks, metric, metric_variable
 from thalweg._src.nn.weights import broadcast_weights, require_compatible, squeeze_to_common_rank, with_rank_of
 from thalweg._src.ops.cast import cast
@@ -31,7 +32,7 @@ from thalweg._src.variables.variable_scope import variable_scope
 
 @export("metrics.mean", "contrib.metrics.streaming_mean", "contrib.slim.metrics.streaming_mean")
 @metric
-def mean(values: Any, weights: Any = None, name: str | None = None) -> Result:
+def mean(values: Any, weights: TensorLike | None = None, name: str | None = None) -> Result:
     """Returns the weighted mean of all elements over all batches."""
     with variable_scope(name, "mean", [values, weights]):
         values = cast(values, dtypes.float32)
@@ -46,7 +47,7 @@ def mean(values: Any, weights: Any = None, name: str | None = None) -> Result:
 
 @export("metrics.mean_tensor", "contrib.metrics.streaming_mean_tensor", "contrib.slim.metrics.streaming_mean_tensor")
 @metric
-def mean_tensor(values: Any, weights: Any = None, name: str | None = None) -> Result:
+def mean_tensor(values: Any, weights: TensorLike | None = None, name: str | None = None) -> Result:
     """Returns the element-wise weighted mean over all batches."""
     with variable_scope(name, "mean", [values, weights]):
         values = cast(values, dtypes.float32)
@@ -75,7 +76,9 @@ def _averaged(total: Any, count: Any, values: Tensor, sums: Tensor, number: Tens
 
 @export("metrics.accuracy")
 @metric
-def accuracy(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def accuracy(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the accuracy: the fraction of predictions that equal their labels."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
     right = cast(equal(cast(predictions, labels.dtype), labels), dtypes.float32)
@@ -84,7 +87,9 @@ def accuracy(labels: Any, predictions: Any, weights: Any = None, name: str | Non
 
 @export("metrics.mean_absolute_error")
 @metric
-def mean_absolute_error(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def mean_absolute_error(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the weighted mean of |predictions - labels|."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
     errors = absolute(subtract(predictions, labels))
@@ -94,7 +99,7 @@ def mean_absolute_error(labels: Any, predictions: Any, weights: Any = None, name
 @export("metrics.mean_cosine_distance")
 @metric
 def mean_cosine_distance(
-    labels: Any, predictions: Any, dim: int, weights: Any = None, name: str | None = None
+    labels: TensorLike, predictions: TensorLike, dim: int, weights: TensorLike | None = None, name: str | None = None
 ) -> Result:
     """Returns the weighted mean cosine distance of unit vectors along a dimension."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
@@ -106,7 +111,11 @@ def mean_cosine_distance(
 @export("metrics.mean_relative_error")
 @metric
 def mean_relative_error(
-    labels: Any, predictions: Any, normalizer: Any, weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    normalizer: TensorLike,
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the weighted mean of |labels - predictions| / normalizer, 0 where the normalizer is 0."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
@@ -119,7 +128,9 @@ def mean_relative_error(
 
 @export("metrics.mean_squared_error")
 @metric
-def mean_squared_error(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def mean_squared_error(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the weighted mean of (labels - predictions) squared."""
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
     squares = squared_difference(labels, predictions)
@@ -128,7 +139,9 @@ def mean_squared_error(labels: Any, predictions: Any, weights: Any = None, name:
 
 @export("metrics.root_mean_squared_error")
 @metric
-def root_mean_squared_error(labels: Any, predictions: Any, weights: Any = None, name: str | None = None) -> Result:
+def root_mean_squared_error(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the square root of the mean squared error."""
     value, update = mean_squared_error(labels, predictions, weights, name=name or "root_mean_squared_error")
     return sqrt(value), sqrt(update)
@@ -140,7 +153,9 @@ def root_mean_squared_error(labels: Any, predictions: Any, weights: Any = None, 
     "contrib.slim.metrics.streaming_percentage_less",
 )
 @metric
-def percentage_below(values: Any, threshold: Any, weights: Any = None, name: str | None = None) -> Result:
+def percentage_below(
+    values: TensorLike, threshold: TensorLike, weights: TensorLike | None = None, name: str | None = None
+) -> Result:
     """Returns the fraction of values below a threshold."""
     below = cast(less(values, threshold), dtypes.float32)
     return mean(below, weights, name=name or "percentage_below_threshold")

@@ -11,6 +11,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.metrics.state import Result, metric, metric_variable
 from thalweg._src.nn.weights import assert_broadcastable, broadcast_weights
 from thalweg._src.ops.cast import cast
@@ -129,11 +130,11 @@ def _ratio_at_top_k(
 @export("metrics.precision_at_top_k")
 @metric
 def precision_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike | SparseTensor,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     name: str | None = None,
 ) -> Result:
     """Returns the fraction of predicted classes that are labels; the predictions are class indices."""
@@ -144,11 +145,11 @@ def precision_at_top_k(
 @export("metrics.recall_at_top_k")
 @metric
 def recall_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
+    labels: TensorLike | SparseTensor,
+    predictions_idx: TensorLike,
     k: int | None = None,
     class_id: int | None = None,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     name: str | None = None,
 ) -> Result:
     """Returns the fraction of labels that are predicted; the predictions are class indices."""
@@ -159,7 +160,12 @@ def recall_at_top_k(
 @export("metrics.precision_at_k")
 @metric
 def precision_at_k(
-    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None, name: str | None = None
+    labels: TensorLike | SparseTensor,
+    predictions: TensorLike,
+    k: int,
+    class_id: int | None = None,
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the fraction of the k highest predictions that are labels."""
     with name_scope(name, _at_k("precision", k, class_id), [predictions, labels, weights]) as scope:
@@ -170,7 +176,12 @@ def precision_at_k(
 @export("metrics.recall_at_k")
 @metric
 def recall_at_k(
-    labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None, name: str | None = None
+    labels: TensorLike | SparseTensor,
+    predictions: TensorLike,
+    k: int,
+    class_id: int | None = None,
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the fraction of labels that are among the k highest predictions."""
     with name_scope(name, _at_k("recall", k, class_id), [predictions, labels, weights]) as scope:
@@ -184,7 +195,11 @@ def recall_at_k(
 @export("metrics.average_precision_at_k")
 @metric
 def average_precision_at_k(
-    labels: Any, predictions: Any, k: int, weights: Any = None, name: str | None = None
+    labels: TensorLike | SparseTensor,
+    predictions: TensorLike,
+    k: int,
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the average precision at k, averaged over all rows."""
     if k < 1:

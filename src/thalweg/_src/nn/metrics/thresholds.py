@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -11,6 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric, metric_variable
 from thalweg._src.nn.weights import broadcast_weights
 from thalweg._src.ops.cast import cast
@@ -100,7 +101,11 @@ def _itself(count: Any, name: str) -> Any:
 @export("metrics.true_positives_at_thresholds")
 @metric
 def true_positives_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Iterable[float],
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the number of true positives at each threshold."""
     return _counted("true_positives", labels, predictions, thresholds, weights, name)
@@ -109,7 +114,11 @@ def true_positives_at_thresholds(
 @export("metrics.true_negatives_at_thresholds")
 @metric
 def true_negatives_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Iterable[float],
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the number of true negatives at each threshold."""
     return _counted("true_negatives", labels, predictions, thresholds, weights, name)
@@ -118,7 +127,11 @@ def true_negatives_at_thresholds(
 @export("metrics.false_positives_at_thresholds")
 @metric
 def false_positives_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Iterable[float],
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the number of false positives at each threshold."""
     return _counted("false_positives", labels, predictions, thresholds, weights, name)
@@ -127,7 +140,11 @@ def false_positives_at_thresholds(
 @export("metrics.false_negatives_at_thresholds")
 @metric
 def false_negatives_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Iterable[float],
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the number of false negatives at each threshold."""
     return _counted("false_negatives", labels, predictions, thresholds, weights, name)
@@ -143,7 +160,11 @@ def _share(part: Any, rest: Any, name: str) -> Tensor:
 @export("metrics.precision_at_thresholds")
 @metric
 def precision_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Iterable[float],
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the precision at each threshold."""
     given = (labels, predictions, thresholds, weights, name)
@@ -155,7 +176,11 @@ def precision_at_thresholds(
 @export("metrics.recall_at_thresholds")
 @metric
 def recall_at_thresholds(
-    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any = None, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Iterable[float],
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns the recall at each threshold."""
     given = (labels, predictions, thresholds, weights, name)
@@ -175,10 +200,10 @@ def _require_share(name: str, value: float) -> None:
 @export("metrics.sensitivity_at_specificity")
 @metric
 def sensitivity_at_specificity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     specificity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
     name: str | None = None,
 ) -> Result:
@@ -197,10 +222,10 @@ def sensitivity_at_specificity(
 @export("metrics.specificity_at_sensitivity")
 @metric
 def specificity_at_sensitivity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     sensitivity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
     name: str | None = None,
 ) -> Result:
@@ -230,12 +255,12 @@ _EPSILON = 1e-6
 
 @export("metrics.auc")
 def auc(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
+    metrics_collections: Sequence[str] | None = None,
+    updates_collections: Sequence[str] | None = None,
     curve: str = "ROC",
     name: str | None = None,
     summation_method: str = "trapezoidal",

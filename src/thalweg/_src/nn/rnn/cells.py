@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.checkpoint.trackable import Part, is_trackable, parts_of
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.input_spec import InputSpec
 from thalweg._src.nn.layers.named import activation_of, initializer_of
@@ -23,11 +25,11 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.reshape import shape as shape_of
 from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import as_shape
+from thalweg._src.shapes import ShapeLike, as_shape
 from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.initializers import Constant, Zeros
 from thalweg._src.variables.partitioners import fixed_size_partitioner
-from thalweg._src.variables.variable_scope import get_variable_scope, variable_scope
+from thalweg._src.variables.variable_scope import ReuseMode, VariableScope, get_variable_scope, variable_scope
 from thalweg._src.variables.variables import trainable_variables
 
 
@@ -35,7 +37,9 @@ from thalweg._src.variables.variables import trainable_variables
 class RNNCell(Layer):
     """The base class of cells; a subclass defines `state_size`, `output_size` and `call(inputs, state)`."""
 
-    def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any) -> None:
+    def __init__(
+        self, trainable: bool = True, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -69,10 +73,12 @@ class RNNCell(Layer):
         """The size of the output: an integer, a shape, or a structure of them."""
         raise NotImplementedError("Abstract method")
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates no variables: `call` does."""
 
-    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+    def get_initial_state(
+        self, inputs: Any = None, batch_size: TensorLike | None = None, dtype: DTypeLike | None = None
+    ) -> Any:
         """Returns the state before the first step: zeros for the batch size of the inputs."""
         if inputs is not None:
             inputs = convert_to_tensor(inputs, name="inputs")
@@ -91,7 +97,7 @@ class RNNCell(Layer):
             )
         return self.zero_state(batch_size, dtype)
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns a state of zeros."""
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             return zeros_like_sizes(self.state_size, batch_size, dtype)
@@ -120,7 +126,9 @@ def _has(cell: Any, name: str) -> bool:
 class LayerRNNCell(RNNCell):
     """A cell that creates its variables in `build`, in its own variable scope."""
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: Any, state: Any, scope: str | VariableScope | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
         """Runs one step; the first call creates the variables."""
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
@@ -149,10 +157,10 @@ class UnitsCell(LayerRNNCell):
     def __init__(
         self,
         num_units: int,
-        activation: Any = None,
-        reuse: Any = None,
-        name: Any = None,
-        dtype: Any = None,
+        activation: str | Callable[..., Any] | None = None,
+        reuse: bool | ReuseMode | None = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
@@ -165,13 +173,13 @@ class UnitsCell(LayerRNNCell):
 class BasicRNNCell(UnitsCell):
     """The basic RNN cell: output and state are activation(inputs * W + state * U + b)."""
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates kernel and bias."""
         self._kernel = self.add_variable("kernel", [self._input_depth(input_shape) + self._num_units, self._num_units])
         self._bias = self.add_variable("bias", [self._num_units], initializer=Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         output = self._activation(affine([inputs, state], self._kernel, self._bias))
         return output, output
@@ -184,12 +192,17 @@ class GRUCell(UnitsCell):
     _names = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
 
     @parameters_of(UnitsCell.__init__, before="name")
-    def __init__(self, kernel_initializer: Any = None, bias_initializer: Any = None, **given: Any) -> None:
+    def __init__(
+        self,
+        kernel_initializer: str | Callable[..., Any] | None = None,
+        bias_initializer: str | Callable[..., Any] | None = None,
+        **given: Any,
+    ) -> None:
         super().__init__(**given)
         self._kernel_initializer = initializer_of(kernel_initializer)
         self._bias_initializer = initializer_of(bias_initializer)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates the kernels and biases of gates and candidate; the bias of the gates is initialized to 1."""
         units, rows = self._num_units, self._input_depth(input_shape) + self._num_units
         weights, own = self._kernel_initializer, self._bias_initializer
@@ -200,7 +213,7 @@ class GRUCell(UnitsCell):
         self._candidate_bias = self.add_variable(names[3], [units], initializer=own or Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         gates = sigmoid(affine([inputs, state], self._gate_kernel, self._gate_bias))
         reset, update = split(gates, 2, axis=1)
@@ -228,7 +241,7 @@ class BasicLSTMCell(UnitsCell):
     """An LSTM cell without peepholes, clipping or projection."""
 
     @parameters_of(UnitsCell.__init__, before="activation")
-    def __init__(self, forget_bias: Any = 1.0, state_is_tuple: bool = True, **given: Any) -> None:
+    def __init__(self, forget_bias: TensorLike = 1.0, state_is_tuple: bool = True, **given: Any) -> None:
         super().__init__(**given)
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
@@ -238,14 +251,14 @@ class BasicLSTMCell(UnitsCell):
         units = self._num_units
         return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates kernel and bias of all gates, in the order input, candidate, forget, output."""
         units = self._num_units
         self._kernel = self.add_variable("kernel", [self._input_depth(input_shape) + units, 4 * units])
         self._bias = self.add_variable("bias", [4 * units], initializer=Zeros())
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         c, h = state if self._state_is_tuple else split(state, 2, axis=1)
         i, j, f, o = split(affine([inputs, h], self._kernel, self._bias), 4, axis=1)
@@ -262,13 +275,13 @@ class LSTMCell(UnitsCell):
     def __init__(
         self,
         use_peepholes: bool = False,
-        cell_clip: Any = None,
-        initializer: Any = None,
+        cell_clip: float | None = None,
+        initializer: str | Callable[..., Any] | None = None,
         num_proj: int | None = None,
-        proj_clip: Any = None,
+        proj_clip: float | None = None,
         num_unit_shards: int | None = None,
         num_proj_shards: int | None = None,
-        forget_bias: Any = 1.0,
+        forget_bias: TensorLike = 1.0,
         state_is_tuple: bool = True,
         **given: Any,
     ) -> None:
@@ -292,7 +305,7 @@ class LSTMCell(UnitsCell):
     def output_size(self) -> Any:
         return self._num_units if self._num_proj is None else self._num_proj
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Creates kernel and bias, and the variables of peepholes and projection."""
         units, depth = self._num_units, self._input_depth(input_shape)
         self._kernel = self._weights("kernel", [depth + self.output_size, 4 * units], self._num_unit_shards)
@@ -309,7 +322,7 @@ class LSTMCell(UnitsCell):
         partitioner = None if shards is None else fixed_size_partitioner(shards)
         return self.add_variable(name, shape, initializer=self._initializer, partitioner=partitioner)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step."""
         c, h = state if self._state_is_tuple else split(state, [self._num_units, self.output_size], axis=1)
         i, j, f, o = split(affine([inputs, h], self._kernel, self._bias), 4, axis=1)
@@ -333,7 +346,7 @@ class LSTMCell(UnitsCell):
 class MultiRNNCell(RNNCell):
     """A stack of cells: each takes the output of the previous one."""
 
-    def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
+    def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
         super().__init__()
         if not isinstance(cells, list | tuple):
             raise TypeError(f"cells: expected a list or tuple, received {cells!r}")
@@ -373,14 +386,14 @@ class MultiRNNCell(RNNCell):
             return fixed
         return _unique([w for cell in self._cells for w in getattr(cell, "trainable_weights", ())] + fixed)
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns the zero states of all cells."""
         if not self._state_is_tuple:
             return super().zero_state(batch_size, dtype)
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
 
-    def call(self, inputs: Any, state: Any) -> Any:
+    def call(self, inputs: TensorLike, state: Any) -> Any:
         """Runs one step of every cell."""
         if not self._state_is_tuple:
             state = split(state, [cell.state_size for cell in self._cells], axis=1)

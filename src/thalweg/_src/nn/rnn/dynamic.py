@@ -8,12 +8,14 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.control_flow.while_loop import while_loop
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.rnn.cells import require_cell
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.nn.rnn.cells import RNNCell, require_cell
 from thalweg._src.nn.rnn.sizes import static_shape, static_size, swap_batch_and_time, zeros_of
 from thalweg._src.nn.rnn.steps import (
     batch_size_of,
@@ -30,20 +32,20 @@ from thalweg._src.ops.math import maximum, minimum
 from thalweg._src.ops.pad_tile import reverse, reverse_sequence
 from thalweg._src.ops.reduction import reduce_all, reduce_max
 from thalweg._src.ops.reshape import shape as shape_of
-from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.variables.variable_scope import VariableScope, variable_scope
 
 
 @export("nn.dynamic_rnn")
 def dynamic_rnn(
-    cell: Any,
+    cell: RNNCell,
     inputs: Any,
-    sequence_length: Any = None,
+    sequence_length: TensorLike | None = None,
     initial_state: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[Any, Any]:
     """Runs a cell over the steps of inputs; returns the outputs of all steps and the last state.
 
@@ -148,17 +150,17 @@ class _Sequences:
 
 @export("nn.bidirectional_dynamic_rnn")
 def bidirectional_dynamic_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
     inputs: Any,
-    sequence_length: Any = None,
+    sequence_length: TensorLike | None = None,
     initial_state_fw: Any = None,
     initial_state_bw: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """Runs one cell forward and another backward; returns the outputs and last states of both."""
     require_cell("cell_fw", cell_fw)
@@ -187,11 +189,11 @@ def bidirectional_dynamic_rnn(
 
 @export("nn.raw_rnn")
 def raw_rnn(
-    cell: Any,
+    cell: RNNCell,
     loop_fn: Callable[..., Any],
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[Any, Any, Any]:
     """Runs a cell on the inputs that loop_fn(time, cell_output, cell_state, loop_state) returns, until all is finished.
 

@@ -9,6 +9,7 @@ from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.reshape import constant_value, rank, reshape, transpose, zeros
 from thalweg._src.ops.sequences import range as range_of
@@ -53,7 +54,7 @@ def zeros_like_sizes(sizes: Any, batch_size: Any, dtype: Any) -> Any:
 
 
 @export("contrib.rnn.transpose_batch_time")
-def swap_batch_and_time(x: Any) -> Tensor:
+def swap_batch_and_time(x: TensorLike) -> Tensor:
     """Transposes the first two axes; tensors of lower rank are unchanged."""
     tensor = convert_to_tensor(x)
     shape = tensor.dims

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
-from thalweg._src.nn.rnn.cells import require_cell
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.nn.rnn.cells import RNNCell, require_cell
 from thalweg._src.nn.rnn.sizes import zeros_of
 from thalweg._src.nn.rnn.steps import batch_size_of, initial_state_of, masked_step, rnn_scope, state_dtype
 from thalweg._src.ops.concat import concat, stack, unstack
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.pad_tile import reverse_sequence
-from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.variables.variable_scope import VariableScope, variable_scope
 
 
 @export("nn.static_rnn", "contrib.rnn.static_rnn")
 def static_rnn(
-    cell: Any,
+    cell: RNNCell,
     inputs: Any,
     initial_state: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
     """Runs a cell over a list of inputs; returns the list of outputs and the last state.
 
@@ -95,7 +97,12 @@ def _batch_size(inputs: list[Any]) -> Any:
 
 @export("nn.static_state_saving_rnn", "contrib.rnn.static_state_saving_rnn")
 def static_state_saving_rnn(
-    cell: Any, inputs: Any, state_saver: Any, state_name: Any, sequence_length: Any = None, scope: Any = None
+    cell: RNNCell,
+    inputs: Any,
+    state_saver: Any,
+    state_name: Any,
+    sequence_length: TensorLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
     """Runs a cell over a list of inputs from the state of `state_saver`, and saves the state afterwards."""
     nested = nest.is_nested(cell.state_size)
@@ -126,14 +133,14 @@ def _reversed(inputs: list[Any], lengths: Any) -> list[Any]:
 
 @export("nn.static_bidirectional_rnn", "contrib.rnn.static_bidirectional_rnn")
 def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
     inputs: Any,
     initial_state_fw: Any = None,
     initial_state_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any, Any]:
     """Runs one cell forward and another backward; returns the concatenated outputs and both last states."""
     require_cell("cell_fw", cell_fw)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import hashlib
 import itertools
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.devices import DeviceSpec
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import device as device_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.dropout import dropout
 from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell, require_cell
 from thalweg._src.ops.math import divide, floor
 from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reshape import constant_value
 from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import as_shape
+from thalweg._src.shapes import ShapeLike, as_shape
+from thalweg._src.variables.variable_scope import VariableScope
 
 
 class CellWrapper(RNNCell):
@@ -30,7 +35,7 @@ class CellWrapper(RNNCell):
     state_size = ReadOnly[Any]("The size of the state.", "cell.state_size")
     output_size = ReadOnly[Any]("The size of the output.", "cell.output_size")
 
-    def __init__(self, cell: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, cell: RNNCell, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         require_cell("cell", cell)
         self.cell = cell
@@ -49,12 +54,14 @@ class CellWrapper(RNNCell):
         """The variables of the wrapped cell that are not trained."""
         return list(self.cell.non_trainable_weights)
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns a state of zeros of the wrapped cell."""
         with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
             return self.cell.zero_state(batch_size, dtype)
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(
+        self, inputs: TensorLike, state: Any, scope: str | VariableScope | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
         """Runs one step."""
         if scope is not None:
             kwargs["scope"] = scope
@@ -77,15 +84,15 @@ class DropoutWrapper(CellWrapper):
 
     def __init__(
         self,
-        cell: Any,
-        input_keep_prob: Any = 1.0,
-        output_keep_prob: Any = 1.0,
-        state_keep_prob: Any = 1.0,
+        cell: RNNCell,
+        input_keep_prob: TensorLike = 1.0,
+        output_keep_prob: TensorLike = 1.0,
+        state_keep_prob: TensorLike = 1.0,
         variational_recurrent: bool = False,
-        input_size: Any = None,
-        dtype: Any = None,
-        seed: Any = None,
-        dropout_state_filter_visitor: Any = None,
+        input_size: ShapeLike | TensorLike = None,
+        dtype: DTypeLike | None = None,
+        seed: int | None = None,
+        dropout_state_filter_visitor: Callable[..., Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(cell, dtype=dtype, **kwargs)
@@ -188,7 +195,7 @@ def _drops(keep_prob: Any) -> bool:
 class ResidualWrapper(CellWrapper):
     """Adds the inputs of a cell to its outputs, or combines both by a function."""
 
-    def __init__(self, cell: Any, residual_fn: Any = None, **kwargs: Any) -> None:
+    def __init__(self, cell: RNNCell, residual_fn: Callable[..., Any] | None = None, **kwargs: Any) -> None:
         super().__init__(cell, **kwargs)
         self._residual_fn = residual_fn
 
@@ -208,11 +215,11 @@ def _added(inputs: Any, outputs: Any) -> Any:
 class DeviceWrapper(CellWrapper):
     """Runs a cell on a device."""
 
-    def __init__(self, cell: Any, device: Any, **kwargs: Any) -> None:
+    def __init__(self, cell: RNNCell, device: str | DeviceSpec | Callable[..., Any], **kwargs: Any) -> None:
         super().__init__(cell, **kwargs)
         self._device = device
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Returns a state of zeros, on the device."""
         with device_scope(self._device):
             return super().zero_state(batch_size, dtype)

@@ -13,6 +13,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.signal.windows import hann_window, vorbis_window
 from thalweg._src.ops import (
     cast as cast_ops,
@@ -56,11 +57,11 @@ def _size(tensor: Tensor, axis: int) -> Any:
 
 @export("signal.frame")
 def frame(
-    signal: Any,
-    frame_length: Any,
-    frame_step: Any,
+    signal: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
     pad_end: bool = False,
-    pad_value: Any = 0,
+    pad_value: TensorLike = 0,
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
@@ -96,7 +97,7 @@ def _padded(signal: Tensor, axis: int, missing: Any, value: Tensor) -> Tensor:
 
 
 @export("signal.overlap_and_add")
-def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
     """Overlap-adds frames [..., frames, frame_length] that start every `frame_step`."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
         signal = convert_to_tensor(signal, name="signal")
@@ -148,10 +149,10 @@ def _fft_length(fft_length: Any, frame_length: Any) -> Any:
 
 @export("signal.stft")
 def stft(
-    signals: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    signals: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
+    fft_length: TensorLike | None = None,
     window_fn: Window | None = hann_window,
     pad_end: bool = False,
     name: str | None = None,
@@ -169,10 +170,10 @@ def stft(
 
 @export("signal.inverse_stft")
 def inverse_stft(
-    stfts: Any,
-    frame_length: Any,
-    frame_step: Any,
-    fft_length: Any = None,
+    stfts: TensorLike,
+    frame_length: TensorLike,
+    frame_step: TensorLike,
+    fft_length: TensorLike | None = None,
     window_fn: Window | None = hann_window,
     name: str | None = None,
 ) -> Tensor:
@@ -190,7 +191,7 @@ def inverse_stft(
 
 @export("signal.inverse_stft_window_fn")
 def inverse_stft_window_fn(
-    frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None
+    frame_step: TensorLike, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[[Any, Any], Tensor]:
     """Returns a window function for inverse_stft: the forward window, divided by the overlapped sum of its squares."""
 
@@ -209,8 +210,8 @@ def inverse_stft_window_fn(
 
 @export("signal.mdct")
 def mdct(
-    signals: Any,
-    frame_length: Any,
+    signals: TensorLike,
+    frame_length: TensorLike,
     window_fn: Window | None = vorbis_window,
     pad_end: bool = False,
     norm: str | None = None,
@@ -232,7 +233,7 @@ def mdct(
 
 @export("signal.inverse_mdct")
 def inverse_mdct(
-    mdcts: Any, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
+    mdcts: TensorLike, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
 ) -> Tensor:
     """Returns the inverse modified discrete cosine transform."""
     with name_scope(name, "inverse_mdct", [mdcts]):

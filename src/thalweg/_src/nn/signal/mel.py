@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import cast as cast_ops, math
 from thalweg._src.ops.pad_tile import pad
 from thalweg._src.ops.reshape import constant_value, expand_dims, reshape, zeros
@@ -26,11 +28,11 @@ def _as_mel(hertz: Any) -> Tensor:
 @export("signal.linear_to_mel_weight_matrix")
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
-    num_spectrogram_bins: Any = 129,
-    sample_rate: Any = 8000,
-    lower_edge_hertz: Any = 125.0,
-    upper_edge_hertz: Any = 3800.0,
-    dtype: Any = dtypes.float32,
+    num_spectrogram_bins: TensorLike = 129,
+    sample_rate: TensorLike = 8000,
+    lower_edge_hertz: TensorLike = 125.0,
+    upper_edge_hertz: TensorLike = 3800.0,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Returns the matrix from spectrogram bins to mel bands, with triangular filters on the mel scale."""
@@ -71,7 +73,7 @@ def _require_bands(count: int, sample_rate: Any, low: Any, high: Any, dtype: dty
 
 
 @export("signal.mfccs_from_log_mel_spectrograms")
-def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
     """Returns the mel-frequency cepstral coefficients of log mel spectrograms, scaled as in HTK."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
         bands = convert_to_tensor(log_mel_spectrograms)

@@ -6,11 +6,12 @@ from math import pi
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import cast as cast_ops, math, sequences as sequences_ops
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.concat import concat
@@ -33,7 +34,7 @@ def _length(window_length: Any, dtype: Any) -> tuple[Tensor, DType]:
 
 @export("signal.hann_window")
 def hann_window(
-    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+    window_length: TensorLike, periodic: TensorLike = True, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
     """Returns the Hann window; a periodic one omits the 0 at the end."""
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
@@ -41,7 +42,7 @@ def hann_window(
 
 @export("signal.hamming_window")
 def hamming_window(
-    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+    window_length: TensorLike, periodic: TensorLike = True, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
     """Returns the Hamming window."""
     return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
@@ -64,7 +65,9 @@ def _raised_cosine(
 
 
 @export("signal.kaiser_window")
-def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def kaiser_window(
+    window_length: TensorLike, beta: Any = 12.0, dtype: DTypeLike = dtypes.float32, name: str | None = None
+) -> Tensor:
     """Returns the Kaiser window, narrower for larger `beta`."""
     with name_scope(name, "kaiser_window", [window_length, beta]):
         length, kind = _length(window_length, dtype)
@@ -80,7 +83,7 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.floa
 
 @export("signal.kaiser_bessel_derived_window")
 def kaiser_bessel_derived_window(
-    window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None
+    window_length: TensorLike, beta: TensorLike = 12.0, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
     """Returns the Kaiser-Bessel derived window, whose half-overlapping squares add up to 1."""
     with name_scope(name, "kaiser_bessel_derived_window", [window_length, beta]):
@@ -91,7 +94,7 @@ def kaiser_bessel_derived_window(
 
 
 @export("signal.vorbis_window")
-def vorbis_window(window_length: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def vorbis_window(window_length: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Returns the Vorbis power complementary window."""
     with name_scope(name, "vorbis_window", [window_length]):
         length, kind = _length(window_length, dtype)

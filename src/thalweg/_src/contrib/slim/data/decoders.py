@@ -9,9 +9,12 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.control_flow.functional import map_fn
+from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.sparse_tensor import SparseTensor as Sparse
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.features import FixedLenFeature, parse_single_example
+from thalweg._src.nn.lookup import LookupInterface
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, logical_or
 from thalweg._src.ops.concat import concat, stack
@@ -22,6 +25,7 @@ from thalweg._src.ops.reshape import expand_dims, reshape, shape as shape_of, tr
 from thalweg._src.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.ops.sparse_shaping import sparse_reshape
 from thalweg._src.read_only import ReadOnly
+from thalweg._src.shapes import ShapeLike
 
 Tensors = Mapping[str, Any]
 
@@ -38,7 +42,7 @@ class TFExampleDecoder:
         """Returns the names of the items."""
         return list(self._items_to_handlers)
 
-    def decode(self, serialized_example: Any, items: Sequence[str] | None = None) -> list[Any]:
+    def decode(self, serialized_example: TensorLike, items: Sequence[str] | None = None) -> list[Any]:
         """Returns the named items, by default all."""
         example = parse_single_example(serialized_example, self._keys_to_features)
         for key, feature in sorted(self._keys_to_features.items()):
@@ -54,7 +58,7 @@ class ItemHandler(ABC):
 
     keys = ReadOnly[list[str]]("The keys of the features.")
 
-    def __init__(self, keys: Any) -> None:
+    def __init__(self, keys: Sequence[str]) -> None:
         self._keys = list(keys) if isinstance(keys, list | tuple) else [keys]
 
     @abstractmethod
@@ -66,7 +70,7 @@ class ItemHandler(ABC):
 class ItemHandlerCallback(ItemHandler):
     """An item computed by a function from a dictionary of features."""
 
-    def __init__(self, keys: Any, func: Callable[[Tensors], Any]) -> None:
+    def __init__(self, keys: Sequence[str], func: Callable[[Tensors], Any]) -> None:
         super().__init__(keys)
         self._func = func
 
@@ -100,9 +104,9 @@ class Tensor(ItemHandler):
     def __init__(
         self,
         tensor_key: str,
-        shape_keys: Any = None,
+        shape_keys: Sequence[str] | None = None,
         shape: Sequence[int] | None = None,
-        default_value: Any = 0,
+        default_value: TensorLike = 0,
     ) -> None:
         if shape_keys and shape is not None:
             raise ValueError("Cannot specify both shape_keys and shape parameters.")
@@ -131,10 +135,10 @@ class LookupTensor(Tensor):
     def __init__(
         self,
         tensor_key: str,
-        table: Any,
-        shape_keys: Any = None,
+        table: LookupInterface,
+        shape_keys: Sequence[str] | None = None,
         shape: Sequence[int] | None = None,
-        default_value: Any = "",
+        default_value: TensorLike = "",
     ) -> None:
         super().__init__(tensor_key, shape_keys, shape, default_value)
         self._table = table
@@ -170,9 +174,9 @@ class SparseTensor(ItemHandler):
         indices_key: str | None = None,
         values_key: str | None = None,
         shape_key: str | None = None,
-        shape: Any = None,
+        shape: ShapeLike = None,
         densify: bool = False,
-        default_value: Any = 0,
+        default_value: TensorLike = 0,
     ) -> None:
         self._indices_key, self._values_key = indices_key or "indices", values_key or "values"
         self._shape_key, self._shape = shape_key, shape
@@ -198,7 +202,7 @@ class Image(ItemHandler):
         format_key: str | None = None,
         shape: Sequence[int] | None = None,
         channels: int = 3,
-        dtype: Any = dtypes.uint8,
+        dtype: DTypeLike = dtypes.uint8,
         repeated: bool = False,
         dct_method: str = "",
     ) -> None:

@@ -10,10 +10,11 @@ from thalweg._src import dtypes as types
 from thalweg._src.export import export
 from thalweg._src.formats import gfile
 from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.coordinator import Coordinator
 from thalweg._src.input.producers import add_fraction_summary, string_input_producer
 from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
-from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
+from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from thalweg._src.read_only import ReadOnly
 
 
@@ -23,7 +24,7 @@ class Dataset:
 
     def __init__(
         self,
-        data_sources: Any,
+        data_sources: Sequence[str],
         reader: Any,
         decoder: Any,
         num_samples: int | None,
@@ -42,7 +43,7 @@ class Dataset:
 
 
 @export("contrib.slim.parallel_reader.get_data_files")
-def get_data_files(data_sources: Any) -> list[str]:
+def get_data_files(data_sources: str | list[str] | tuple[str, ...]) -> list[str]:
     """Returns the files that match names and patterns."""
     if isinstance(data_sources, list | tuple):
         return [path for source in data_sources for path in get_data_files(source)]
@@ -59,7 +60,11 @@ class ParallelReader:
     common_queue = ReadOnly[Any]("The queue of all readers.")
 
     def __init__(
-        self, reader_class: Any, common_queue: Any, num_readers: int = 4, reader_kwargs: Mapping[str, Any] | None = None
+        self,
+        reader_class: Any,
+        common_queue: QueueBase,
+        num_readers: int = 4,
+        reader_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         if len(common_queue.dtypes) != 2:
             raise TypeError("common_queue must have two components, for keys and values")
@@ -71,13 +76,13 @@ class ParallelReader:
         """The number of readers."""
         return len(self._readers)
 
-    def read(self, queue: Any, name: str | None = None) -> Any:
+    def read(self, queue: QueueBase, name: str | None = None) -> Any:
         """Returns the key and value of the next record of the files in a queue."""
         enqueues = [self._common_queue.enqueue(reader.read(queue)) for reader in self._readers]
         add_queue_runner(QueueRunner(self._common_queue, enqueues))
         return self._common_queue.dequeue(name=name)
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
+    def read_up_to(self, queue: QueueBase, num_records: TensorLike, name: str | None = None) -> Any:
         """Returns the keys and values of at most `num_records` records."""
         enqueues = [self._common_queue.enqueue_many(r.read_up_to(queue, num_records)) for r in self._readers]
         add_queue_runner(QueueRunner(self._common_queue, enqueues))

@@ -12,10 +12,11 @@ from thalweg._src.contrib.layers.pools import dropout, max_pool2d
 from thalweg._src.contrib.layers.regularizers import l2_regularizer
 from thalweg._src.contrib.layers.weighted import ZEROS
 from thalweg._src.export import export
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import nn
 from thalweg._src.ops.reshape import squeeze
 from thalweg._src.variables.initializers import Constant, TruncatedNormal
-from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.variables.variable_scope import VariableScope, variable_scope
 
 
 @export("contrib.slim.nets.alexnet.alexnet_v2_arg_scope")
@@ -36,12 +37,12 @@ def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
 
 @export("contrib.slim.nets.alexnet.alexnet_v2")
 def alexnet_v2(
-    inputs: Any,
+    inputs: TensorLike,
     num_classes: int = 1000,
-    is_training: Any = True,
+    is_training: TensorLike = True,
     dropout_keep_prob: Any = 0.5,
     spatial_squeeze: bool = True,
-    scope: Any = "alexnet_v2",
+    scope: str | VariableScope = "alexnet_v2",
 ) -> tuple[Any, dict[str, Any]]:
     """Returns logits for images of 224 by 224, and the outputs of all layers by name."""
     with variable_scope(scope, "alexnet_v2", [inputs]) as opened:

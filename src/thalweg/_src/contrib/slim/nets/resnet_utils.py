@@ -14,10 +14,11 @@ from thalweg._src.contrib.layers.pools import max_pool2d
 from thalweg._src.contrib.layers.regularizers import l2_regularizer
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import nn
 from thalweg._src.ops.pad_tile import pad
 from thalweg._src.ops.reduction import reduce_mean
-from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.variables.variable_scope import VariableScope, variable_scope
 
 _IMAGE_SIZE = 224  # height and width that the networks were trained with
 
@@ -32,13 +33,20 @@ class Block(NamedTuple):
 
 
 @export("contrib.slim.nets.resnet_utils.subsample")
-def subsample(inputs: Any, factor: int, scope: Any = None) -> Any:
+def subsample(inputs: TensorLike, factor: int, scope: str | VariableScope | None = None) -> Any:
     """Subsamples images to every factor-th pixel."""
     return inputs if factor == 1 else max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
 
 
 @export("contrib.slim.nets.resnet_utils.conv2d_same")
-def conv2d_same(inputs: Any, num_outputs: int, kernel_size: int, stride: int, rate: int = 1, scope: Any = None) -> Any:
+def conv2d_same(
+    inputs: TensorLike,
+    num_outputs: int,
+    kernel_size: int,
+    stride: int,
+    rate: int = 1,
+    scope: str | VariableScope | None = None,
+) -> Any:
     """Applies a strided convolution with padding independent of the input size."""
     if stride == 1:
         return conv2d(inputs, num_outputs, kernel_size, stride=1, rate=rate, padding="SAME", scope=scope)
@@ -51,7 +59,10 @@ def conv2d_same(inputs: Any, num_outputs: int, kernel_size: int, stride: int, ra
 @export("contrib.slim.nets.resnet_utils.stack_blocks_dense")
 @add_arg_scope
 def stack_blocks_dense(
-    net: Any, blocks: Sequence[Block], output_stride: int | None = None, outputs_collections: Any = None
+    net: TensorLike,
+    blocks: Sequence[Block],
+    output_stride: int | None = None,
+    outputs_collections: Sequence[str] | None = None,
 ) -> Any:
     """Builds the units of all blocks; once output_stride is reached, dilation replaces strides."""
     current_stride, rate = 1, 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
@@ -18,20 +19,21 @@ from thalweg._src.contrib.slim.nets.resnet_utils import (
     subsample,
 )
 from thalweg._src.export import export
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import nn
-from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.variables.variable_scope import VariableScope, variable_scope
 
 
 @export("contrib.slim.nets.resnet_v2.bottleneck")
 @add_arg_scope
 def bottleneck(
-    inputs: Any,
+    inputs: Tensor,
     depth: int,
     depth_bottleneck: int,
     stride: int,
     rate: int = 1,
-    outputs_collections: Any = None,
-    scope: Any = None,
+    outputs_collections: Sequence[str] | None = None,
+    scope: str | VariableScope | None = None,
 ) -> Any:
     """A bottleneck residual unit of three convolutions, with preactivation."""
     with variable_scope(scope, "bottleneck_v2", [inputs]) as opened:
