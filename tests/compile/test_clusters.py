@@ -2,8 +2,6 @@
 
 import pickle
 import time
-from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -171,19 +169,6 @@ def test_a_scope_may_choose_among_its_operations(lowered):
     with tf.Session() as session:
         np.testing.assert_allclose(session.run(y, {x: np.zeros(4)}), [np.tanh(np.sin(2.0))] * 4, rtol=1e-5)
     assert lowered == [3]
-
-
-def test_a_trial_ends_once_for_all_threads():
-    settled = []
-    tried = SimpleNamespace(
-        plain=lambda step, values: time.sleep(1e-4),
-        synchronize=lambda: None,
-        end_trial=lambda layout, run: settled.append(run),
-    )
-    trial = clusters._Trial(tried, None, lambda step, values: None)
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: trial(None, ()), range(400)))
-    assert len(settled) == 1
 
 
 def test_more_layouts_than_the_limit_run_uncompiled(lowered):

@@ -9,7 +9,6 @@ compiler, it makes the individual calls.
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -22,7 +21,7 @@ from thalweg._src.compile.codegen import Code, generate
 from thalweg._src.compile.inductor import BACKGROUND, FOREGROUND, Library, find
 from thalweg._src.compile.lowering import Layout, describe, is_importable, user_modules
 from thalweg._src.compile.segment import Segment
-from thalweg._src.compile.tiers import TrialTiers
+from thalweg._src.compile.tiers import Tiers
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.kernels.registry import STEP, Call, Input
 from thalweg._src.partition.host_memory import arguments
@@ -32,9 +31,9 @@ from thalweg._src.resources.variables import VariableResource, all_writable, loc
 from thalweg._src.shapes import is_fully_defined
 
 _FEWEST = 3  # nodes, not counting trivial ones, that are worth a cluster
-_LAYOUTS = 4  # that a cluster is compiled for; with more, its layouts change too often
 _SMALL = 64  # elements of a constant that may be embedded in a library
 _ALIGNED = 16  # bytes: the alignment that compiled kernels expect
+Run = Callable[[Any, tuple[Any, ...]], Any]
 
 
 class Clusters:
@@ -44,18 +43,17 @@ class Clusters:
     marked_only: compile only nodes that a scope marks for compilation
     """
 
-    def __init__(self, bound: Bound, device: Device, background: bool = False, marked_only: bool = False) -> None:
+    def __init__(
+        self, bound: Bound, device: Device, tiers: Tiers, background: bool = False, marked_only: bool = False
+    ) -> None:
         self._marked_only = marked_only
         self.bound = bound
         self.device = device
+        self.tiers = tiers
         self.background = background
         self.made: list[Cluster] = []
         self.codes: list[Code] = []  # functions of clusters that make the individual calls
-        self.version = 0  # increases whenever a cluster changes its function
         self._arranged: dict[tuple[Node, ...], list[Node]] = {}
-
-    def trying(self) -> bool:
-        return any(cluster.trying for cluster in self.made)
 
     def __call__(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
         """Returns the nodes of a function with clusters in place of their members; wanted: outputs used later."""
@@ -194,9 +192,7 @@ class Cluster:
         self._variables: list[VariableResource] = [bound.constants[handle, 0] for handle in self._handles]
         self._changed = [variable for variable, changes in zip(self._variables, self._written) if changes]
         self._guard = locked(self._changed)
-        self._runs: dict[Any, Callable[[Any, tuple[Any, ...]], Any]] = {}
-        self._lock = threading.Lock()
-        self.trying = 0
+        self._runs: dict[Any, Run] = {}
 
     def __call__(self, step: Step, *values: Any) -> Any:
         layout = tuple([(value.shape, value.stride()) for value in values])
@@ -227,18 +223,16 @@ class Cluster:
                 changed.add(node)
         return self._calls_of([node for node in self._members if node not in changed], [])
 
-    def _new(self, layout: Any, values: Sequence[Any]) -> Callable[[Any, tuple[Any, ...]], Any]:
+    def _new(self, layout: Any, values: Sequence[Any]) -> Run:
         """Handles a new layout: requests its library, and waits for it unless it is compiled in the background."""
-        with self._lock:
-            if layout in self._runs:
-                return self._runs[layout]
-            initialized = all(isinstance(variable.value, torch.Tensor) for variable in self._variables)
-            if len(self._runs) == _LAYOUTS or not initialized:
-                return self.plain
-            buffers = [variable.pin_layout() for variable in self._variables]
-            if any(buffer is None for buffer in buffers):  # destroyed meanwhile
-                return self.plain
-            self._runs[layout] = self.plain
+        if not all(isinstance(variable.value, torch.Tensor) for variable in self._variables):
+            return self.plain
+        buffers = [variable.pin_layout() for variable in self._variables]
+        if any(buffer is None for buffer in buffers):  # destroyed meanwhile
+            return self.plain
+        if not self._clusters.tiers.layout_seen(self, layout):
+            return self._runs.get(layout, self.plain)
+        self._runs[layout] = self.plain
         layouts: list[Layout] = [(tuple(v.shape), v.stride(), v.dtype) for v in [*values, *buffers]]
         request = describe(
             self._members, self._inputs, self._outputs, self._handles, self._written, layouts, self._device
@@ -253,20 +247,31 @@ class Cluster:
 
     def _arrived(self, layout: Any, library: Library | None) -> None:
         if library is not None:
-            self.trying += 1
-            self._runs[layout] = _Trial(self, layout, self._compiled(library))
+            self._clusters.tiers.library_arrived(self, layout)
+            self._runs[layout] = self._trial(layout, self._compiled(library))
 
-    def end_trial(self, layout: Any, run: Callable[[Any, tuple[Any, ...]], Any]) -> None:
-        """Ends a trial and keeps the faster function."""
-        self._runs[layout] = run
-        self.trying -= 1
-        self._clusters.version += 1
+    def _trial(self, layout: Any, compiled: Run) -> Run:
+        """Returns a function that runs the plain or the compiled one, times it, and is replaced by the faster one."""
+        tiers = self._clusters.tiers
+
+        def run(step: Step, values: tuple[Any, ...]) -> Any:
+            call, is_compiled = tiers.trial_called(self, layout)
+            self.synchronize()
+            start = time.perf_counter()
+            results = (compiled if is_compiled else self.plain)(step, values)
+            self.synchronize()
+            wins = tiers.trial_timed(self, layout, call, time.perf_counter() - start)
+            if wins is not None:
+                self._runs[layout] = compiled if wins else self.plain
+            return results
+
+        return run
 
     def synchronize(self) -> None:
         if self._device.accelerator is not None:
             self._device.accelerator.synchronize(self._device.torch)
 
-    def _compiled(self, library: Library) -> Callable[[Any, tuple[Any, ...]], Any]:
+    def _compiled(self, library: Library) -> Run:
         """Returns a function that calls a library with values and variables' buffers, locked if it changes them."""
         single, variables, written = len(self._outputs) == 1, self._variables, self._written
         aligned = self._device.accelerator is None
@@ -296,27 +301,3 @@ class Cluster:
             return results[0] if single else results
 
         return run
-
-
-class _Trial:
-    """Alternates between the plain and the compiled function, times both, and keeps the faster one."""
-
-    def __init__(self, cluster: Cluster, layout: Any, compiled: Callable[[Any, tuple[Any, ...]], Any]) -> None:
-        self._cluster, self._layout, self._compiled = cluster, layout, compiled
-        self._tiers = TrialTiers()
-        self._lock = threading.Lock()  # several threads may run the step
-
-    def __call__(self, step: Step, values: tuple[Any, ...]) -> Any:
-        with self._lock:
-            call, is_compiled = self._tiers.called()
-        run = self._compiled if is_compiled else self._cluster.plain
-        self._cluster.synchronize()
-        start = time.perf_counter()
-        results = run(step, values)
-        self._cluster.synchronize()
-        seconds = time.perf_counter() - start
-        with self._lock:
-            decided = self._tiers.timed(call, seconds)
-        if decided:
-            self._cluster.end_trial(self._layout, self._compiled if self._tiers.winner else self._cluster.plain)
-        return results

@@ -1,12 +1,14 @@
-"""Execution tiers as pure state machines: interpreted, generated, compiled in the background, trial, CUDA graph.
+"""Execution tiers as a pure state machine: interpreted, generated, compiled in the background, trial, CUDA graph.
 
-Events go in (a call, seconds, a library, a capture), actions come out. The machines have no locks, threads or clocks:
-their owners call them, under a lock if several threads run a step.
+Events go in (a call, seconds, a library, a capture), actions come out. `Tiers` is the machine of one step signature,
+composed of one for the step, one per compiled cluster and layout, and one per segment. Several threads may run the
+step, so each event takes the machine's one lock; it starts no thread and reads no clock.
 """
 
 from __future__ import annotations
 
 import enum
+import threading
 from collections.abc import Hashable
 from statistics import median
 
@@ -14,6 +16,7 @@ WARM_UP_RUNS = 3  # of a signature before it is captured
 MAX_CAPTURES = 4  # per segment; each keeps memory of its own
 REMEMBERED = 256  # signatures that are counted; one that recurs only after so many others is rare
 TIMED_CALLS = 5  # of each function before the faster one is kept
+MAX_LAYOUTS = 4  # that a cluster is compiled for; with more, its layouts change too often
 
 
 class Tier(enum.Enum):
@@ -81,6 +84,14 @@ class Launch(enum.Enum):
     REPLAY = enum.auto()
 
 
+class Stale(enum.Enum):
+    """What a segment has to drop."""
+
+    NOTHING = enum.auto()
+    COPIES = enum.auto()  # those kept for later captures, whose signatures are no longer counted
+    ALL = enum.auto()  # captures too, since clusters run other functions
+
+
 class CaptureTiers:
     """The tiers of a segment: each input signature runs eagerly during warm-up, is captured, and then replayed."""
 
@@ -124,3 +135,97 @@ class CaptureTiers:
     def postponed(self, signature: Hashable) -> None:
         """Starts the warm-up again: a buffer was referenced elsewhere at the moment of the capture."""
         self._runs[signature] = 0
+
+
+class Tiers:
+    """All tiers of one step signature: each method is an event, and returns the action.
+
+    A cluster, a layout, a segment and a signature may be any hashable objects.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.step = StepTiers(is_large=False, compiles=False)  # which the owner sets before the first event
+        self._layouts: dict[Hashable, set[Hashable]] = {}
+        self._trials: dict[tuple[Hashable, Hashable], TrialTiers] = {}
+        self._captures: dict[Hashable, CaptureTiers] = {}
+        self._undecided = 0  # trials
+        self._version = 0  # increases whenever a cluster changes its function
+
+    @property
+    def compiles(self) -> bool:
+        """Whether the time of steps is still counted."""
+        return self.step.compiles
+
+    def step_called(self) -> Tier:
+        """Returns how the step runs now."""
+        with self._lock:
+            return self.step.called()
+
+    def step_ran(self, seconds: float, threshold: float) -> bool:
+        """Returns whether the step is to be compiled in the background; True once."""
+        with self._lock:
+            return self.step.ran(seconds, threshold)
+
+    def layout_seen(self, cluster: Hashable, layout: Hashable) -> bool:
+        """Returns whether a cluster is to be compiled for a layout of its inputs; True once per layout."""
+        with self._lock:
+            layouts = self._layouts.setdefault(cluster, set())
+            if layout in layouts or len(layouts) == MAX_LAYOUTS:
+                return False
+            layouts.add(layout)
+            return True
+
+    def library_arrived(self, cluster: Hashable, layout: Hashable) -> None:
+        """Begins the trial of a compiled function; no segment is captured during trials."""
+        with self._lock:
+            self._trials[cluster, layout] = TrialTiers()
+            self._undecided += 1
+
+    def trial_called(self, cluster: Hashable, layout: Hashable) -> tuple[int, bool]:
+        """Returns the number of a call, and whether it runs the compiled function."""
+        with self._lock:
+            return self._trials[cluster, layout].called()
+
+    def trial_timed(self, cluster: Hashable, layout: Hashable, call: int, seconds: float) -> bool | None:
+        """Returns, once, whether the compiled function is kept; None before and afterwards."""
+        with self._lock:
+            trial = self._trials[cluster, layout]
+            if not trial.timed(call, seconds):
+                return None
+            self._undecided -= 1
+            self._version += 1
+            return trial.winner
+
+    def segment_called(self, segment: Hashable, signature: Hashable) -> tuple[Launch, Stale]:
+        """Returns how a segment runs with inputs of a signature, and what it has to drop before.
+
+        None stands for inputs that cannot be captured.
+        """
+        with self._lock:
+            capture = self._captures.setdefault(segment, CaptureTiers())
+            stale = Stale.ALL if capture.clusters_changed(self._version) else Stale.NOTHING
+            if self._undecided:
+                return Launch.EAGER, stale
+            launch, forgets = capture.called(signature)
+            return launch, Stale.COPIES if forgets and stale is Stale.NOTHING else stale
+
+    def is_eager(self, segment: Hashable) -> bool:
+        """Returns whether a segment is never captured, since a capture of it failed."""
+        capture = self._captures.get(segment)
+        return capture is not None and capture.failed
+
+    def segment_captured(self, segment: Hashable, signature: Hashable) -> None:
+        """Replays the capture of a signature from now on."""
+        with self._lock:
+            self._captures[segment].captured(signature)
+
+    def capture_postponed(self, segment: Hashable, signature: Hashable) -> None:
+        """Starts the warm-up again: a buffer was referenced elsewhere at the moment of the capture."""
+        with self._lock:
+            self._captures[segment].postponed(signature)
+
+    def capture_failed(self, segment: Hashable) -> None:
+        """Runs a segment eagerly from now on."""
+        with self._lock:
+            self._captures[segment].failed = True

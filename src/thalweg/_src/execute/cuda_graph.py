@@ -20,7 +20,7 @@ from thalweg._src.compile.bind import Bound
 from thalweg._src.compile.clusters import Clusters
 from thalweg._src.compile.codegen import Code, generate
 from thalweg._src.compile.segment import Segment
-from thalweg._src.compile.tiers import CaptureTiers, Launch
+from thalweg._src.compile.tiers import Launch, Stale, Tiers
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.kernels.registry import Call
 from thalweg._src.partition.host_memory import on_host
@@ -33,7 +33,7 @@ _log = logging.getLogger("thalweg")
 
 
 def captured(
-    segment: Segment, bound: Bound, device: Device, clusters: Clusters | None = None
+    segment: Segment, bound: Bound, device: Device, tiers: Tiers, clusters: Clusters | None = None
 ) -> CapturedSegment | None:
     """Returns the function of a segment that captures its kernels; None if a capture is impossible or not worthwhile.
 
@@ -44,7 +44,7 @@ def captured(
     parts = _cut(segment, bound)
     if sum(node in bound.calls for node in parts[1]) < _FEWEST:
         return None
-    return CapturedSegment(segment, parts, bound, device, clusters)
+    return CapturedSegment(segment, parts, bound, device, tiers, clusters)
 
 
 def _cut(segment: Segment, bound: Bound) -> tuple[list[Node], list[Node], list[Node]]:
@@ -123,6 +123,7 @@ class CapturedSegment:
         parts: tuple[list[Node], list[Node], list[Node]],
         bound: Bound,
         device: Device,
+        tiers: Tiers,
         clusters: Clusters | None,
     ) -> None:
         self._device = device
@@ -145,8 +146,8 @@ class CapturedSegment:
         self._before, self._middle, self._after = made
         self._on_host = [on_host(output) for output in self._middle.segment.inputs]
         self._leaving = [output in wanted for output in self._middle.segment.outputs]
-        self._lock = threading.Lock()
-        self._tiers = CaptureTiers()
+        self._in_use = threading.Lock()  # held by the step that uses the memory of the captures
+        self._tiers = tiers
         self._copied = [(node, 0) for node in parts[1] if node.type == "_CopyToDevice"]
         middle = self._middle.segment
         watched = Segment(segment.index, middle.nodes, middle.waits, middle.inputs, [*middle.outputs, *self._copied])
@@ -161,8 +162,8 @@ class CapturedSegment:
     def __call__(self, step: Step, *inputs: Any) -> Sequence[Any]:
         values = dict(zip(self._inputs, inputs))
         self._before.run(step, values)
-        # Another thread's step may be using the memory of the captures.
-        if self._tiers.failed or not self._lock.acquire(blocking=False):
+        # The memory of the captures may be in use by the step of another thread.
+        if self._tiers.is_eager(self) or not self._in_use.acquire(blocking=False):
             self._middle.run(step, values)
             return self._after.run(step, values)
         try:
@@ -170,17 +171,17 @@ class CapturedSegment:
                 self._middle.run(step, values)
             return self._after.run(step, values)
         finally:
-            self._lock.release()
+            self._in_use.release()
 
     def _replay(self, step: Step, values: dict[Output, Any]) -> bool:
         """Replays the capture for this signature, after capturing it if it is due; returns False if there is none."""
-        if self._clusters is not None and not self._is_stable(self._clusters):
-            return False
         taken = self._middle.take(values)
         signature = tuple(map(_signature_of, taken, self._on_host))
-        launch, forgets = self._tiers.called(None if None in signature else signature)
-        if forgets:
+        launch, stale = self._tiers.segment_called(self, None if None in signature else signature)
+        if stale is not Stale.NOTHING:
             self._copies.clear()
+        if stale is Stale.ALL:
+            self._captures.clear()
         if launch is Launch.EAGER:
             return False
         if launch is Launch.WATCHED:
@@ -194,27 +195,20 @@ class CapturedSegment:
         values.update(zip(self._middle.segment.outputs, results))
         return True
 
-    def _is_stable(self, clusters: Clusters) -> bool:
-        """Drops captures if clusters run other functions now; returns False while a cluster is in its trial."""
-        if self._tiers.clusters_changed(clusters.version):
-            self._captures.clear()
-            self._copies.clear()
-        return not clusters.trying()
-
     def _make(self, signature: Any, step: Step, taken: list[Any]) -> _Capture | None:
         try:
             inputs = [value if host else value.clone() for value, host in zip(taken, self._on_host)]
             copies = self._copies.pop(signature)
             capture = _Capture(self._capturing(step, inputs, copies), [*inputs, *copies.values()], self._variables())
         except _Held:
-            self._tiers.postponed(signature)  # a fetched value references a buffer for now
+            self._tiers.capture_postponed(self, signature)  # a fetched value references a buffer for now
             return None
         except Exception as error:
             _log.info("a segment of %d nodes is not captured: %s", len(self._middle.segment.nodes), error)
-            self._tiers.failed = True
+            self._tiers.capture_failed(self)
             return None
         self._captures[signature] = capture
-        self._tiers.captured(signature)
+        self._tiers.segment_captured(self, signature)
         return capture
 
     def _capturing(

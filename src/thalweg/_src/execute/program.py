@@ -11,6 +11,7 @@ from thalweg._src.compile.clusters import Clusters
 from thalweg._src.compile.codegen import Code, generate
 from thalweg._src.compile.failure import explain, in_iteration, locate
 from thalweg._src.compile.segment import Segment, split_into_segments
+from thalweg._src.compile.tiers import Tiers
 from thalweg._src.execute.cuda_graph import captured
 from thalweg._src.execute.interpret import interpret
 from thalweg._src.execute.readiness import Item, Schedule
@@ -24,8 +25,16 @@ _LARGE = 20_000  # nodes; generating code for as many takes longer than a step o
 class Program:
     """A partition ready to run on one device."""
 
-    def __init__(self, step: StepGraph, device: Device, jit: bool = False, counters: Collection[Node] = ()) -> None:
+    def __init__(
+        self,
+        step: StepGraph,
+        device: Device,
+        jit: bool = False,
+        counters: Collection[Node] = (),
+        tiers: Tiers | None = None,
+    ) -> None:
         self.device = device
+        self._tiers = tiers or Tiers()
         self._jit = jit
         self._more_codes: list[Code] = []
         self._clusters: list[Clusters] = []
@@ -55,7 +64,7 @@ class Program:
     def functions(self) -> list[Callable[..., Any]]:
         """The function that runs each segment; on accelerators it may capture and replay a CUDA graph."""
         if self._jit or self._is_marked():
-            return self._made(Clusters(self.bound, self.device, marked_only=not self._jit))
+            return self._made(Clusters(self.bound, self.device, self._tiers, marked_only=not self._jit))
         return self._made(None)
 
     def _is_marked(self) -> bool:
@@ -71,13 +80,13 @@ class Program:
             return self.functions
         for program in (part for parts in self.repeated.values() for part in parts):
             program.functions = program.compile_in_background()
-        return self._made(Clusters(self.bound, self.device, background=True))
+        return self._made(Clusters(self.bound, self.device, self._tiers, background=True))
 
     def _made(self, clusters: Clusters | None) -> list[Callable[..., Any]]:
         calls, constants = self.bound.calls, self.bound.constants
         made: list[Callable[..., Any]] = []
         for index, segment in enumerate(self.segments):
-            function = captured(segment, self.bound, self.device, clusters)
+            function = captured(segment, self.bound, self.device, self._tiers, clusters)
             if function is not None:
                 self._more_codes += function.codes
                 made.append(function)
@@ -93,7 +102,7 @@ class Program:
     def _parts(self, loop: Node) -> tuple[Program, Program]:
         """Returns the condition and the body of a loop with blocking nodes as programs of their own."""
         condition, body = (
-            Program(part, self.device, self._jit, self._counters) for part in loop.attrs["region"].parts()
+            Program(part, self.device, self._jit, self._counters, self._tiers) for part in loop.attrs["region"].parts()
         )
         return condition, body
 

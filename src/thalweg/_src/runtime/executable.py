@@ -14,7 +14,7 @@ import torch
 from thalweg._src import errors
 from thalweg._src.compile.failure import explain
 from thalweg._src.compile.inductor import warn
-from thalweg._src.compile.tiers import StepTiers, Tier
+from thalweg._src.compile.tiers import StepTiers, Tier, Tiers
 from thalweg._src.execute.program import Program
 from thalweg._src.execute.run import Run, new_run
 from thalweg._src.execute.sync_run import as_synchronous_run
@@ -36,14 +36,21 @@ class Executable:
     """Runs the programs of a step: takes feeds, returns fetched values.
 
     compiles: whether programs that run often are compiled in the background
+    tiers: those of the programs
     """
 
     def __init__(
-        self, programs: Sequence[Program], num_fetches: int, placement: Placement, compiles: bool = False
+        self,
+        programs: Sequence[Program],
+        num_fetches: int,
+        placement: Placement,
+        compiles: bool = False,
+        tiers: Tiers | None = None,
     ) -> None:
         self.programs = list(programs)
         structured = not any(program.is_unstructured for program in programs)
-        self._tiers = StepTiers(any(program.large for program in programs), compiles and structured)
+        self._tiers = tiers or Tiers()
+        self._tiers.step = StepTiers(any(program.large for program in programs), compiles and structured)
         self.steps = itertools.count()  # step counter for periodic cost measurement
         self.placement = placement
         self._num_fetches = num_fetches
@@ -79,7 +86,7 @@ class Executable:
             return run(step, feeds)
         start = time.perf_counter()
         values = run(step, feeds)
-        if self._tiers.ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS):
+        if self._tiers.step_ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS):
             threads.submit(self._compile)
         return values
 
@@ -160,7 +167,7 @@ class Executable:
         """Interprets a large program on its first run, and generates its code on the second."""
         program = self.programs[0]
         with collector_paused():
-            if self._tiers.called() is Tier.INTERPRET:
+            if self._tiers.step_called() is Tier.INTERPRET:
                 return program.interpret(program.segments[0], step, feeds)
             self._function = program.functions[0]
         values: Sequence[Any] = self._function(step, *feeds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thalweg._src.compile.tiers import Tiers
 from thalweg._src.config import ConfigProto
 from thalweg._src.execute.program import Program
 from thalweg._src.graph.gc_pause import collector_paused
@@ -31,8 +32,9 @@ def compile_step(
         c = Compilation(feeds, fetches, targets, config, devices, is_partial)
         run_passes(c)
         level = config.graph_options.optimizer_options.global_jit_level
-        programs = [Program(part, c.device(name), level > 0, c.counters) for name, part in c.partitions.items()]
-        return Executable(programs, len(c.step.fetches), c.placement, compiles=level == 0)
+        tiers = Tiers()
+        programs = [Program(part, c.device(name), level > 0, c.counters, tiers) for name, part in c.partitions.items()]
+        return Executable(programs, len(c.step.fetches), c.placement, level == 0, tiers)
 
 
 def show_passes(
