@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import children
+from thalweg._src.graph.op_def import OPS
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,3 +72,4 @@ def test_values_stay_on_the_device(outcomes):
 
 def test_few_kernels_synchronize_with_the_host(outcomes):
     assert {name for name, outcome in outcomes.items() if outcome == "waits"} == WAITS
+    assert not {name for name in WAITS if OPS.lookup(name).facts.is_capturable}

@@ -100,6 +100,7 @@ compute_accidental_hits_op = nondifferentiable_op(
     seed=0,
     seed2=0,
     infer=_hits,
+    capturable=False,
 )
 
 

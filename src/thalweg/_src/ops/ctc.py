@@ -68,12 +68,14 @@ ctc_loss_op = _loss_op(
     "inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32 -> loss: T, gradient: T",
     "Computes the CTC loss with the last class as the blank, and its gradient.",
     T=REAL,
+    capturable=False,
 )
 ctc_loss_v2_op = _loss_op(
     "CTCLossV2",
     "inputs: float32, labels_indices: int64, labels_values: int32, sequence_length: int32"
     " -> loss: float32, gradient: float32",
     "Computes the CTC loss with class 0 as the blank, and its gradient.",
+    capturable=False,
 )
 
 
@@ -94,6 +96,7 @@ ctc_dense_loss_op = op(
     host="labels, label_length, logit_length",
     infer=_dense_loss,
     doc="Computes the CTC loss of dense labels, and its gradient.",
+    capturable=False,
 )
 
 

@@ -35,6 +35,7 @@ greedy_decoder_op = nondifferentiable_op(
     T=REAL,
     host="decoded_shape",
     infer=_greedy,
+    capturable=False,
 )
 
 
@@ -56,6 +57,7 @@ beam_search_op = nondifferentiable_op(
     T=REAL,
     host="sequence_length, decoded_shape",
     infer=_beam_search,
+    capturable=False,
 )
 
 

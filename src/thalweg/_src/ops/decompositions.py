@@ -87,6 +87,7 @@ cholesky = export("cholesky", "linalg.cholesky")(
         T=MATRIX_TYPES,
         infer=unchanged_square,
         doc="Computes the Cholesky decomposition: the lower triangular L with L @ adjoint(L) equal to the input.",
+        capturable=False,
     )
 )
 cholesky_grad = nondifferentiable_op(
@@ -122,6 +123,7 @@ self_adjoint_eig_op = op(
     T=MATRIX_TYPES,
     infer=_eigen,
     doc="Computes the eigenvalues and eigenvectors of self-adjoint matrices.",
+    capturable=False,
 )
 eig_op = op(
     "Eig",
@@ -131,6 +133,7 @@ eig_op = op(
     Tout=dtypes.COMPLEX,
     infer=_eigen,
     doc="Computes the eigenvalues and eigenvectors of square matrices.",
+    capturable=False,
 )
 lu = export("linalg.lu")(
     op(
@@ -140,6 +143,7 @@ lu = export("linalg.lu")(
         output_idx_type=attr.types(dtypes.INDEX, dtypes.int32),
         infer=_lu,
         doc="Returns (lu, p): L below and U on and above the diagonal, and the row permutation p of the input.",
+        capturable=False,
     )
 )
 

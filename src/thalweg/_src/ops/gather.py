@@ -381,6 +381,7 @@ dynamic_partition_op = op(
     T=attr.types(),
     infer=_partitioned,
     doc="Partitions the rows of a tensor by their partition indices.",
+    capturable=False,
 )
 
 
@@ -407,6 +408,7 @@ dynamic_stitch = export("dynamic_stitch")(
         T=attr.types(),
         infer=_stitched,
         doc="Merges the rows of several tensors into one, at the given indices; later rows replace earlier ones.",
+        capturable=False,
     )
 )
 parallel_dynamic_stitch = op(
@@ -415,6 +417,7 @@ parallel_dynamic_stitch = op(
     T=attr.types(),
     infer=_stitched,
     doc="Interleaves tensors by index into one; the order of writes to equal indices is undefined.",
+    capturable=False,
 )
 
 

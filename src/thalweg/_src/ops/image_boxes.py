@@ -89,6 +89,7 @@ crop_and_resize_op = op(
     host="crop_size",
     infer=_crops,
     doc="Crops boxes from images and resizes them to one size.",
+    capturable=False,
 )
 crop_and_resize_grad_image = op(
     "CropAndResizeGradImage",
@@ -98,6 +99,7 @@ crop_and_resize_grad_image = op(
     host="image_size",
     infer=_crops_grad_image,
     doc="Computes the gradient of CropAndResize with respect to its images.",
+    capturable=False,
 )
 crop_and_resize_grad_boxes = nondifferentiable_op(
     "CropAndResizeGradBoxes",
@@ -106,6 +108,7 @@ crop_and_resize_grad_boxes = nondifferentiable_op(
     T=_IMAGES,
     method=attr.string("bilinear", default="bilinear"),
     infer=_crops_grad_boxes,
+    capturable=False,
 )
 
 
@@ -151,6 +154,7 @@ draw_bounding_boxes_op = nondifferentiable_op(
     "Draws the outlines of boxes on images, in ten colors.",
     T=_PIXELS,
     infer=_drawn,
+    capturable=False,
 )
 draw_bounding_boxes_v2_op = nondifferentiable_op(
     "DrawBoundingBoxesV2",
@@ -158,6 +162,7 @@ draw_bounding_boxes_v2_op = nondifferentiable_op(
     "Draws the outlines of boxes on images, in given colors.",
     T=_PIXELS,
     infer=_drawn,
+    capturable=False,
 )
 
 

@@ -64,6 +64,7 @@ non_max_suppression_op = op(
     host="max_output_size",
     **_COMMON,
     doc="Selects boxes by descending score, omitting those that overlap a selected one too much.",
+    capturable=False,
 )
 non_max_suppression_v2_op = op(
     "NonMaxSuppressionV2",
@@ -73,6 +74,7 @@ non_max_suppression_v2_op = op(
     host="max_output_size, iou_threshold",
     **_COMMON,
     doc="Selects boxes by descending score, omitting those that overlap a selected one too much.",
+    capturable=False,
 )
 non_max_suppression_v3_op = op(
     "NonMaxSuppressionV3",
@@ -82,6 +84,7 @@ non_max_suppression_v3_op = op(
     host="max_output_size, iou_threshold, score_threshold",
     **_COMMON,
     doc="Selects boxes with scores above a threshold, omitting those that overlap a selected one too much.",
+    capturable=False,
 )
 non_max_suppression_v4_op = op(
     "NonMaxSuppressionV4",
@@ -93,6 +96,7 @@ non_max_suppression_v4_op = op(
     host="max_output_size, iou_threshold, score_threshold",
     **_COMMON,
     doc="Selects boxes by descending score, optionally padded with zeros to the maximum count.",
+    capturable=False,
 )
 non_max_suppression_v5_op = op(
     "NonMaxSuppressionV5",
@@ -103,6 +107,7 @@ non_max_suppression_v5_op = op(
     host="max_output_size, iou_threshold, score_threshold, soft_nms_sigma",
     **_COMMON,
     doc="Selects boxes by descending score; with a sigma (soft NMS), overlapping boxes lose score instead.",
+    capturable=False,
 )
 non_max_suppression_with_overlaps_op = op(
     "NonMaxSuppressionWithOverlaps",
@@ -111,6 +116,7 @@ non_max_suppression_with_overlaps_op = op(
     host="max_output_size, overlap_threshold, score_threshold",
     **_COMMON,
     doc="Selects items by descending score, omitting those that overlap a selected one too much, given all overlaps.",
+    capturable=False,
 )
 
 
@@ -142,6 +148,7 @@ combined_non_max_suppression_op = nondifferentiable_op(
     clip_boxes=True,
     host="max_output_size_per_class, max_total_size, iou_threshold, score_threshold",
     infer=_combined,
+    capturable=False,
 )
 
 

@@ -66,6 +66,7 @@ matrix_inverse = export("matrix_inverse", "linalg.inv")(
         T=MATRIX_TYPES,
         infer=unchanged_square,
         doc="Inverts matrices, or their adjoints.",
+        capturable=False,
     )
 )
 matrix_determinant = export("matrix_determinant", "linalg.det")(
@@ -92,6 +93,7 @@ matrix_solve_op = export("matrix_solve", "linalg.solve")(
         T=MATRIX_TYPES,
         infer=_solve,
         doc="Solves `matrix @ output = rhs`, or with the adjoint of matrix.",
+        capturable=False,
     )
 )
 matrix_triangular_solve_op = op(
@@ -111,6 +113,7 @@ matrix_solve_ls_op = op(
     host="l2_regularizer",
     infer=_solve_ls,
     doc="Solves systems of linear equations by regularized least squares.",
+    capturable=False,
 )
 sqrtm = export("matrix_square_root", "linalg.sqrtm")(
     op(
@@ -119,6 +122,7 @@ sqrtm = export("matrix_square_root", "linalg.sqrtm")(
         T=MATRIX_TYPES,
         infer=unchanged_square,
         doc="Computes the principal square root of matrices.",
+        capturable=False,
     )
 )
 logm = export("linalg.logm")(
@@ -128,6 +132,7 @@ logm = export("linalg.logm")(
         T=dtypes.COMPLEX,
         infer=unchanged_square,
         doc="Computes the principal logarithm of matrices.",
+        capturable=False,
     )
 )
 expm = export("linalg.expm")(

@@ -171,6 +171,7 @@ max_pool_indexed_grad = nondifferentiable_op(
     infer=_max_pool_grad,
     **_MAX,
     traceable=True,
+    capturable=False,
 )
 max_pool_with_argmax_op = op(
     "MaxPoolWithArgmax",

@@ -134,8 +134,8 @@ _SIMULATED: dict[str, Any] = {
     "infer": _simulated,
     "doc": _DOC,
 }
-quantize_and_dequantize_v2_op = op("QuantizeAndDequantizeV2", f"{_RANGE} -> output: T", **_SIMULATED)
-quantize_and_dequantize_v4_op = op("QuantizeAndDequantizeV4", f"{_RANGE} -> output: T", **_SIMULATED)
+quantize_and_dequantize_v2_op = op("QuantizeAndDequantizeV2", f"{_RANGE} -> output: T", **_SIMULATED, capturable=False)
+quantize_and_dequantize_v4_op = op("QuantizeAndDequantizeV4", f"{_RANGE} -> output: T", **_SIMULATED, capturable=False)
 quantize_and_dequantize_v3_op = op(
     "QuantizeAndDequantizeV3",
     f"{_RANGE}, num_bits: int32 -> output: T",
@@ -147,6 +147,7 @@ quantize_and_dequantize_v3_op = op(
     host="input_min, input_max, num_bits",
     infer=_simulated,
     doc=_DOC,
+    capturable=False,
 )
 quantize_and_dequantize_v4_grad = nondifferentiable_op(
     "QuantizeAndDequantizeV4Grad",

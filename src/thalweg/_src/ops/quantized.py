@@ -252,6 +252,7 @@ quantize_down_op = _quantized(
     Tinput=QUANTIZED,
     out_type=QUANTIZED,
     doc="Requantizes integers to another type, with the range of the actual values.",
+    capturable=False,
 )
 requantization_range_op = _quantized(
     "RequantizationRange",
@@ -259,6 +260,7 @@ requantization_range_op = _quantized(
     _requantization_range,
     Tinput=QUANTIZED,
     doc="Computes the range of the actual values.",
+    capturable=False,
 )
 quantized_concat = export("quantized_concat", "quantization.quantized_concat")(
     nondifferentiable_op(

@@ -69,7 +69,7 @@ def _unsorted_op(name: str, types: frozenset[DType], doc: str, indices: frozense
 
 
 def _sorted_op(name: str, types: frozenset[DType], doc: str) -> OpDef:
-    return op(name, _SORTED, T=types, Tindices=dtypes.INDEX, infer=_sorted, doc=doc)
+    return op(name, _SORTED, T=types, Tindices=dtypes.INDEX, infer=_sorted, doc=doc, capturable=False)
 
 
 unsorted_segment_sum = export("unsorted_segment_sum", "math.unsorted_segment_sum")(

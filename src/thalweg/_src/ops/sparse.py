@@ -88,6 +88,7 @@ sparse_to_dense_op = op(
     host="output_shape",
     infer=_to_dense,
     doc="Creates a dense tensor with values at some indices and a default elsewhere.",
+    capturable=False,
 )
 
 

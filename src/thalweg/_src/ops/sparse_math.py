@@ -133,6 +133,7 @@ sparse_add_op = op(
     host="a_shape, b_shape, thresh, sum_shape",
     infer=_add,
     doc="Adds two sparse tensors, dropping elements below a threshold.",
+    capturable=False,
 )
 sparse_add_grad_op = op(
     "SparseAddGrad",
@@ -140,6 +141,7 @@ sparse_add_grad_op = op(
     T=dtypes.NUMERIC,
     infer=_add_grad,
     doc="Computes the gradients of SparseAdd with respect to the values of both operands.",
+    capturable=False,
 )
 sparse_tensor_dense_add_op = op(
     "SparseTensorDenseAdd",
@@ -149,6 +151,7 @@ sparse_tensor_dense_add_op = op(
     host="a_shape",
     infer=_dense_add,
     doc="Adds a sparse tensor to a dense one.",
+    capturable=False,
 )
 sparse_tensor_dense_matmul_op = op(
     "SparseTensorDenseMatMul",
@@ -171,6 +174,7 @@ def _extreme_op(name: str, types: Any, doc: str) -> OpDef:
         T=types,
         host="a_shape, b_shape",
         infer=_extreme,
+        capturable=False,
     )
 
 
@@ -189,6 +193,7 @@ def _cwise_op(name: str, doc: str) -> OpDef:
         T=dtypes.NUMERIC,
         host="sp_shape",
         infer=_cwise,
+        capturable=False,
         doc=doc,
     )
 
@@ -212,6 +217,7 @@ def _reduce_op(name: str, types: Any, doc: str) -> OpDef:
         T=types,
         host="input_shape, reduction_axes",
         infer=_reduce,
+        capturable=False,
         doc=doc,
     )
 
@@ -225,6 +231,7 @@ def _reduce_sparse_op(name: str, types: Any, doc: str) -> OpDef:
         T=types,
         host="input_shape, reduction_axes, output_shape",
         infer=_reduce_sparse,
+        capturable=False,
     )
 
 
@@ -234,7 +241,9 @@ sparse_reduce_sum_sparse_op = _reduce_sparse_op(
     "SparseReduceSumSparse", dtypes.NUMERIC, "Sums a sparse tensor along axes; the result is sparse."
 )
 sparse_reduce_max_sparse_op = _reduce_sparse_op(
-    "SparseReduceMaxSparse", dtypes.REAL, "Computes the maximum of a sparse tensor along axes; the result is sparse."
+    "SparseReduceMaxSparse",
+    dtypes.REAL,
+    "Computes the maximum of a sparse tensor along axes; the result is sparse.",
 )
 sparse_softmax_op = op(
     "SparseSoftmax",
@@ -243,6 +252,7 @@ sparse_softmax_op = op(
     host="sp_shape",
     infer=_softmax,
     doc="Computes the softmax along the last dimension, over the explicit values.",
+    capturable=False,
 )
 
 

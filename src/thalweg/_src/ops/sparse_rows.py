@@ -86,6 +86,7 @@ sparse_fill_empty_rows_op = op(
     host="dense_shape",
     infer=_fill_empty_rows,
     doc="Fills empty rows of a sparse tensor with a default in the first column.",
+    capturable=False,
 )
 sparse_fill_empty_rows_grad_op = op(
     "SparseFillEmptyRowsGrad",
@@ -93,6 +94,7 @@ sparse_fill_empty_rows_grad_op = op(
     T=attr.types(),
     infer=_fill_empty_rows_grad,
     doc="Computes the gradients of SparseFillEmptyRows with respect to the values and the default.",
+    capturable=False,
 )
 _COUNTED = frozenset((dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64))
 sparse_bincount_op = nondifferentiable_op(
@@ -104,6 +106,7 @@ sparse_bincount_op = nondifferentiable_op(
     binary_output=False,
     host="dense_shape, size",
     infer=_count,
+    capturable=False,
 )
 _LENGTHS: dict[str, Any] = {
     "T": dtypes.INDEX,
@@ -120,6 +123,7 @@ sparse_count_sparse_output_op = nondifferentiable_op(
     **_LENGTHS,
     host="dense_shape, output_dense_shape",
     infer=_count_sparse,
+    capturable=False,
 )
 dense_count_sparse_output_op = nondifferentiable_op(
     "DenseCountSparseOutput",
@@ -128,6 +132,7 @@ dense_count_sparse_output_op = nondifferentiable_op(
     **_LENGTHS,
     host="output_dense_shape",
     infer=_count_dense,
+    capturable=False,
 )
 
 

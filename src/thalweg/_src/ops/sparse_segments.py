@@ -38,7 +38,13 @@ def _gradient(c: Inference) -> Sequence[Shape]:
 def _reduction(verb: str, what: str, types: frozenset[DType]) -> tuple[OpDef, OpDef]:
     """Declares a reduction whose number of segments follows from the ids, and its variant with num_segments."""
     inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids"
-    attrs: dict[str, Any] = {"T": types, "Tidx": _INDEX, "Tsegmentids": _INDEX, "sparse_gradient": False}
+    attrs: dict[str, Any] = {
+        "T": types,
+        "Tidx": _INDEX,
+        "Tsegmentids": _INDEX,
+        "sparse_gradient": False,
+        "capturable": False,
+    }
     doc = f"Computes the {what} of the rows at the indices whose segment ids are equal."
     plain = op(f"SparseSegment{verb}", f"{inputs} -> output: T", infer=_segments, doc=doc, **attrs)
     counted = op(
@@ -62,6 +68,7 @@ def _gradient_of(verb: str) -> OpDef:
         Tsegmentids=_INDEX,
         host="output_dim0",
         infer=_gradient,
+        capturable=False,
         doc="Computes the gradient with respect to data: each row receives its share of its segments' gradients.",
     )
 

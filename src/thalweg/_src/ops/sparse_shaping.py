@@ -126,6 +126,7 @@ sparse_reorder_op = op(
     host="input_shape",
     infer=_reorder,
     doc="Sorts the indices of a sparse tensor in row-major order.",
+    capturable=False,
 )
 sparse_reshape_op = nondifferentiable_op(
     "SparseReshape",
@@ -143,6 +144,7 @@ sparse_concat_op = nondifferentiable_op(
     T=attr.types(),
     host="shapes, output_shape",
     infer=_concat,
+    capturable=False,
 )
 sparse_split_op = nondifferentiable_op(
     "SparseSplit",
@@ -153,6 +155,7 @@ sparse_split_op = nondifferentiable_op(
     T=attr.types(),
     host="split_dim, shape, output_shape",
     infer=_split,
+    capturable=False,
 )
 sparse_slice_op = op(
     "SparseSlice",
@@ -162,6 +165,7 @@ sparse_slice_op = op(
     host="shape, start, size, output_shape",
     infer=_slice,
     doc="Extracts a slice of a sparse tensor.",
+    capturable=False,
 )
 sparse_slice_grad_op = op(
     "SparseSliceGrad",

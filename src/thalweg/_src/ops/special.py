@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
@@ -20,8 +21,8 @@ from thalweg._src.shapes import Shape, merge
 _PRECISE = frozenset((dtypes.float32, dtypes.float64))
 
 
-def _of_two(name: str, signature: str, types: frozenset[dtypes.DType], doc: str) -> OpDef:
-    return op(name, signature, T=types, infer=broadcast_inputs, doc=doc)
+def _of_two(name: str, signature: str, types: frozenset[dtypes.DType], doc: str, **facts: Any) -> OpDef:
+    return op(name, signature, T=types, infer=broadcast_inputs, doc=doc, **facts)
 
 
 def _betainc(c: Inference) -> Sequence[Shape]:
@@ -63,7 +64,11 @@ igammac = export("igammac", "math.igammac")(
     )
 )
 igamma_grad_a = _of_two(
-    "IgammaGradA", "a: T, x: T -> z: T", _PRECISE, "Computes the derivative of igamma with respect to a, element-wise."
+    "IgammaGradA",
+    "a: T, x: T -> z: T",
+    _PRECISE,
+    "Computes the derivative of igamma with respect to a, element-wise.",
+    capturable=False,
 )
 zeta = export("zeta", "math.zeta")(
     _of_two("Zeta", "x: T, q: T -> z: T", _PRECISE, "Computes the Hurwitz zeta function, element-wise.")
@@ -78,6 +83,7 @@ betainc = export("betainc", "math.betainc")(
         T=_PRECISE,
         infer=_betainc,
         doc="Computes the regularized incomplete beta function, element-wise.",
+        capturable=False,
     )
 )
 

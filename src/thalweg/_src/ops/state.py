@@ -291,7 +291,7 @@ resource_gather_nd = op(
     infer=_gather_nd,
     doc="Gathers elements or slices of a variable by index vectors.",
     reads=True,
-    capturable=True,
+    capturable=False,
 )
 
 

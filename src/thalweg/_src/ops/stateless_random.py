@@ -93,6 +93,7 @@ stateless_parameterized_truncated_normal_op = op(
     infer=_sample,
     doc="Draws truncated normal numbers with parameters as a function of the seed.",
     **_FACTS,
+    capturable=False,
 )
 stateless_full_int_op = op(
     "StatelessRandomUniformFullInt",

@@ -30,6 +30,7 @@ where_op = nondifferentiable_op(
     "Returns the indices of the true or nonzero elements, one row per element.",
     T=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED | {dtypes.bool}, dtypes.bool),
     infer=lambda c: [(None, None if c.shapes[0] is None else len(c.shapes[0]))],
+    capturable=False,
 )
 
 
@@ -176,6 +177,7 @@ unique_op = nondifferentiable_op(
     T=attr.types(),
     out_idx=_INDEX,
     infer=lambda c: [(None,), _require_vector(c)],
+    capturable=False,
 )
 unique_with_counts = export("unique_with_counts")(
     nondifferentiable_op(
@@ -185,6 +187,7 @@ unique_with_counts = export("unique_with_counts")(
         T=attr.types(),
         out_idx=_INDEX,
         infer=lambda c: [(None,), _require_vector(c), (None,)],
+        capturable=False,
     )
 )
 
@@ -209,6 +212,7 @@ unique_v2_op = nondifferentiable_op(
     out_idx=_INDEX,
     host="axis",
     infer=_unique_along,
+    capturable=False,
 )
 
 
@@ -225,6 +229,7 @@ list_diff_op = nondifferentiable_op(
     T=attr.types(),
     out_idx=_INDEX,
     infer=_list_diff,
+    capturable=False,
 )
 
 
