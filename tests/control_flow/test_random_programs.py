@@ -58,3 +58,26 @@ def test_second_order(seed):
             for d in np.eye(3) * 1e-6
         ]
         np.testing.assert_allclose(session.run(gg, feed), numeric, rtol=1e-3, atol=1e-4)
+
+
+def results(session, fetches, feeds):
+    """Returns the values of several steps; the last feed is run often enough to be captured on a GPU."""
+    return [session.run(fetches, feed) for feed in [*feeds, *feeds[-1:] * 5]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(50))
+def test_devices_agree(part):
+    """Runs 100 programs on the CPU and on the GPU."""
+    with tf.Session() as session:
+        if not any(device.device_type == "GPU" for device in session.list_devices()):
+            pytest.skip("there is no GPU")
+    for seed in range(100 * part, 100 * part + 100):
+        with tf.Graph().as_default():
+            x, p, n, y, g = built(seed)
+            feeds = [{x: X, p: p_value, n: n_value} for p_value, n_value in [(True, 0), (False, 2), (True, 3)]]
+            with tf.Session(config=tf.ConfigProto(device_count={"GPU": 0})) as session:
+                expected = results(session, [y, g], feeds)
+            with tf.Session() as session:
+                for ours, others in zip(results(session, [y, g], feeds), expected, strict=True):
+                    np.testing.assert_allclose(ours, others, rtol=1e-9, atol=1e-12, err_msg=source(seed))
