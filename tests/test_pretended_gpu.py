@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = [
     "tests/test_away_tensors.py",
     "tests/test_programs.py",
+    "tests/place/test_towers.py",
     "tests/control_flow/test_random_programs.py",
 ]
 
