@@ -2,6 +2,10 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
+from thalweg._src.resources.accelerators import (
+    enable_tensor_float_32_execution as enable_tensor_float_32_execution,
+    tensor_float_32_execution_enabled as tensor_float_32_execution_enabled,
+)
 from thalweg._src.session.config_functions import (
     get_memory_growth as get_memory_growth,
     get_visible_devices as get_visible_devices,
@@ -12,10 +16,12 @@ from thalweg._src.session.config_functions import (
 )
 
 __all__ = [
+    "enable_tensor_float_32_execution",
     "get_memory_growth",
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
     "set_memory_growth",
     "set_visible_devices",
+    "tensor_float_32_execution_enabled",
 ]

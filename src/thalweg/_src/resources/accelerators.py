@@ -13,6 +13,7 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.config import ConfigProto
+from thalweg._src.export import export
 from thalweg._src.resources.gpu_options import logical_gpus
 
 Replay = Callable[[], None]
@@ -128,11 +129,13 @@ class _Arithmetic:
     tensor_float_32 = True
 
 
+@export("config.experimental.tensor_float_32_execution_enabled")
 def tensor_float_32_execution_enabled() -> bool:
     """Returns whether products and convolutions of float32 may round their factors to 10 bits on a GPU."""
     return _Arithmetic.tensor_float_32
 
 
+@export("config.experimental.enable_tensor_float_32_execution")
 def enable_tensor_float_32_execution(enabled: bool) -> None:
     """Allows or forbids TF32 in products and convolutions of float32, for all sessions of this process."""
     _Arithmetic.tensor_float_32 = bool(enabled)
