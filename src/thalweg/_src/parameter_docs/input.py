@@ -307,5 +307,8 @@ SCOPED: dict[str, dict[str, str]] = {
         "enable": "Accepted for compatibility; memory is always taken as needed.",
         "enabled": "Whether operations without a kernel for their device may go to another.",
     },
+    "config.experimental.enable_tensor_float_32_execution": {
+        "enabled": "Whether factors may be rounded to 10 bits of mantissa."
+    },
     "config.LogicalDevice config.PhysicalDevice": {"name": "Name of the device.", "device_type": "Type of the device."},
 }
