@@ -10,21 +10,23 @@ from pathlib import Path
 import pytest
 
 from tests import children
+from tests.control_flow.programs import COUNT
 
 ROOT = Path(__file__).parents[1]
-TESTS = [
-    "tests/test_away_tensors.py",
-    "tests/test_programs.py",
-    "tests/control_flow/test_random_programs.py",
-]
+RANDOM = "tests/control_flow/test_random_programs.py::test_engines_agree"
+RUNS = {
+    "device": ["tests/test_away_tensors.py"],
+    "programs": ["tests/test_programs.py"],
+    "random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 3)],
+}
 
 
-@pytest.mark.parametrize("tests", TESTS)
+@pytest.mark.parametrize("tests", RUNS.values(), ids=RUNS)
 def test_on_a_gpu(tests, pytestconfig):
     if pytestconfig.getoption("--pretend-gpu"):
         pytest.skip("these tests run there already")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "--pretend-gpu", "--tb=short", tests]
+    command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "--pretend-gpu", "--tb=short", *tests]
     done = children.run(command, check=False, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stdout[-4000:]
     assert "passed" in done.stdout

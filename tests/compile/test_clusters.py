@@ -27,7 +27,7 @@ def uncompiled(monkeypatch):
 
 
 @pytest.fixture
-def lowered(monkeypatch):
+def lowered(monkeypatch, traceable):
     """Makes clusters run what the compiler is given, operation by operation; returns how many nodes each has."""
     sizes = []
 
