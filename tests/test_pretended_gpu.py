@@ -22,11 +22,12 @@ RUNS = {
 
 
 @pytest.mark.parametrize("tests", RUNS.values(), ids=RUNS)
-def test_on_a_gpu(tests, pytestconfig):
+def test_on_a_gpu(tests, pytestconfig, tmp_path):
     if pytestconfig.getoption("--pretend-gpu"):
         pytest.skip("these tests run there already")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "--pretend-gpu", "--tb=short", *tests]
+    options = ["-n0", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'child'}", "--tb=short", "--pretend-gpu"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     done = children.run(command, check=False, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stdout[-4000:]
     assert "passed" in done.stdout
