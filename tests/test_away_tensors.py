@@ -98,8 +98,15 @@ def test_every_thread_has_the_device():
 
 
 def test_a_type_without_a_kernel_on_cuda_has_none():
-    with pytest.raises(NotImplementedError, match="not implemented for 'UInt32'"):
-        torch.ones(2, dtype=torch.uint32, device=AWAY).remainder(torch.ones(2, dtype=torch.uint32, device=AWAY))
+    x = torch.ones(2, 2, dtype=torch.int32, device=AWAY)
+    with pytest.raises(NotImplementedError, match="\"addmm_cuda\" not implemented for 'Int'"):
+        torch.mm(x, x)
+
+
+def test_operations_of_such_a_type_are_computed_on_the_host():
+    x = tf.placeholder(tf.int32, [2, 2])
+    with tf.Session() as session:
+        assert session.run(tf.matmul(x, x) * 2, {x: np.eye(2)}).tolist() == [[2, 0], [0, 2]]
 
 
 def test_a_capture_computes_when_it_is_replayed():
