@@ -8,7 +8,7 @@ import pytest
 import thalweg as tf
 from tests.conformance.comparison import program_differences
 from tests.conformance.corner_runner import programs, run_program
-from tests.conformance.different import DIFFERENT_PROGRAMS
+from tests.conformance.different import DIFFERENT_PROGRAMS, shown_here
 from tests.conformance.recorded import recording
 from tests.conformance.tensorflow import Server
 
@@ -31,7 +31,7 @@ def test_same_as_tensorflow(server, program):
     theirs = THERE.answer(program, _question(program), lambda: server.answer({"program": program}))
     ours = json.loads(json.dumps(run_program(tf, program)))
     assert theirs is not None, "TensorFlow does not survive it"
-    found = list(program_differences(ours, theirs))
+    found = shown_here(program_differences(ours, theirs))
     if program in DIFFERENT_PROGRAMS:
         assert found, f"no longer different: {DIFFERENT_PROGRAMS[program]}"
     else:
