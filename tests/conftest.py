@@ -57,6 +57,13 @@ def cpu_only(request, monkeypatch):
 
 
 @pytest.fixture
+def traceable(pytestconfig):
+    """Skips a test that has torch trace kernels, which it cannot do on the pretended GPU."""
+    if pytestconfig.getoption("--pretend-gpu"):
+        pytest.skip("the pretended GPU has no compiler")
+
+
+@pytest.fixture
 def start_child():
     """Starts child processes, which end with the test."""
     with contextlib.ExitStack() as ends:

@@ -32,12 +32,17 @@ class _Outside:
     stride: tuple[int, ...]
     dtype: torch.dtype
     device: torch.device
+    is_conj: bool
+    is_neg: bool
 
     def tensor(self):
         storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
         if storage is None:
             raise RuntimeError(f"a captured kernel uses memory that was freed: shape {list(self.shape)}, {self.dtype}")
-        return Away(torch.empty(0, dtype=self.dtype).set_(storage, self.offset, self.shape, self.stride), self.device)
+        inner = torch.empty(0, dtype=self.dtype).set_(storage, self.offset, self.shape, self.stride)
+        torch._C._set_conj(inner, self.is_conj)
+        torch._C._set_neg(inner, self.is_neg)
+        return Away(inner, self.device)
 
 
 class _Capture(TorchDispatchMode):
@@ -75,8 +80,9 @@ class _Capture(TorchDispatchMode):
     def _kept(self, tensor):
         if self._owns(tensor):
             return tensor
-        storage = StorageWeakRef(tensor.untyped_storage())
-        return _Outside(storage, tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
+        storage, layout = StorageWeakRef(tensor.untyped_storage()), (tensor.shape, tensor.stride())
+        bits = (tensor.is_conj(), tensor.is_neg())
+        return _Outside(storage, tensor.storage_offset(), *layout, tensor.dtype, tensor.device, *bits)
 
     def undo(self):
         """Leaves memory from outside as it was, and garbage in the capture's own, as no kernel has run."""

@@ -66,6 +66,7 @@ def test_the_journey_names_files_and_is_short():
 # -- programs and what they print -------------------------------------------------------------------------------------
 
 
+@pytest.mark.cpu_only(reason="pages show what a machine without GPUs prints")
 @on_cpu
 @pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
 def test_a_page_prints_what_it_shows(page, tmp_path, monkeypatch, capsys):
@@ -87,6 +88,7 @@ def test_the_migration_example_is_checked_as_shown(tmp_path):
     assert (done.returncode, done.stdout) == (1, shown)
 
 
+@pytest.mark.cpu_only(reason="pages show what a machine without GPUs prints")
 @on_cpu
 @pytest.mark.parametrize("case", range(len(blocks("docs/errors.md")) // 2))
 def test_errors_look_as_shown(case):

@@ -76,6 +76,7 @@ def test_the_page_shows_the_example():
         assert block in (placer if "@tf.placer" in block else example)
 
 
+@pytest.mark.cpu_only(reason="pages show what a machine without GPUs prints")
 def test_the_page_shows_the_program_of_the_example(own_op, capsys):
     own_op.main()
     (shown,) = re.findall(r"```text\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.S)
@@ -255,7 +256,7 @@ def test_an_op_of_a_script_stays_out_of_clusters_of_the_other_process(gate):
 
 
 @pytest.mark.slow
-def test_an_op_of_a_module_is_compiled_by_the_other_process(tmp_path, monkeypatch, caplog):
+def test_an_op_of_a_module_is_compiled_by_the_other_process(tmp_path, monkeypatch, caplog, traceable):
     (tmp_path / "own_smooth_module.py").write_text(OWN_MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     own = importlib.import_module("own_smooth_module")

@@ -10,22 +10,24 @@ from pathlib import Path
 import pytest
 
 from tests import children
+from tests.control_flow.programs import COUNT
 
 ROOT = Path(__file__).parents[1]
-TESTS = [
-    "tests/test_away_tensors.py",
-    "tests/test_programs.py",
-    "tests/place/test_towers.py",
-    "tests/control_flow/test_random_programs.py",
-]
+RANDOM = "tests/control_flow/test_random_programs.py::test_engines_agree"
+RUNS = {
+    "device": ["tests/test_away_tensors.py"],
+    "programs": ["tests/test_programs.py", "tests/place/test_towers.py"],
+    "random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 3)],
+}
 
 
-@pytest.mark.parametrize("tests", TESTS)
-def test_on_a_gpu(tests, pytestconfig):
+@pytest.mark.parametrize("tests", RUNS.values(), ids=RUNS)
+def test_on_a_gpu(tests, pytestconfig, tmp_path):
     if pytestconfig.getoption("--pretend-gpu"):
         pytest.skip("these tests run there already")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "--pretend-gpu", "--tb=short", tests]
+    options = ["-n0", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'child'}", "--tb=short", "--pretend-gpu"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     done = children.run(command, check=False, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stdout[-4000:]
     assert "passed" in done.stdout

@@ -25,7 +25,7 @@ def uncompiled(monkeypatch):
 
 
 @pytest.fixture
-def lowered(monkeypatch):
+def lowered(monkeypatch, traceable):
     """Makes clusters interpret the lowered graph; returns the number of nodes of each."""
     sizes = []
 

@@ -8,7 +8,7 @@ import pytest
 import thalweg as tf
 from tests.conformance.comparison import program_differences
 from tests.conformance.corner_runner import programs, run_program
-from tests.conformance.different import DIFFERENT_PROGRAMS
+from tests.conformance.different import DIFFERENT_PROGRAMS, shown_here
 from tests.conformance.recorded import recording
 from tests.conformance.tensorflow import Server
 
@@ -35,7 +35,8 @@ def test_same_as_tensorflow(server, program):
     if program in DIFFERENT_PROGRAMS:
         assert found, f"no longer different: {DIFFERENT_PROGRAMS[program]}"
     else:
-        assert not found, "\n".join(found)
+        shown = shown_here(found)
+        assert not shown, "\n".join(shown)
 
 
 def _question(program):

@@ -235,6 +235,7 @@ def test_python_error_in_a_body(engine):
     failing(y, tf.errors.UnknownError, r"'while/call'.*ZeroDivisionError: two is too much")
 
 
+@pytest.mark.cpu_only(reason="a GPU does not check what is out of range")
 def test_error_in_the_gradient_of_a_loop(engine):
     seven = tf.placeholder_with_default(7, [])
 

@@ -36,6 +36,7 @@ def test_a_runner_fills_the_queue_and_closes_it_at_the_end():
         assert session.run(queue.is_closed())
 
 
+@pytest.mark.cpu_only(reason="a GPU does not check what is out of range")
 def test_join_raises_the_original_error():
     """The consumer sees a closed queue; the coordinator knows why."""
     queue = tf.FIFOQueue(3, tf.int32, shapes=[[]])
@@ -79,6 +80,7 @@ def test_closing_the_session_ends_runners_without_an_error(capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.mark.cpu_only(reason="a GPU does not check what is out of range")
 def test_failures_without_a_coordinator_are_kept(monkeypatch):
     monkeypatch.setattr(threading, "excepthook", lambda arguments: None)
     queue = tf.FIFOQueue(2, tf.int32, shapes=[[]])
@@ -103,6 +105,7 @@ def test_threads_of_one_session_start_once():
         assert len(runner.create_threads(first, coord)) == 2  # those of before have ended
 
 
+@pytest.mark.cpu_only(reason="a GPU does not check what is out of range")
 def test_custom_errors_can_end_the_input():
     queue = tf.FIFOQueue(2, tf.int32, shapes=[[]])
     bad = tf.gather([1, 2], [tf.constant(7)])[0]

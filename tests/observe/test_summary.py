@@ -85,7 +85,7 @@ def test_run_metadata_session_logs_and_events(session: Any, tmp_path: Path) -> N
     ]
     assert [event.step for event in events] == [0, 1, 5, 9, 0] and events[3].wall_time == 7.0
     stats = _read(tmp_path).RunMetadata("step 1").step_stats.dev_stats
-    assert stats[0].node_stats[0].node_name == "Tanh"
+    assert "Tanh" in [node.node_name for node in stats[0].node_stats]
     writer.close()
 
 

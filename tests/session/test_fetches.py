@@ -12,6 +12,7 @@ from thalweg._src.kernels import types
 
 SIZE = 1 << 24  # floats: 64 MB
 FEW = 3000
+ON_THE_HOST = pytest.mark.cpu_only(reason="what a GPU makes is copied to the host")
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def _owner(array):
 # -- not copied -------------------------------------------------------------------------------------------------------
 
 
+@ON_THE_HOST
 def test_a_large_result_is_not_copied(clones):
     x = tf.placeholder(tf.float32, [SIZE])
     y = x * 2.0
@@ -54,6 +56,7 @@ def test_a_large_result_is_not_copied(clones):
     assert all(array[0] == array[-1] == 2 and array.flags.writeable for array in found)
 
 
+@ON_THE_HOST
 @pytest.mark.parametrize(
     "build",
     [
@@ -85,6 +88,7 @@ def test_a_dequeued_value_is_not_copied(clones):
     assert clones == []
 
 
+@ON_THE_HOST
 def test_a_non_contiguous_value_is_copied_once(clones):
     x = tf.placeholder(tf.float32, [FEW, 2])
     with tf.Session() as session:
@@ -231,7 +235,7 @@ def test_partial_runs_copy_values_that_are_still_needed():
 
 
 @pytest.fixture(params=["lowered", pytest.param("compiled", marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
-def compiler(request, monkeypatch):
+def compiler(request, monkeypatch, traceable):
     """The compiler, and what runs the graphs that it is given: the first alone takes half a minute."""
 
     def library(cluster_request):

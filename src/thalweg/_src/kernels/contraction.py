@@ -11,7 +11,7 @@ from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function
-from thalweg._src.kernels.types import TORCH
+from thalweg._src.kernels.types import INTEGERS, TORCH
 from thalweg._src.ops.equation import ELLIPSIS, Equation, Term, parse
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
@@ -38,7 +38,7 @@ def bind_sparse_matmul(node: Node, device: Device) -> Call:
     return Call(torch.mm, (operand(0, node.attrs["transpose_a"]), operand(1, node.attrs["transpose_b"])))
 
 
-@kernel("BatchMatMul")
+@kernel("BatchMatMul", cpu_types=INTEGERS)
 def bind_batch_matmul(node: Node, device: Device) -> Function:
     adj_x, adj_y = node.attrs["adj_x"], node.attrs["adj_y"]
 
@@ -70,7 +70,7 @@ _SUMMED = (
 )
 
 
-@kernel("Einsum", T=_SUMMED)
+@kernel("Einsum", T=_SUMMED, cpu_types=INTEGERS)
 def bind_einsum(node: Node, device: Device) -> Function | Call:
     equation = parse(node.attrs["equation"])
     text, repeated = _written(equation), len(set(equation.output.labels)) < len(equation.output.labels)

@@ -19,6 +19,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.nn import activate
 from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.types import INTEGERS
 from thalweg._src.ops.windows import Pads, Window, window_of
 from thalweg._src.resources.devices import Device
 
@@ -113,7 +114,7 @@ class _StaticConvolution:
         self.padding, self.before = _split_padding(pads)
 
 
-@kernel("Conv2D", "Conv3D", "DepthwiseConv2dNative")
+@kernel("Conv2D", "Conv3D", "DepthwiseConv2dNative", cpu_types=INTEGERS)
 def bind_convolution(node: Node, device: Device) -> Function | Call:
     conv = _StaticConvolution(node, node.input_shape(0), node.input_shape(1))
     if conv.known:
@@ -152,7 +153,7 @@ def _convolve(x: Tensor, w: Tensor, bias: Tensor | None, window: Window) -> Tens
     return torch.convolution(x, w, bias, window.strides, padding, window.dilations, False, zeros, groups)
 
 
-@kernel("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
+@kernel("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput", cpu_types=INTEGERS)
 def bind_backprop_input(node: Node, device: Device) -> Function | Call:
     shape, filter = node.shapes[0], node.input_shape(1)
     conv = _StaticConvolution(node, shape, filter)
@@ -215,7 +216,7 @@ def _to_input(dims: list[int], w: Tensor, grad: Tensor, window: Window) -> Tenso
     return result.contiguous(memory_format=_FORMATS[window.rank])
 
 
-@kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter")
+@kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter", cpu_types=INTEGERS)
 def bind_backprop_filter(node: Node, device: Device) -> Function | Call:
     filter = node.shapes[0]
     conv = _StaticConvolution(node, node.input_shape(0), filter)

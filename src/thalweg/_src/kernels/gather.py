@@ -56,7 +56,8 @@ def select_rows(
     valid = ((indices >= 0) & (indices < size)).view(shape)
     if size == 0:
         return params.new_zeros([indices.numel() if i == axis else d for i, d in enumerate(params.shape)])
-    return torch.index_select(params, axis, indices.clamp(0, size - 1)).masked_fill_(~valid, 0)
+    rows = torch.index_select(signed(params), axis, indices.clamp(0, size - 1))
+    return rows.masked_fill_(~valid, 0).view(params.dtype)
 
 
 def _take(params: torch.Tensor, indices: torch.Tensor, axis: int, batch_dims: int) -> torch.Tensor:

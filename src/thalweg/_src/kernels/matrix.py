@@ -9,6 +9,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.types import INTEGERS
 from thalweg._src.resources.devices import Device
 
 _WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
@@ -18,7 +19,7 @@ _FEW = 16  # columns; MKL parallelizes long products with so few columns badly
 _LONG = 128
 
 
-@kernel("MatMul")
+@kernel("MatMul", cpu_types=INTEGERS)
 def bind_matmul(node: Node, device: Device) -> Call:
     if device.type == "CPU" and _is_narrow_outer(node):
         # a.t() @ b with few columns: the transposed product is several times faster, and its copy is small.
@@ -58,14 +59,14 @@ def _is_narrow_outer(node: Node) -> bool:
     return bool(rows >= _LONG and columns <= _FEW)  # type: ignore[operator]
 
 
-@kernel("BatchMatMulV2")
+@kernel("BatchMatMulV2", cpu_types=INTEGERS)
 def bind_batch_matmul(node: Node, device: Device) -> Call:
     x = Call(torch.adjoint, (Input(0),)) if node.attrs["adj_x"] else Input(0)
     y = Call(torch.adjoint, (Input(1),)) if node.attrs["adj_y"] else Input(1)
     return Call(torch.matmul, (x, y))
 
 
-@kernel("MatMul", T=_WIDE, priority=1)
+@kernel("MatMul", T=_WIDE, priority=1, devices=("CPU",))
 def bind_unsigned_matmul(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     """Multiplies in int64, whose wrap-around is that of the unsigned types; torch has no unsigned matmul."""
     transpose_a, transpose_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
@@ -77,7 +78,7 @@ def bind_unsigned_matmul(node: Node, device: Device) -> Callable[..., torch.Tens
     return product
 
 
-@kernel("BatchMatMulV2", T=_WIDE, priority=1)
+@kernel("BatchMatMulV2", T=_WIDE, priority=1, devices=("CPU",))
 def bind_unsigned_batch_matmul(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     adj_x, adj_y = node.attrs["adj_x"], node.attrs["adj_y"]
 

@@ -14,7 +14,7 @@ from thalweg._src.kernels.convolution import Layout, check
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.scatter import movable
 from thalweg._src.kernels.sorting import comparable, restored
-from thalweg._src.kernels.types import TORCH
+from thalweg._src.kernels.types import INTEGERS, TORCH
 from thalweg._src.ops.pooling import depth_window
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.ops.windows import Window, kernel_of, window_of
@@ -188,7 +188,7 @@ def _lowest(dtype: torch.dtype) -> float:
     return -torch.inf if dtype.is_floating_point else torch.iinfo(dtype).min
 
 
-@kernel("MaxPool", "MaxPool3D")
+@kernel("MaxPool", "MaxPool3D", cpu_types=INTEGERS)
 def bind_max_pool(node: Node, device: Device) -> Function | Call:
     depth = depth_window(node.attrs)
     if depth > 1:
@@ -231,7 +231,7 @@ def _require_fit(pool: Pool, x: Tensor) -> None:
         check(pool.node, x.shape)
 
 
-@kernel("_MaxPoolIndexed")
+@kernel("_MaxPoolIndexed", cpu_types=INTEGERS)
 def bind_max_pool_indexed(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout = pool.layout
@@ -244,7 +244,7 @@ def bind_max_pool_indexed(node: Node, device: Device) -> Function:
     return largest
 
 
-@kernel("_MaxPoolIndexedGrad")
+@kernel("_MaxPoolIndexedGrad", cpu_types=INTEGERS)
 def bind_max_pool_indexed_grad(node: Node, device: Device) -> Function | Call:
     shape = node.shapes[0]
     pool = Pool(node, shape)
@@ -283,7 +283,7 @@ def _require_inside(plan: _Plan, indices: Tensor) -> None:
         require(low >= 0 and high < limit, f"indices has {low if low < 0 else high}", expected=f"0 to {limit - 1}")
 
 
-@kernel("MaxPoolGrad", "MaxPool3DGrad")
+@kernel("MaxPoolGrad", "MaxPool3DGrad", cpu_types=INTEGERS)
 def bind_max_pool_grad(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout = pool.layout
@@ -297,7 +297,7 @@ def bind_max_pool_grad(node: Node, device: Device) -> Function:
     return spread
 
 
-@kernel("MaxPoolGradGrad", "MaxPool3DGradGrad")
+@kernel("MaxPoolGradGrad", "MaxPool3DGradGrad", cpu_types=INTEGERS)
 def bind_max_pool_grad_grad(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout = pool.layout
@@ -350,7 +350,7 @@ def bind_avg_pool_grad(node: Node, device: Device) -> Function:
 # Pools with indices, in TensorFlow's order: rows, columns, channels, and optionally batches.
 
 
-@kernel("MaxPoolWithArgmax")
+@kernel("MaxPoolWithArgmax", cpu_types=INTEGERS)
 def bind_max_pool_with_argmax(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout = pool.layout
@@ -375,7 +375,7 @@ def _flat_indices(indices: Tensor, x: Tensor, plan: _Plan, batches: bool) -> Ten
     return flat
 
 
-@kernel("MaxPoolGradWithArgmax", "MaxPoolGradGradWithArgmax")
+@kernel("MaxPoolGradWithArgmax", "MaxPoolGradGradWithArgmax", cpu_types=INTEGERS)
 def bind_max_pool_grad_with_argmax(node: Node, device: Device) -> Function:
     batches, backward = node.attrs["include_batch_in_index"], node.type == "MaxPoolGradWithArgmax"
 

@@ -85,7 +85,7 @@ def _kept(node: Node) -> DType:
     return given  # type: ignore[no-any-return]
 
 
-@kernel("QuantizedMaxPool", "QuantizedAvgPool")
+@kernel("QuantizedMaxPool", "QuantizedAvgPool", devices=("CPU",))
 def bind_pool(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout, dtype = pool.layout, TORCH[node.attrs["T"]]
@@ -120,7 +120,7 @@ def _saturated(x: Tensor, dtype: DType) -> Tensor:
     return x.clamp(*limits(dtype)).to(torch.int64).to(TORCH[dtype])
 
 
-@kernel("QuantizedMatMul", "QuantizedMul")
+@kernel("QuantizedMatMul", "QuantizedMul", devices=("CPU",))
 def bind_product(node: Node, device: Device) -> Function:
     attrs = node.attrs
     types, result = (attrs["T1"], attrs["T2"]), attrs["Toutput"]
@@ -140,7 +140,7 @@ def bind_product(node: Node, device: Device) -> Function:
     return multiply
 
 
-@kernel("QuantizedConv2D")
+@kernel("QuantizedConv2D", devices=("CPU",))
 def bind_conv2d(node: Node, device: Device) -> Function:
     attrs, window = node.attrs, window_of(node.attrs)
     types, result = (attrs["Tinput"], attrs["Tfilter"]), attrs["out_type"]

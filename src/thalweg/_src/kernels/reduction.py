@@ -67,14 +67,14 @@ def _bind(node: Node, function: Callable[..., Any], **options: Any) -> Callable[
     return reduce
 
 
-@kernel("Sum")
+@kernel("Sum", cpu_types=_WIDE)
 def bind_sum(node: Node, device: Device) -> Callable[..., Any] | Call:
     if node.dtypes[0].is_integer:
         return _bind(node, torch.sum, dtype=TORCH[node.dtypes[0]])  # torch would widen the type
     return _bind(node, torch.sum)
 
 
-@kernel("Mean")
+@kernel("Mean", cpu_types=_WIDE)
 def bind_mean(node: Node, device: Device) -> Callable[..., Any] | Call:
     if node.dtypes[0].is_integer:
         return _bind(node, _integer_mean)
@@ -93,7 +93,7 @@ def _complex_mean(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch.T
     return torch.mean(x, dims, keepdim=keepdim) if x.numel() else torch.sum(x, dims, keepdim=keepdim)
 
 
-@kernel("Prod")
+@kernel("Prod", cpu_types=_WIDE)
 def bind_prod(node: Node, device: Device) -> Callable[..., Any] | Call:
     dtype = TORCH[node.dtypes[0]]
     dims = _static_dims(node)
@@ -108,12 +108,12 @@ def _product(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch.Tensor
     return x
 
 
-@kernel("Max")
+@kernel("Max", cpu_types=_WIDE)
 def bind_max(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind_extreme(node, torch.amax)
 
 
-@kernel("Min")
+@kernel("Min", cpu_types=_WIDE)
 def bind_min(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind_extreme(node, torch.amin)
 
@@ -146,7 +146,7 @@ def bind_any(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind(node, torch.any)
 
 
-@kernel("EuclideanNorm")
+@kernel("EuclideanNorm", cpu_types=_WIDE)
 def bind_euclidean_norm(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind(node, _euclidean_norm)
 
@@ -200,7 +200,7 @@ def _static_dim(node: Node) -> int | None:
     return None if dims is None else dims[0]
 
 
-@kernel("ArgMax", "ArgMin")
+@kernel("ArgMax", "ArgMin", cpu_types=_WIDE)
 def bind_position(node: Node, device: Device) -> Callable[..., Any] | Call:
     function = torch.argmax if node.type == "ArgMax" else torch.argmin
     dtype = TORCH[node.dtypes[0]]

@@ -95,27 +95,37 @@ class Kernel:
     bind: Bind
     types: dict[str, frozenset[DType]]
     priority: int
+    cpu_types: frozenset[DType]
 
     def serves(self, node: Node) -> bool:
         return all(node.attrs[key] in allowed for key, allowed in self.types.items())
+
+    def devices_for(self, node: Node) -> frozenset[str]:
+        return self.devices & {"CPU"} if self.cpu_types and node.attrs["T"] in self.cpu_types else self.devices
 
 
 _kernels: dict[str, list[Kernel]] = {}
 _load = Loader("thalweg._src.kernels")
 
 
-def _serves_device(entry: Kernel, device_type: str) -> bool:
-    """Returns whether a kernel runs on a device type; GPU kernels support every accelerator."""
-    return device_type in entry.devices or ("GPU" in entry.devices and device_type in accelerator_types())
+def _serves_device(devices: Iterable[str], device_type: str) -> bool:
+    """Returns whether a kernel for some device types runs on another; GPU kernels support every accelerator."""
+    return device_type in devices or ("GPU" in devices and device_type in accelerator_types())
 
 
 @export("kernel")
 def kernel(
-    *ops: str, devices: Iterable[str] = ("CPU", "GPU"), priority: int = 0, **types: Iterable[DType]
+    *ops: str,
+    devices: Iterable[str] = ("CPU", "GPU"),
+    priority: int = 0,
+    cpu_types: Iterable[DType] = (),
+    **types: Iterable[DType],
 ) -> Callable[[Bind], Bind]:
     """Registers a binder for ops: `@kernel("MatMul")`, or for some types: `@kernel("MatMul", T=[tf.int32])`.
 
     Among the kernels that support a node the highest priority wins, then the latest registered.
+
+    cpu_types: the types `T` that other devices have no kernel for; such nodes are placed on the CPU
     """
 
     def register(bind: Bind) -> Bind:
@@ -123,7 +133,7 @@ def kernel(
         for op in ops:
             limits = {key: frozenset(allowed) for key, allowed in types.items()}
             entries = _kernels.setdefault(op, [])
-            entries.insert(0, Kernel(op, frozenset(devices), bind, limits, priority))
+            entries.insert(0, Kernel(op, frozenset(devices), bind, limits, priority, frozenset(cpu_types)))
             entries.sort(key=lambda entry: -entry.priority)
         return bind
 
@@ -153,7 +163,8 @@ def device_types(node: Node) -> set[str]:
     _load()
     if node.type == "_While":
         return {"CPU", *accelerator_types()}  # it only controls execution; the nodes of its body have their own kernels
-    found = {device for entry in _kernels.get(node.type, ()) if entry.serves(node) for device in entry.devices}
+    entries = [entry for entry in _kernels.get(node.type, ()) if entry.serves(node)]
+    found = {device for entry in entries for device in entry.devices_for(node)}
     if "GPU" in found:
         found.update(accelerator_types())
     strings = dtypes.string in node.dtypes or any(p.dtypes[i] is dtypes.string for p, i in node.inputs)
@@ -169,7 +180,7 @@ def select(node: Node, device_type: str) -> Kernel:
     """Returns the kernel for a node on a device type; raises UnimplementedError that lists the existing ones."""
     _load()
     for entry in _kernels.get(node.type, ()):
-        if _serves_device(entry, device_type) and entry.serves(node):
+        if entry.serves(node) and _serves_device(entry.devices_for(node), device_type):
             return entry
     available = "; ".join(
         f"{', '.join(sorted(e.devices))}"

@@ -37,6 +37,8 @@ TORCH: dict[DType, torch.dtype] = {
     dtypes.qint32: torch.int32,
 }
 
+INTEGERS = tuple(dtype for dtype, known in TORCH.items() if not known.is_floating_point and not known.is_complex)
+
 _CPU = torch.device("cpu")
 _SMALL = 4096  # bytes: copying these is cheaper than checking references
 _use_count = torch._C._storage_Use_Count

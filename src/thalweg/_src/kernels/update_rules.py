@@ -236,6 +236,8 @@ def adagrad_da(
     total = gradients
     if isinstance(l1, torch.Tensor) or l1 > 0:
         total = gradients.sign().mul_((gradients.abs() - l1 * global_step).clamp_(min=0))
+    if isinstance(l1, torch.Tensor):
+        total = torch.where(l1 > 0, total, gradients)
     var.copy_((total * lr).neg_().div_(squares.sqrt().add_(l2 * lr * global_step)))
 
 
