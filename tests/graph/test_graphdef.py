@@ -241,6 +241,23 @@ def test_back_edges_of_loops_are_connected(graph):
     assert next_.outputs[0].consumers() == [found]
 
 
+def test_a_failed_import_leaves_the_graph_as_it_was(graph):
+    feed = placeholder(dtypes.float32, name="feed")
+    before = graph.as_graph_def()
+    wrong = _node("wrong", "Neg", "B", T=dtypes.string)
+    for message, options in (
+        (_graph_def(A, B, wrong), {}),
+        (_graph_def(A, B), {"return_elements": ["C"]}),
+        (_graph_def(A, B, wrong), {"input_map": {"A:0": feed}}),
+        (_graph_def(A, B, wrong), {"input_map": {"A:0": 1.0, "^A": feed.op}}),
+    ):
+        with pytest.raises(ValueError, match=r"wrong|C"):
+            import_graph_def(message, **options)
+        assert graph.as_graph_def() == before
+        assert feed.consumers() == []
+    assert import_graph_def(_graph_def(A, B), return_elements=["B"])[0].name == "import/B"
+
+
 def test_inputs_are_mapped(graph):
     feed = placeholder(dtypes.float32, [5], name="feed")
     c = _node("C", "IdentityN", "A", "B:0", "A:0", "^A")

@@ -64,12 +64,13 @@ def import_graph_def(
     mapped = {_key(key): value for key, value in (input_map or {}).items()}
     if has_ref_variables(graph_def):
         graph_def = with_resources(graph_def, {node for node, _ in mapped})
-    with name_scope(name, "import", list(mapped.values())) as scope:
-        graph = get_default_graph()
+    graph = get_default_graph()
+    with graph.all_or_nothing(), name_scope(name, "import", list(mapped.values())) as scope:
         process = _Import(graph, graph_def, scope[:-1], _as_tensors(mapped, name), producer_op_list, trusted)
         process.run()
+        elements = None if wanted is None else [process.element(element) for element in wanted]
     graph._functions.update((function.signature.name, function) for function in graph_def.library.function)
-    return None if wanted is None else [process.element(element) for element in wanted]
+    return elements
 
 
 def _checked(return_elements: Any) -> list[str] | None:
