@@ -209,6 +209,23 @@ def test_predicate_that_is_not_a_scalar(engine, build):
     failing(y, tf.errors.InvalidArgumentError, r"EnsureShape(?s:.)*\[2\](?s:.)*test_errors.py", {p: [True, False]})
 
 
+@pytest.mark.parametrize("build", ["cond", "while"])
+def test_imported_predicate_that_is_not_a_scalar(engine, build):
+    with tf.Graph().as_default() as graph:
+        p = tf.placeholder(tf.bool, name="p")
+        if build == "cond":
+            tf.identity(tf.cond(p, lambda: one() * 2, one), name="y")
+        else:
+            tf.identity(tf.while_loop(lambda i: p, lambda i: i + 1, [0]), name="y")
+    definition = graph.as_graph_def()
+    for node in definition.node:
+        if node.op == "EnsureShape":  # which no graph of TensorFlow has
+            node.op = "Identity"
+            del node.attr["shape"]
+    tf.import_graph_def(definition, name="")
+    failing("y:0", tf.errors.InvalidArgumentError, "(predicate|pred|condition) is not a scalar", {"p:0": [True, False]})
+
+
 def test_error_in_an_inner_loop(engine):
     def inner(i):
         return tf.while_loop(

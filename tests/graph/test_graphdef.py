@@ -10,14 +10,19 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
 from tests import children
 from thalweg._src import dtypes
+from thalweg._src.control_flow.while_loop import while_loop
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import PRODUCER, write_graph
 from thalweg._src.graph.import_graph_def import import_graph_def
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import constant, no_op, placeholder
 from thalweg._src.ops.identity import identity, identity_n
+from thalweg._src.ops.math import multiply
 from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.tensor_proto import make_ndarray, make_tensor_proto
 from thalweg._src.session.session import Session
+from thalweg._src.shapes import TensorShape
 
 
 def _node(name, op, *inputs, **attrs):
@@ -239,6 +244,44 @@ def test_back_edges_of_loops_are_connected(graph):
     found, next_ = import_graph_def(_graph_def(merge, back, A), return_elements=["M", "N"])
     assert [t.name for t in found.inputs] == ["import/A:0", "import/N:0"]
     assert next_.outputs[0].consumers() == [found]
+
+
+def test_a_loop_variable_has_the_shape_of_all_iterations(graph):
+    with Graph().as_default() as built:
+        x = placeholder(dtypes.float32, [1], name="x")
+        outer = while_loop(
+            lambda i, a: i < 2,
+            lambda i, a: while_loop(
+                lambda j, b: j < i + 2,
+                lambda j, b: (j + 1, concat([b, b[:1]], 0)),
+                [i, a],
+                shape_invariants=[TensorShape([]), TensorShape([None])],
+            ),
+            [0, x],
+            shape_invariants=[TensorShape([]), TensorShape([None])],
+        )
+        multiply(shape(outer[1]), 2, name="y")
+        definition = built.as_graph_def()
+    x, y = import_graph_def(definition, return_elements=["x:0", "y:0"])
+    with Session() as session:
+        assert session.run(y, {x: [1.0]}) == [6]
+
+
+def test_a_failed_import_leaves_the_graph_as_it_was(graph):
+    feed = placeholder(dtypes.float32, name="feed")
+    before = graph.as_graph_def()
+    wrong = _node("wrong", "Neg", "B", T=dtypes.string)
+    for message, options in (
+        (_graph_def(A, B, wrong), {}),
+        (_graph_def(A, B), {"return_elements": ["C"]}),
+        (_graph_def(A, B, wrong), {"input_map": {"A:0": feed}}),
+        (_graph_def(A, B, wrong), {"input_map": {"A:0": 1.0, "^A": feed.op}}),
+    ):
+        with pytest.raises(ValueError, match=r"wrong|C"):
+            import_graph_def(message, **options)
+        assert graph.as_graph_def() == before
+        assert feed.consumers() == []
+    assert import_graph_def(_graph_def(A, B), return_elements=["B"])[0].name == "import/B"
 
 
 def test_inputs_are_mapped(graph):

@@ -19,7 +19,7 @@ import thalweg as tf
 from thalweg._src.formats.graph_messages import message_class
 from thalweg._src.graph.trust import RefusedOpsError
 
-FLOAT, INT32, STRING = 1, 3, 7
+FLOAT, INT32, STRING, BOOL = 1, 3, 7, 10
 CODE = "__import__('builtins').thalweg_canary()"
 
 
@@ -391,6 +391,85 @@ def test_malformed_control_flow_ends_with_a_typed_error(case: str) -> None:
                     session.run(fetched, {"x:0": 1.0})
                 except tf.errors.OpError as error:
                     assert not isinstance(error, tf.errors.InternalError)
+
+
+def nested(depth: int) -> GraphDef:
+    """Returns a graph of loops inside of each other, each of one iteration."""
+    graph_def = GraphDef()
+    before = constant(graph_def, "zero", 0.0).name
+
+    def add(op_type: str, number: int, inputs: list[str]) -> Any:
+        node = graph_def.node.add(name=f"{op_type}{number}", op=op_type, input=inputs)
+        if op_type != "LoopCond":
+            node.attr["T"].type = FLOAT
+        return node
+
+    for k in range(depth):
+        add("Enter", k, [before]).attr["frame_name"].s = f"frame{k}".encode()
+        add("Merge", k, [f"Enter{k}", f"NextIteration{k}"]).attr["N"].i = 2
+        constant(graph_def, f"one{k}").input.append(f"^Merge{k}")
+        add("Less", k, [f"Merge{k}", f"one{k}"])
+        add("LoopCond", k, [f"Less{k}"])
+        add("Switch", k, [f"Merge{k}", f"LoopCond{k}"])
+        before = f"Switch{k}:1"
+    before = add("AddV2", 0, [before, f"one{depth - 1}"]).name
+    for k in reversed(range(depth)):
+        add("NextIteration", k, [before])
+        before = add("Exit", k, [f"Switch{k}"]).name
+    return graph_def
+
+
+@pytest.mark.parametrize("depth", [15, 16, 17, 30, 1500])
+def test_deeply_nested_loops_run(depth: int) -> None:
+    tf.import_graph_def(nested(depth), name="")
+    with tf.Session() as session:
+        assert session.run("Exit0:0") == 1
+        with pytest.raises(tf.errors.InvalidArgumentError, match="AddV20"):
+            session.run("AddV20:0")
+
+
+@pytest.mark.parametrize("depth", [79, 80, 81, 120, 3000])
+def test_deeply_nested_conditionals_run(depth: int) -> None:
+    graph_def = small()
+    for name, dtype in (("p", BOOL), ("x", FLOAT)):
+        graph_def.node.add(name=name, op="Placeholder").attr["dtype"].type = dtype
+    before = "x"
+    for k in range(depth):
+        graph_def.node.add(name=f"p{k}", op="LogicalAnd", input=["p", f"p{k - 1}" if k else "p"])
+        graph_def.node.add(name=f"switch{k}", op="Switch", input=[before, f"p{k}"]).attr["T"].type = FLOAT
+        before = f"switch{k}:1"
+    graph_def.node.add(name="inner", op="Neg", input=[before]).attr["T"].type = FLOAT
+    before = "inner"
+    for k in reversed(range(depth)):
+        merge = graph_def.node.add(name=f"merge{k}", op="Merge", input=[f"switch{k}", before])
+        merge.attr["T"].type, merge.attr["N"].i = FLOAT, 2
+        before = merge.name
+    tf.import_graph_def(graph_def, name="")
+    with tf.Session() as session:
+        assert session.run("merge0:0", {"x:0": 2.0, "p:0": True}) == -2
+        assert session.run("merge0:0", {"x:0": 2.0, "p:0": False}) == 2
+
+
+def test_a_control_edge_from_a_long_chain_is_followed() -> None:
+    p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+    last = x
+    for _ in range(3000):
+        last = tf.identity(last)
+    with tf.control_dependencies([last]):
+        y = tf.cond(p, lambda: tf.negative(x), lambda: x)
+    with tf.Session() as session:
+        assert session.run(y, {p: True, x: 2.0}) == -2
+
+
+def test_many_functions_that_call_each_other_are_imported() -> None:
+    graph_def = small()
+    for k in range(5000):
+        function = graph_def.library.function.add()
+        function.signature.name = f"f{k}"
+        function.node_def.add(name="call", op=f"f{k + 1}")
+    tf.import_graph_def(graph_def, name="")
+    with tf.Session() as session:
+        assert session.run("sum:0") == 0
 
 
 # -- files and Python -------------------------------------------------------------------------------------------------

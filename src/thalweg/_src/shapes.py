@@ -79,6 +79,13 @@ def rank(shape: Shape) -> int | None:
     return None if shape is None else len(shape)
 
 
+def in_common(a: Shape, b: Shape) -> Shape:
+    """Returns the most specific shape of a value that has one shape or the other."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b))
+
+
 def compatible(a: Shape, b: Shape) -> bool:
     """Returns whether some fully defined shape matches both."""
     if a is None or b is None or a == b:

@@ -203,6 +203,8 @@ class _Writer:
         nodes = self.arranged(region.condition.nodes, region.condition.fetches)
         _Block(self, nodes, [going_on, *arguments], set(), inside).write()
         self.lines.append(f"{inside}if not {self.value(going_on)}: break")
+        self.node_of_line[len(self.lines)] = going_on[0]
+        self.iteration_of_line[len(self.lines)] = self._iteration
         nodes = self.arranged(region.body.nodes, region.body.fetches)
         body = _Block(self, nodes, region.body.fetches, known, inside)
         body.write_body(arguments[:count], variables)

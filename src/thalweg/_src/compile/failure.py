@@ -138,6 +138,8 @@ def _with_line(text: str, node: Node) -> str:
 def _first_sentence(error: BaseException) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()]
     text = lines[0].strip() if lines else type(error).__name__
+    if text.startswith("Boolean value of Tensor"):
+        return "the predicate is not a scalar"
     return ". ".join(text.split(". ")[:3]) if isinstance(error, torch.OutOfMemoryError) else text  # advice follows
 
 

@@ -62,7 +62,7 @@ class _Interpreter:
                 continue
             if self._step.cancelled:
                 self._step.stop()
-            taken = all(bool(values[predicate]) is side for predicate, side in node.guard)
+            taken = self._is_taken(node, values)
             seen = [values.get(output) for output in node.inputs] if taken else []
             for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
                 uses[output] -= 1
@@ -76,6 +76,12 @@ class _Interpreter:
                     values[node, index] = value
             del seen, result
         return [values[output] for output in outputs]
+
+    def _is_taken(self, node: Node, values: dict[Output, Any]) -> bool:
+        try:
+            return all(bool(values[predicate]) is side for predicate, side in node.guard)
+        except RuntimeError as error:  # not a scalar
+            raise explain(error, node, None, self._device) from None
 
     def _call(self, node: Node, seen: Sequence[Any]) -> Any:
         observer = self._observer

@@ -54,9 +54,12 @@ class Iteration:
 
     def path(self) -> str:
         """Returns the name of the iteration, as in rendezvous keys: enclosing loops with their iteration numbers."""
-        outer = self.frame.outer
-        before = "" if outer is None else outer.path()
-        return f"{before}/{self.frame.name}:{self.index}" if self.frame.outer is not None else ""
+        parts: list[str] = []
+        iteration = self
+        while iteration.frame.outer is not None:
+            parts.append(f"/{iteration.frame.name}:{iteration.index}")
+            iteration = iteration.frame.outer
+        return "".join(reversed(parts))
 
 
 @dataclass(slots=True, eq=False)
@@ -133,11 +136,7 @@ class TokenMachine:
                 frame = (*frame, node.attrs["frame_name"])
             elif node.type == "Exit":
                 if not frame:
-                    raise errors.InvalidArgumentError(
-                        node,
-                        node,
-                        f"Exit '{node.name}' is not inside a loop.\n  defined at: {made_at(node.stack)}",
-                    )
+                    raise _not_in_loop(node)
                 left[node], frame = frame[-1], frame[:-1]
             frames[node] = frame
             consumers = [c for i in range(len(node.dtypes)) for c, _ in self._edges.get((node, i), ())]
@@ -226,7 +225,8 @@ class TokenMachine:
 
     def _exit(self, node: Node, iteration: Iteration, value: Any) -> None:
         frame = iteration.frame
-        assert frame.outer is not None
+        if frame.outer is None:  # another path to it enters a loop
+            raise _not_in_loop(node)
         if value is not DEAD:
             frame.used_exits.add(node)
             self._spread(node, frame.outer, [value], False)
@@ -267,3 +267,8 @@ class TokenMachine:
             if node not in frame.used_exits:
                 self._spread(node, outer, [DEAD], True)
         return outer
+
+
+def _not_in_loop(node: Node) -> errors.OpError:
+    text = f"{node.type} '{node.name}' is not inside a loop.\n  defined at: {made_at(node.stack)}"
+    return errors.InvalidArgumentError(node, node, text)

@@ -82,7 +82,7 @@ class TokenRun:
         if node.facts.control_flow and node.facts.forwards:
             return values
         if node.type == "Switch":
-            return [DEAD, values[0]] if values[1] else [values[0], DEAD]
+            return self._switch(item)
         if node.type == "_Arg":
             return [self._feeds[node]]
         bound = self._program.bound
@@ -104,6 +104,13 @@ class TokenRun:
     def _place(self, item: Item) -> str:
         in_loop = item.iteration.frame.outer is not None
         return in_iteration(self._program.device.name, item.iteration.index if in_loop else None)
+
+    def _switch(self, item: Item) -> Sequence[Any]:
+        value, predicate = item.inputs
+        try:
+            return [DEAD, value] if predicate else [value, DEAD]
+        except RuntimeError as error:  # not a scalar
+            raise explain(error, item.node, item.inputs, self._place(item)) from None
 
     def _merge(self, item: Item) -> Sequence[Any]:
         for index, value in enumerate(item.inputs):

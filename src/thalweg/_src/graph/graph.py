@@ -148,6 +148,30 @@ class Graph:
                 self._apply_device_functions(operation)
         return operation
 
+    @contextlib.contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Removes the operations that were added inside if an exception ends the block; other threads wait for it."""
+        with self._lock:
+            count, names = len(self.operations), dict(self._names_in_use)
+            try:
+                yield
+            except BaseException:
+                self._remove_after(count)
+                self._names_in_use = names
+                raise
+
+    def _remove_after(self, count: int) -> None:
+        removed = self.operations[count:]
+        del self.operations[count:]
+        for operation in removed:
+            del self._by_name[operation.name]
+        for tensor in {tensor for operation in removed for tensor in operation.inputs}:
+            tensor._consumers = [consumer for consumer in tensor._consumers if consumer.id < count]
+        for control in {control for operation in removed for control in operation._control_inputs}:
+            control._control_outputs = [follower for follower in control._control_outputs if follower.id < count]
+        if removed:
+            self._changed()
+
     def _infer_shapes(self, operation: Operation) -> None:
         definition, outputs = operation.definition, operation.outputs
         inputs = operation.inputs

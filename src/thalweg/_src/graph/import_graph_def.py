@@ -21,6 +21,7 @@ from thalweg._src.graph.ref_variables import has_ref_variables, with_resources
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.trust import IMPORTED, refuse
+from thalweg._src.shapes import Shape, in_common
 
 _GROUP = "loc:@"
 _MAX_OUTPUTS = 1 << 18  # in the lists of all operations of an import: an attribute of a few bytes asks for as many
@@ -64,12 +65,13 @@ def import_graph_def(
     mapped = {_key(key): value for key, value in (input_map or {}).items()}
     if has_ref_variables(graph_def):
         graph_def = with_resources(graph_def, {node for node, _ in mapped})
-    with name_scope(name, "import", list(mapped.values())) as scope:
-        graph = get_default_graph()
+    graph = get_default_graph()
+    with graph.all_or_nothing(), name_scope(name, "import", list(mapped.values())) as scope:
         process = _Import(graph, graph_def, scope[:-1], _as_tensors(mapped, name), producer_op_list, trusted)
         process.run()
+        elements = None if wanted is None else [process.element(element) for element in wanted]
     graph._functions.update((function.signature.name, function) for function in graph_def.library.function)
-    return None if wanted is None else [process.element(element) for element in wanted]
+    return elements
 
 
 def _checked(return_elements: Any) -> list[str] | None:
@@ -142,6 +144,7 @@ class _Import:
             self._made[name] = self._add(name, self._nodes[name])
         for operation, position, source in self._later:
             self._close_loop(operation, position, *source)
+        self._widen_shapes()
         self._colocate()
 
     def _close_loop(self, merge: Operation, position: int, source: str, output: int) -> None:
@@ -156,6 +159,27 @@ class _Import:
                 f"the loop starts with {merge.inputs[position].dtype.name}"
             )
         merge._replace_input(position, outputs[output])
+
+    def _widen_shapes(self) -> None:
+        """Makes the shapes of loop variables those of all iterations, where they were inferred from the first one."""
+        known: dict[Operation, Shape] = {}
+        for is_last in (False, True):
+            changing = [
+                (merge, p) for merge, p, _ in self._later if not _keeps_shape(merge.inputs[p], merge.outputs[0])
+            ]
+            if not changing:
+                return
+            if is_last:  # a wider shape has changed others: rather than follow each, all become unknown
+                known = dict.fromkeys((merge for merge, _, _ in self._later), None)
+            for merge, position in changing:
+                known[merge] = None if is_last else in_common(merge.outputs[0].dims, merge.inputs[position].dims)
+            for operation in self._made.values():
+                for tensor in operation.outputs:
+                    tensor.static_value = False
+                if operation in known:
+                    operation.outputs[0].dims = known[operation]
+                else:
+                    self._graph._infer_shapes(operation)
 
     def element(self, name: str) -> Any:
         """Returns an operation or a tensor of the import by its name in the message."""
@@ -331,6 +355,10 @@ class _Import:
                     raise ValueError(f"Node {shown(name)} is colocated with {shown(member)}, which does not exist")
                 if leader is not None and leader is not operation:
                     operation.device = leader.device
+
+
+def _keeps_shape(following: Tensor, variable: Tensor) -> bool:
+    return in_common(following.dims, variable.dims) == variable.dims
 
 
 def _no_output(source: str, output: int, outputs: Sequence[Tensor]) -> str:

@@ -15,7 +15,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, require, unchanged
-from thalweg._src.shapes import Shape, compatible
+from thalweg._src.shapes import Shape, compatible, in_common
 
 
 def _switch_shapes(c: Inference) -> Sequence[Shape]:
@@ -29,13 +29,6 @@ def _merge_shapes(c: Inference) -> Sequence[Shape]:
     for shape in c.shapes[1:]:
         result = in_common(result, shape)
     return [result, ()]
-
-
-def in_common(a: Shape, b: Shape) -> Shape:
-    """Returns the most specific shape of a value that has one shape or the other."""
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple(x if x == y else None for x, y in zip(a, b))
 
 
 def _scalar_condition(c: Inference) -> Sequence[Shape]:

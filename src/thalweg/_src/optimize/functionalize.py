@@ -15,6 +15,10 @@ from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGr
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.source_line import made_at
 
+# Python's compiler accepts 20 nested loops and 100 levels of indentation in the code of a step.
+_MAX_LOOPS = 16
+_MAX_LEVELS = 80
+
 
 class Unstructured(Exception):
     """Raised if a graph is not a composition of conditionals and loops."""
@@ -26,6 +30,7 @@ class _Frame:
 
     name: str
     outer: _Frame | None
+    depth: int = 0
     nodes: list[Node] = field(default_factory=list)
     inner: list[_Frame] = field(default_factory=list)
 
@@ -51,7 +56,19 @@ def _structure(step: StepGraph) -> StepGraph:
     fetches = [replaced.get(output, output) for output in copies.fetches]
     targets = [replaced[target, 0][0] if (target, 0) in replaced else target for target in copies.targets]
     made, fetches, targets = _guard(nodes, fetches, list(dict.fromkeys(targets)))
-    return StepGraph(made, copies.feeds, fetches, targets)
+    result = StepGraph(made, copies.feeds, fetches, targets)
+    if _levels(result) > _MAX_LEVELS:
+        raise Unstructured(f"conditionals and loops are nested more than {_MAX_LEVELS} levels deep")
+    return result
+
+
+def _levels(step: StepGraph) -> int:
+    """Returns the largest number of conditionals and loops around a node."""
+    return max((len(node.guard) + _levels_inside(node) for node in step.nodes), default=0)
+
+
+def _levels_inside(node: Node) -> int:
+    return 1 + max(map(_levels, node.attrs["region"].parts())) if node.type == "_While" else 0
 
 
 def _copied(step: StepGraph) -> StepGraph:
@@ -113,7 +130,9 @@ def _frames(nodes: Sequence[Node]) -> _Frame:
         if node.type == "Enter":
             key = (frame, node.attrs["frame_name"])
             if key not in children:
-                children[key] = _Frame(key[1], frame)
+                if frame.depth == _MAX_LOOPS:
+                    raise Unstructured(f"the loop {key[1]!r} is nested in more than {_MAX_LOOPS - 1} others")
+                children[key] = _Frame(key[1], frame, frame.depth + 1)
                 frame.inner.append(children[key])
             frame = children[key]
         frame_of[node] = frame
@@ -386,14 +405,17 @@ def _source(predicate: Output) -> Output:
 
 def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:
     """Returns control inputs without those that only bind a node to a branch or a loop."""
-    result: list[Node] = []
-    for control in controls:
-        if control in gone or control.type in ("Identity", "Const"):
-            # Its own control inputs must still be waited for.
-            result += [c for c in _real_controls(list(control.predecessors()), gone) if c not in result]
-        elif control not in result and control.type != "_Arg":
-            result.append(control)
-    return result
+    seen: dict[Node, bool] = {}
+    stack = list(reversed(controls))
+    while stack:
+        control = stack.pop()
+        if control in seen:
+            continue
+        forwards = control in gone or control.type in ("Identity", "Const")
+        seen[control] = not forwards and control.type != "_Arg"
+        if forwards:  # its own control inputs must still be waited for
+            stack += reversed(list(control.predecessors()))
+    return [control for control, is_real in seen.items() if is_real]
 
 
 def _conjunction(guards: Sequence[Guard]) -> Guard:
@@ -403,6 +425,8 @@ def _conjunction(guards: Sequence[Guard]) -> Guard:
         for literal in guard:
             if literal not in result:
                 result += (literal,)
+        if len(result) > _MAX_LEVELS:
+            raise Unstructured(f"conditionals are nested more than {_MAX_LEVELS} levels deep")
     return result
 
 
