@@ -39,6 +39,7 @@ from thalweg._src.ops.data import (
     restore_iterator_op,
 )
 from thalweg._src.ops.optional import iterator_get_next_as_optional_op
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.resources.step import Step
 from thalweg._src.runtime.pipeline import compile_step
 
@@ -49,6 +50,8 @@ _PLAIN = frozenset(("_Dataset",))  # stateful, but created anew for each use
 @export("data.Iterator")
 class Iterator:
     """A position in a dataset; each `get_next` adds tensors that take one element whenever they run."""
+
+    element_spec = ReadOnly[Any]("The types and static shapes of an element.", "_structure")
 
     def __init__(
         self,
@@ -140,11 +143,6 @@ class Iterator:
         if self._string_handle is None:
             self._string_handle = iterator_to_string_handle_op(self._iterator_resource)
         return self._string_handle
-
-    @property
-    def element_spec(self) -> Any:
-        """The types and static shapes of an element."""
-        return self._structure
 
     @property
     def output_types(self) -> Any:

@@ -16,6 +16,7 @@ from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.data import dataset_op, keep_definition
+from thalweg._src.read_only import ReadOnly
 
 
 class Node:
@@ -23,11 +24,7 @@ class Node:
 
     _variant: Tensor
     _structure: Any
-
-    @property
-    def element_spec(self) -> Any:
-        """The types and static shapes of an element."""
-        return self._structure
+    element_spec = ReadOnly[Any]("The types and static shapes of an element.", "_structure")
 
     @property
     def output_types(self) -> Any:

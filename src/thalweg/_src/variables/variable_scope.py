@@ -18,6 +18,7 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, graph_of, name_scope
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_store import Getter, VariableStore
@@ -33,6 +34,18 @@ AUTO_REUSE = ReuseMode.AUTO_REUSE
 @export("VariableScope")
 class VariableScope:
     """The defaults of `get_variable`: name prefix, reuse, initializer, and others."""
+
+    name = ReadOnly[str]("The name of the scope.")
+    original_name_scope = ReadOnly[str]("The name scope that was opened with this variable scope.", "_name_scope")
+    reuse = ReadOnly[Any]("Whether variables are reused.")
+    initializer = ReadOnly[Any]("The default initializer, or None.")
+    dtype = ReadOnly[DType]("The default type of variables.")
+    use_resource = ReadOnly[bool | None]("Whether variables are resource variables, which has no effect.")
+    regularizer = ReadOnly[Any]("The default regularizer, or None.")
+    caching_device = ReadOnly[Any]("The device on which values are cached, or None.")
+    partitioner = ReadOnly[Any]("The default partitioner, or None.")
+    custom_getter = ReadOnly[Getter | None]("The custom getter, or None.")
+    constraint = ReadOnly[Any]("The function applied to variables after updates, or None.")
 
     def __init__(
         self,
@@ -59,61 +72,6 @@ class VariableScope:
         self._dtype = dtypes.as_dtype(dtype)
         self._use_resource = use_resource
         self._constraint = constraint
-
-    @property
-    def name(self) -> str:
-        """The name of the scope."""
-        return self._name
-
-    @property
-    def original_name_scope(self) -> str:
-        """The name scope that was opened with this variable scope."""
-        return self._name_scope
-
-    @property
-    def reuse(self) -> Any:
-        """Whether variables are reused."""
-        return self._reuse
-
-    @property
-    def initializer(self) -> Any:
-        """The default initializer, or None."""
-        return self._initializer
-
-    @property
-    def dtype(self) -> DType:
-        """The default type of variables."""
-        return self._dtype
-
-    @property
-    def use_resource(self) -> bool | None:
-        """Whether variables are resource variables, which has no effect."""
-        return self._use_resource
-
-    @property
-    def regularizer(self) -> Any:
-        """The default regularizer, or None."""
-        return self._regularizer
-
-    @property
-    def caching_device(self) -> Any:
-        """The device on which values are cached, or None."""
-        return self._caching_device
-
-    @property
-    def partitioner(self) -> Any:
-        """The default partitioner, or None."""
-        return self._partitioner
-
-    @property
-    def custom_getter(self) -> Getter | None:
-        """The custom getter, or None."""
-        return self._custom_getter
-
-    @property
-    def constraint(self) -> Any:
-        """The function applied to variables after updates, or None."""
-        return self._constraint
 
     def reuse_variables(self) -> None:
         """Makes this scope return existing variables from now on."""
