@@ -20,6 +20,7 @@ from thalweg._src.graph.scopes import GraphKeys, graph_of, name_scope
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_store import Getter, VariableStore
 
@@ -252,41 +253,10 @@ def get_variable(
 
 
 @export("get_local_variable")
-def get_local_variable(
-    name: str,
-    shape: ShapeLike = None,
-    dtype: DTypeLike | None = None,
-    initializer: TensorLike | Callable[..., Any] | None = None,
-    regularizer: Callable[..., Any] | None = None,
-    trainable: bool | None = False,
-    collections: Sequence[str] | None = None,
-    caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
-    partitioner: Callable[..., Any] | None = None,
-    validate_shape: bool = True,
-    use_resource: bool | None = None,
-    custom_getter: Getter | None = None,
-    constraint: Callable[..., Any] | None = None,
-    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-    aggregation: VariableAggregation = VariableAggregation.NONE,
-) -> Any:
+@parameters_of(get_variable, trainable=False)
+def get_local_variable(trainable: bool | None, collections: Sequence[str] | None, **arguments: Any) -> Any:
     """Returns a variable of the local collection: private to this process, neither saved nor trained."""
-    return get_variable(
-        name,
-        shape=shape,
-        dtype=dtype,
-        initializer=initializer,
-        regularizer=regularizer,
-        trainable=False,
-        collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES],
-        caching_device=caching_device,
-        partitioner=partitioner,
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        custom_getter=custom_getter,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
+    return get_variable(trainable=False, collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES], **arguments)
 
 
 @export("variable_scope")
