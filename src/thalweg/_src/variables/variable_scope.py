@@ -400,35 +400,10 @@ def _jump(target: VariableScope, scope: VariableScope) -> Iterator[VariableScope
 
 
 @export("variable_op_scope")
-def variable_op_scope(
-    values: Any,
-    name_or_scope: str | VariableScope | None,
-    default_name: str | None = None,
-    initializer: TensorLike | Callable[..., Any] | None = None,
-    regularizer: Callable[..., Any] | None = None,
-    caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
-    partitioner: Callable[..., Any] | None = None,
-    custom_getter: Getter | None = None,
-    reuse: bool | ReuseMode | None = None,
-    dtype: DTypeLike | None = None,
-    use_resource: bool | None = None,
-    constraint: Callable[..., Any] | None = None,
-) -> variable_scope:
+@parameters_of(variable_scope.__init__, without=["self", "values", "auxiliary_name_scope"], before="name_or_scope")
+def variable_op_scope(values: Any, **arguments: Any) -> variable_scope:
     """Deprecated form of `variable_scope`, with the values first."""
-    return variable_scope(
-        name_or_scope,
-        default_name,
-        values,
-        initializer,
-        regularizer,
-        caching_device,
-        partitioner,
-        custom_getter,
-        reuse,
-        dtype,
-        use_resource,
-        constraint,
-    )
+    return variable_scope(values=values, **arguments)
 
 
 export_constants(
