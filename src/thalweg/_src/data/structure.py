@@ -330,6 +330,28 @@ def _leaf_from(dtype: Any, shape: Any, leaf_class: Any) -> Any:
     return TensorSpec(shape, dtype)
 
 
+class Structured:
+    """A base class of what has elements of a structure."""
+
+    _structure: Any
+    element_spec = ReadOnly[Any]("The types and static shapes of an element.", "_structure")
+
+    @property
+    def output_types(self) -> Any:
+        """The types of the components of an element."""
+        return legacy(self._structure, 0)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The static shapes of the components of an element."""
+        return legacy(self._structure, 1)
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes of the components of an element."""
+        return legacy(self._structure, 2)
+
+
 def legacy(structure: Any, index: int) -> Any:
     """Returns the types (0), shapes (1) or classes (2) of a structure."""
     return map_leaves(lambda spec: spec.legacy()[index], structure)
