@@ -81,7 +81,7 @@ class InvalidArgumentError(_CodedError, code=INVALID_ARGUMENT):
 
 
 def invalid(message: str) -> InvalidArgumentError:
-    """Returns the error of a kernel that refuses its arguments; the executor adds the node."""
+    """Returns the error of an invalid argument, without the node; the executor adds that of a kernel."""
     return InvalidArgumentError(None, None, message)
 
 
