@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from thalweg._src.signatures import parameters_of
+from thalweg._src.signatures import parameters_of, variant
 
 
 def resized(image: Any, size: int = 2, align: bool = False, **kwargs: Any) -> tuple[Any, ...]:
@@ -56,3 +56,14 @@ def test_a_method_keeps_its_object() -> None:
             super().__init__(**{**given, "padding": given["padding"].upper()})
 
     assert Upper(3).made == (3, "SAME")
+
+
+@variant(resized, "x")
+def resized_x() -> None:
+    """Resizes x."""
+
+
+def test_a_variant_has_the_other_parameters_and_a_name_of_its_own() -> None:
+    assert list(inspect.signature(resized_x).parameters) == ["size", "align", "kwargs"]
+    assert (resized_x.__name__, resized_x.__doc__) == ("resized_x", "Resizes x.")
+    assert resized_x(5, name="y") == ("x", 5, False, {"name": "y"})

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.flags import (
+from absl.flags import (
     ArgumentParser as ArgumentParser,
     ArgumentSerializer as ArgumentSerializer,
     BaseListParser as BaseListParser,
@@ -10,24 +10,6 @@ from thalweg._src.compat.flags import (
     BooleanParser as BooleanParser,
     CantOpenFlagFileError as CantOpenFlagFileError,
     CsvListSerializer as CsvListSerializer,
-    DEFINE as DEFINE,
-    DEFINE_alias as DEFINE_alias,
-    DEFINE_bool as DEFINE_bool,
-    DEFINE_boolean as DEFINE_boolean,
-    DEFINE_enum as DEFINE_enum,
-    DEFINE_enum_class as DEFINE_enum_class,
-    DEFINE_flag as DEFINE_flag,
-    DEFINE_float as DEFINE_float,
-    DEFINE_integer as DEFINE_integer,
-    DEFINE_list as DEFINE_list,
-    DEFINE_multi as DEFINE_multi,
-    DEFINE_multi_enum as DEFINE_multi_enum,
-    DEFINE_multi_enum_class as DEFINE_multi_enum_class,
-    DEFINE_multi_float as DEFINE_multi_float,
-    DEFINE_multi_integer as DEFINE_multi_integer,
-    DEFINE_multi_string as DEFINE_multi_string,
-    DEFINE_spaceseplist as DEFINE_spaceseplist,
-    DEFINE_string as DEFINE_string,
     DuplicateFlagError as DuplicateFlagError,
     EnumClassFlag as EnumClassFlag,
     EnumClassListSerializer as EnumClassListSerializer,
@@ -36,7 +18,6 @@ from thalweg._src.compat.flags import (
     EnumFlag as EnumFlag,
     EnumParser as EnumParser,
     Error as Error,
-    FLAGS as FLAGS,
     Flag as Flag,
     FlagHolder as FlagHolder,
     FlagNameConflictsWithMethodError as FlagNameConflictsWithMethodError,
@@ -69,6 +50,27 @@ from thalweg._src.compat.flags import (
     set_default as set_default,
     text_wrap as text_wrap,
     validator as validator,
+)
+from thalweg._src.compat.flags import (
+    DEFINE as DEFINE,
+    DEFINE_alias as DEFINE_alias,
+    DEFINE_bool as DEFINE_bool,
+    DEFINE_boolean as DEFINE_boolean,
+    DEFINE_enum as DEFINE_enum,
+    DEFINE_enum_class as DEFINE_enum_class,
+    DEFINE_flag as DEFINE_flag,
+    DEFINE_float as DEFINE_float,
+    DEFINE_integer as DEFINE_integer,
+    DEFINE_list as DEFINE_list,
+    DEFINE_multi as DEFINE_multi,
+    DEFINE_multi_enum as DEFINE_multi_enum,
+    DEFINE_multi_enum_class as DEFINE_multi_enum_class,
+    DEFINE_multi_float as DEFINE_multi_float,
+    DEFINE_multi_integer as DEFINE_multi_integer,
+    DEFINE_multi_string as DEFINE_multi_string,
+    DEFINE_spaceseplist as DEFINE_spaceseplist,
+    DEFINE_string as DEFINE_string,
+    FLAGS as FLAGS,
 )
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from thalweg._src.export import export, export_constants
+from thalweg._src.export import export, export_all_constants
 
 OK = 0
 CANCELLED = 1
@@ -23,6 +23,8 @@ INTERNAL = 13
 UNAVAILABLE = 14
 DATA_LOSS = 15
 UNAUTHENTICATED = 16
+
+export_all_constants("errors")
 
 
 @export("OpError", "errors.OpError")
@@ -52,6 +54,10 @@ class _CodedError(OpError):
 
     code: ClassVar[int]
 
+    def __init_subclass__(cls, code: int | None = None) -> None:
+        if code is not None:
+            cls.code = code
+
     def __init__(self, node_def: Any, op: Any, message: str) -> None:
         super().__init__(node_def, op, message, self.code)
 
@@ -60,120 +66,88 @@ class _CodedError(OpError):
 
 
 @export("errors.CancelledError")
-class CancelledError(_CodedError):
+class CancelledError(_CodedError, code=CANCELLED):
     """The step or operation was cancelled."""
-
-    code = CANCELLED
 
 
 @export("errors.UnknownError")
-class UnknownError(_CodedError):
+class UnknownError(_CodedError, code=UNKNOWN):
     """An error without a more specific class."""
-
-    code = UNKNOWN
 
 
 @export("errors.InvalidArgumentError")
-class InvalidArgumentError(_CodedError):
+class InvalidArgumentError(_CodedError, code=INVALID_ARGUMENT):
     """An operation received an invalid argument."""
-
-    code = INVALID_ARGUMENT
 
 
 def invalid(message: str) -> InvalidArgumentError:
-    """Returns the error of a kernel that refuses its arguments; the executor adds the node."""
+    """Returns the error of an invalid argument, without the node; the executor adds that of a kernel."""
     return InvalidArgumentError(None, None, message)
 
 
 @export("errors.DeadlineExceededError")
-class DeadlineExceededError(_CodedError):
+class DeadlineExceededError(_CodedError, code=DEADLINE_EXCEEDED):
     """The time limit was exceeded."""
-
-    code = DEADLINE_EXCEEDED
 
 
 @export("errors.NotFoundError")
-class NotFoundError(_CodedError):
+class NotFoundError(_CodedError, code=NOT_FOUND):
     """A file, node, device or resource does not exist."""
-
-    code = NOT_FOUND
 
 
 @export("errors.AlreadyExistsError")
-class AlreadyExistsError(_CodedError):
+class AlreadyExistsError(_CodedError, code=ALREADY_EXISTS):
     """The entity to create exists already."""
-
-    code = ALREADY_EXISTS
 
 
 @export("errors.PermissionDeniedError")
-class PermissionDeniedError(_CodedError):
+class PermissionDeniedError(_CodedError, code=PERMISSION_DENIED):
     """The caller has no permission for the operation."""
-
-    code = PERMISSION_DENIED
 
 
 @export("errors.ResourceExhaustedError")
-class ResourceExhaustedError(_CodedError):
+class ResourceExhaustedError(_CodedError, code=RESOURCE_EXHAUSTED):
     """Memory, disk space or a quota is exhausted."""
-
-    code = RESOURCE_EXHAUSTED
 
 
 @export("errors.FailedPreconditionError")
-class FailedPreconditionError(_CodedError):
+class FailedPreconditionError(_CodedError, code=FAILED_PRECONDITION):
     """The system is not in the required state, for instance a variable is not initialized."""
-
-    code = FAILED_PRECONDITION
 
 
 @export("errors.AbortedError")
-class AbortedError(_CodedError):
+class AbortedError(_CodedError, code=ABORTED):
     """The operation was aborted, usually because of a conflict with a concurrent one."""
-
-    code = ABORTED
 
 
 @export("errors.OutOfRangeError")
-class OutOfRangeError(_CodedError):
+class OutOfRangeError(_CodedError, code=OUT_OF_RANGE):
     """The input has ended, or an index is out of range."""
-
-    code = OUT_OF_RANGE
 
 
 @export("errors.UnimplementedError")
-class UnimplementedError(_CodedError):
+class UnimplementedError(_CodedError, code=UNIMPLEMENTED):
     """The operation has no implementation for these arguments."""
-
-    code = UNIMPLEMENTED
 
 
 @export("errors.InternalError")
-class InternalError(_CodedError):
+class InternalError(_CodedError, code=INTERNAL):
     """An invariant of the system does not hold."""
-
-    code = INTERNAL
 
 
 @export("errors.UnavailableError")
-class UnavailableError(_CodedError):
+class UnavailableError(_CodedError, code=UNAVAILABLE):
     """A task cannot be reached at the moment."""
-
-    code = UNAVAILABLE
 
 
 @export("errors.DataLossError")
-class DataLossError(_CodedError):
+class DataLossError(_CodedError, code=DATA_LOSS):
     """Stored data is corrupt or incomplete."""
-
-    code = DATA_LOSS
 
 
 @export("errors.UnauthenticatedError")
-class UnauthenticatedError(_CodedError):
+class UnauthenticatedError(_CodedError, code=UNAUTHENTICATED):
     """The caller has no valid credentials."""
-
-    code = UNAUTHENTICATED
 
 
 @export("errors.ShapeError")
@@ -247,24 +221,3 @@ def format_bytes(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"
-
-
-export_constants(
-    OK="errors.OK",
-    CANCELLED="errors.CANCELLED",
-    UNKNOWN="errors.UNKNOWN",
-    INVALID_ARGUMENT="errors.INVALID_ARGUMENT",
-    DEADLINE_EXCEEDED="errors.DEADLINE_EXCEEDED",
-    NOT_FOUND="errors.NOT_FOUND",
-    ALREADY_EXISTS="errors.ALREADY_EXISTS",
-    PERMISSION_DENIED="errors.PERMISSION_DENIED",
-    RESOURCE_EXHAUSTED="errors.RESOURCE_EXHAUSTED",
-    FAILED_PRECONDITION="errors.FAILED_PRECONDITION",
-    ABORTED="errors.ABORTED",
-    OUT_OF_RANGE="errors.OUT_OF_RANGE",
-    UNIMPLEMENTED="errors.UNIMPLEMENTED",
-    INTERNAL="errors.INTERNAL",
-    UNAVAILABLE="errors.UNAVAILABLE",
-    DATA_LOSS="errors.DATA_LOSS",
-    UNAUTHENTICATED="errors.UNAUTHENTICATED",
-)

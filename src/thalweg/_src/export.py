@@ -61,6 +61,19 @@ def export_constants(**names: str | tuple[str, ...]) -> None:
         EXPORTS.append(Export((public,) if isinstance(public, str) else public, module, None, attribute))
 
 
+def export_all_constants(*namespaces: str) -> None:
+    """Declares the constants that stand before the call, in capital letters, under their own names in namespaces."""
+    defined = sys._getframe(1).f_globals
+    for name in list(defined):
+        if name.isupper() and not name.startswith("_"):
+            EXPORTS.append(Export(tuple(f"{space}.{name}" for space in namespaces), defined["__name__"], None, name))
+
+
+def export_from(module: str, namespace: str, *names: str) -> None:
+    """Declares names of a module of another package in a namespace."""
+    EXPORTS.extend(Export((f"{namespace}.{name}",), module, None, name) for name in names)
+
+
 def export_lazy(module: str, *names: str) -> None:
     """Declares names that are loaded from a module on first access, such as the classes of protocol messages."""
     EXPORTS.extend(Export((name,), module, None, name.rpartition(".")[2], lazy=True) for name in names)

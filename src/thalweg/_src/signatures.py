@@ -5,7 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+P = ParamSpec("P")
 
 
 def parameter(name: str, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
@@ -33,6 +37,22 @@ def taking(signature: inspect.Signature, function: Callable[..., Any]) -> Callab
 
     call.__signature__ = signature  # type: ignore[attr-defined]
     return call
+
+
+def variant(function: Callable[Concatenate[T, P], R], first: T) -> Callable[[Callable[[], None]], Callable[P, R]]:
+    """Decorator: what a name and docstring declare is another function with a fixed first argument."""
+    signature = inspect.signature(function)
+    others = signature.replace(parameters=[*signature.parameters.values()][1:])
+
+    def define(declared: Callable[[], None]) -> Callable[P, R]:
+        @wraps(declared)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return function(first, *args, **kwargs)
+
+        call.__signature__ = others  # type: ignore[attr-defined]
+        return call
+
+    return define
 
 
 def parameters_of(

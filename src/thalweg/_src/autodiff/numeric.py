@@ -12,6 +12,7 @@ from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.signatures import parameters_of
 
 Array = np.ndarray[Any, Any]
 
@@ -47,18 +48,10 @@ def compute_gradient(
 
 
 @export("test.compute_gradient_error")
-def compute_gradient_error(
-    x: Any,
-    x_shape: Any,
-    y: Tensor,
-    y_shape: Sequence[int],
-    x_init_value: Any = None,
-    delta: float = 1e-3,
-    init_targets: Any = None,
-    extra_feed_dict: dict[Any, Any] | None = None,
-) -> float:
+@parameters_of(compute_gradient)
+def compute_gradient_error(**arguments: Any) -> float:
     """Returns the largest difference between the symbolic and the numeric Jacobian."""
-    found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
+    found = compute_gradient(**arguments)
     errors = [np.abs(built - measured) for built, measured in (found if isinstance(found, list) else [found])]
     return float(max((error.max() for error in errors if error.size), default=0.0))
 

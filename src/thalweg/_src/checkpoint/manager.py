@@ -11,11 +11,16 @@ from thalweg._src.checkpoint.state import get_checkpoint_state, remove_checkpoin
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
+from thalweg._src.read_only import ReadOnly
 
 
 @export("train.CheckpointManager")
 class CheckpointManager:
     """The checkpoints of one `Checkpoint` object in one folder."""
+
+    directory = ReadOnly[str]("The folder of the checkpoints.")
+    checkpoint = ReadOnly[Any]("The checkpoint that the manager saves.")
+    latest_checkpoint = ReadOnly[str | None]("The prefix of the newest checkpoint, None if there is none.", "_latest")
 
     def __init__(
         self,
@@ -52,21 +57,6 @@ class CheckpointManager:
         times = list(state.all_model_checkpoint_timestamps) or [self._last_preserved] * len(paths)
         saved = [(path, min(moment, now)) for path, moment in zip(paths, times)]
         self._kept = {path: moment for path, moment in saved if moment > self._last_preserved}
-
-    @property
-    def directory(self) -> str:
-        """The folder of the checkpoints."""
-        return self._directory
-
-    @property
-    def checkpoint(self) -> Any:
-        """The checkpoint that the manager saves."""
-        return self._checkpoint
-
-    @property
-    def latest_checkpoint(self) -> str | None:
-        """The prefix of the newest checkpoint, None if there is none."""
-        return self._latest
 
     @property
     def checkpoints(self) -> list[str]:

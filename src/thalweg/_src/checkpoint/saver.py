@@ -36,6 +36,7 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.resources.checkpoint_writers import BackgroundWriter
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.global_step import global_step as value_of_step
 from thalweg._src.variables.variables import global_variables
 
@@ -352,29 +353,12 @@ class Saver:
         message.CopyFrom(saver_def)
         return Saver(saver_def=message, name=import_scope)
 
-    def export_meta_graph(
-        self,
-        filename: PathLike | None = None,
-        collection_list: Sequence[str] | None = None,
-        as_text: bool = False,
-        export_scope: str | None = None,
-        clear_devices: bool = False,
-        clear_extraneous_savers: bool = False,
-        strip_default_attrs: bool = False,
-        save_debug_info: bool = False,
-    ) -> Any:
+    @parameters_of(
+        export_meta_graph, without=["meta_info_def", "graph_def", "saver_def", "graph", "kwargs"], before="filename"
+    )
+    def export_meta_graph(self, **arguments: Any) -> Any:
         """Returns the default graph with this Saver as a MetaGraphDef, and writes it to a file if one is given."""
-        return export_meta_graph(
-            filename=filename,
-            saver_def=self.saver_def,
-            collection_list=collection_list,
-            as_text=as_text,
-            graph=get_default_graph(),
-            export_scope=export_scope,
-            clear_devices=clear_devices,
-            clear_extraneous_savers=clear_extraneous_savers,
-            strip_default_attrs=strip_default_attrs,
-        )
+        return export_meta_graph(saver_def=self.saver_def, graph=get_default_graph(), **arguments)
 
 
 def _require_saver_def(saver_def: Any) -> None:

@@ -424,7 +424,7 @@ def _shared(first: Guard, second: Guard) -> Guard:
 
 
 def _raise_dead() -> NoReturn:
-    raise errors.InvalidArgumentError(None, None, UNTAKEN_BRANCH)
+    raise errors.invalid(UNTAKEN_BRANCH)
 
 
 def grouped(nodes: Sequence[Node]) -> list[Node]:

@@ -12,6 +12,7 @@ from thalweg._src.read_only import ReadOnly
 from thalweg._src.saved_model.saved_model import load
 from thalweg._src.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY, get_tensor_from_tensor_info
 from thalweg._src.session.session import Session
+from thalweg._src.signatures import parameters_of
 
 _SERVING = "serve"
 
@@ -49,12 +50,12 @@ class SavedModelPredictor(Predictor):
 
     def __init__(
         self,
-        export_dir: Any,
+        export_dir: PathLike,
         signature_def_key: str | None = None,
         signature_def: Any = None,
         input_names: Mapping[str, str] | None = None,
         output_names: Mapping[str, str] | None = None,
-        tags: Any = None,
+        tags: Iterable[str] | None = None,
         graph: Graph | None = None,
         config: Any = None,
         trusted: bool | None = None,
@@ -91,22 +92,11 @@ def _signature(message: Any, key: str) -> Any:
 
 
 @export("contrib.predictor.from_saved_model")
-def from_saved_model(
-    export_dir: PathLike,
-    signature_def_key: str | None = None,
-    signature_def: Any = None,
-    input_names: Mapping[str, str] | None = None,
-    output_names: Mapping[str, str] | None = None,
-    tags: Iterable[str] | None = None,
-    graph: Graph | None = None,
-    config: Any = None,
-    trusted: bool | None = None,
-) -> SavedModelPredictor:
+@parameters_of(SavedModelPredictor)
+def from_saved_model(**arguments: Any) -> SavedModelPredictor:
     """Returns a predictor of a SavedModel, for one of its signatures or for tensors by name.
 
     trusted: by default the model may read files and have Savers, but neither write other files nor call Python
     functions of this process, as it can with True; False refuses all that reaches outside, apart from its Savers
     """
-    return SavedModelPredictor(
-        export_dir, signature_def_key, signature_def, input_names, output_names, tags, graph, config, trusted
-    )
+    return SavedModelPredictor(**arguments)

@@ -28,12 +28,19 @@ from thalweg._src.ops.tensor_array import (
     tensor_array_split_op,
     tensor_array_write_op,
 )
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 
 @export("TensorArray")
 class TensorArray:
     """Elements of one dtype, each written once and read by index; every write returns the array to use afterwards."""
+
+    dtype = ReadOnly[DType]("The element type.")
+    handle = ReadOnly[Tensor]("The tensor of the resource.")
+    flow = ReadOnly[Tensor]("The value that orders operations: each write takes a flow and returns a new one.")
+    graph = ReadOnly[Graph]("The graph of the array.", "_flow.graph")
+    dynamic_size = ReadOnly[bool]("Whether writes beyond the end extend the array.")
 
     def __init__(
         self,
@@ -81,31 +88,6 @@ class TensorArray:
                 tensor_array_name=tensor_array_name or "",
                 name=scope,
             )
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
-
-    @property
-    def handle(self) -> Tensor:
-        """The tensor of the resource."""
-        return self._handle
-
-    @property
-    def flow(self) -> Tensor:
-        """The value that orders operations: each write takes a flow and returns a new one."""
-        return self._flow
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of the array."""
-        return self._flow.graph
-
-    @property
-    def dynamic_size(self) -> bool:
-        """Whether writes beyond the end extend the array."""
-        return self._dynamic_size
 
     @property
     def element_shape(self) -> TensorShape:

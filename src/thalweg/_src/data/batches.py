@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 from thalweg._src import errors
 from thalweg._src.data.element_refs import ElementRefs, stacker
-from thalweg._src.data.plan import Element, Elements, Plan, Unary, in_memory_plan, invalid
+from thalweg._src.data.plan import Element, Elements, Plan, Unary, in_memory_plan
 from thalweg._src.data.structure import SparseTensorSpec
+from thalweg._src.errors import invalid
 from thalweg._src.kernels.elements import number, slice_sparse, slices, sparse_row, stack_padded, stack_sparse
 
 

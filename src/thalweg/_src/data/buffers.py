@@ -9,7 +9,8 @@ from collections import deque
 from typing import Any, ClassVar
 
 from thalweg._src import errors
-from thalweg._src.data.plan import Element, Elements, Plan, Unary, invalid
+from thalweg._src.data.plan import Element, Elements, Plan, Unary
+from thalweg._src.errors import invalid
 from thalweg._src.export import export_constants
 from thalweg._src.resources.iterators import outcome_of
 from thalweg._src.resources.thread_pool import computing

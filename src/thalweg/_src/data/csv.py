@@ -51,7 +51,7 @@ class CsvRecords(Lines):
             header = header and not lines
             yield records
         if begun:
-            raise errors.InvalidArgumentError(None, None, f"{name!r}: the file ends in a quoted field")
+            raise errors.invalid(f"{name!r}: the file ends in a quoted field")
 
 
 def _records(filenames: Any, compression: Any, header: Any, quotes: bool) -> Dataset:

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from thalweg._src import errors
 from thalweg._src.data.element_refs import ElementRefs, RowRefs
-from thalweg._src.data.plan import Element, Elements, Plan, Unary, invalid
+from thalweg._src.data.plan import Element, Elements, Plan, Unary
 from thalweg._src.data.structure import SparseTensorSpec, flatten
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.kernels.elements import from_python, numbers, slice_sparse, slices
 from thalweg._src.shapes import compatible, show
 

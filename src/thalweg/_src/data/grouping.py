@@ -27,6 +27,7 @@ from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reduction import reduce_max, reduce_min, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, shape as shape_of
 from thalweg._src.ops.where import one_hot
+from thalweg._src.read_only import ReadOnly
 
 Transformation = Callable[[Dataset], Dataset]
 _KEY = TensorSpec((), dtypes.int64)
@@ -36,27 +37,16 @@ _KEY = TensorSpec((), dtypes.int64)
 class Reducer:
     """Functions that reduce the elements of a group to one: initial state, update, result."""
 
+    init_func = ReadOnly[Callable[..., Any]]("The function from a key to the initial state.")
+    reduce_func = ReadOnly[Callable[..., Any]]("The function from state and element to the next state.")
+    finalize_func = ReadOnly[Callable[..., Any]]("The function from the last state to the result.")
+
     def __init__(
         self, init_func: Callable[..., Any], reduce_func: Callable[..., Any], finalize_func: Callable[..., Any]
     ) -> None:
         self._init_func = init_func
         self._reduce_func = reduce_func
         self._finalize_func = finalize_func
-
-    @property
-    def init_func(self) -> Callable[..., Any]:
-        """The function from a key to the initial state."""
-        return self._init_func
-
-    @property
-    def reduce_func(self) -> Callable[..., Any]:
-        """The function from state and element to the next state."""
-        return self._reduce_func
-
-    @property
-    def finalize_func(self) -> Callable[..., Any]:
-        """The function from the last state to the result."""
-        return self._finalize_func
 
 
 class GroupedByReducer(Unary):

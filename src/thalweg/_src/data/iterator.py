@@ -12,6 +12,7 @@ from thalweg._src.checkpoint.trackable import Part, Saved, parts_of, saved_by
 from thalweg._src.config import ConfigProto
 from thalweg._src.data.optional import Optional
 from thalweg._src.data.structure import (
+    Structured,
     compatible,
     element_of,
     flatten,
@@ -47,7 +48,7 @@ _PLAIN = frozenset(("_Dataset",))  # stateful, but created anew for each use
 
 
 @export("data.Iterator")
-class Iterator:
+class Iterator(Structured):
     """A position in a dataset; each `get_next` adds tensors that take one element whenever they run."""
 
     def __init__(
@@ -140,26 +141,6 @@ class Iterator:
         if self._string_handle is None:
             self._string_handle = iterator_to_string_handle_op(self._iterator_resource)
         return self._string_handle
-
-    @property
-    def element_spec(self) -> Any:
-        """The types and static shapes of an element."""
-        return self._structure
-
-    @property
-    def output_types(self) -> Any:
-        """The types of the components of an element."""
-        return legacy(self._structure, 0)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The static shapes of the components of an element."""
-        return legacy(self._structure, 1)
-
-    @property
-    def output_classes(self) -> Any:
-        """The classes of the components of an element."""
-        return legacy(self._structure, 2)
 
 
 @export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")

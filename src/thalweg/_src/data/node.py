@@ -8,7 +8,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.data.function import Function
 from thalweg._src.data.plan import Definition, Elements
-from thalweg._src.data.structure import flatten, legacy, pack, structure_of
+from thalweg._src.data.structure import Structured, flatten, pack, structure_of
 from thalweg._src.dtypes import DType
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -18,31 +18,10 @@ from thalweg._src.ops.cast import cast
 from thalweg._src.ops.data import dataset_op, keep_definition
 
 
-class Node:
+class Node(Structured):
     """A dataset as a variant tensor and the structure of its elements; `Dataset` adds the user's methods."""
 
     _variant: Tensor
-    _structure: Any
-
-    @property
-    def element_spec(self) -> Any:
-        """The types and static shapes of an element."""
-        return self._structure
-
-    @property
-    def output_types(self) -> Any:
-        """The types of the components of an element."""
-        return legacy(self._structure, 0)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The static shapes of the components of an element."""
-        return legacy(self._structure, 1)
-
-    @property
-    def output_classes(self) -> Any:
-        """The classes of the components of an element."""
-        return legacy(self._structure, 2)
 
     def _leaves(self) -> list[Any]:
         return flatten(self._structure)

@@ -26,12 +26,15 @@ from thalweg._src.ops.optional import (
     optional_has_value_op,
     optional_none_op,
 )
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape
 
 
 @export("data.experimental.Optional")
 class Optional:
     """An element that may be missing."""
+
+    value_structure = ReadOnly[Any]("The types and static shapes of the value.", "_structure")
 
     def __init__(self, variant: Tensor, structure: Any) -> None:
         self._variant = variant
@@ -60,11 +63,6 @@ class Optional:
         with name_scope(name, "OptionalGetValue") as scope:
             tensors = optional_get_value_op.many(self._variant, name=scope, **outputs(self._structure))
         return element_of(self._structure, tensors)
-
-    @property
-    def value_structure(self) -> Any:
-        """The types and static shapes of the value."""
-        return self._structure
 
     element_spec = value_structure
 

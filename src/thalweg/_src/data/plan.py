@@ -22,6 +22,7 @@ from thalweg._src.data.serial import decode, encode
 from thalweg._src.data.structure import TensorSpec, flatten, signature_of
 from thalweg._src.data.vectorize import decoded, vectorized
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.kernels.waiting import kept
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.thread_pool import computing
@@ -203,10 +204,6 @@ class Plan:
 def _kept(value: Any) -> Any:
     """Returns an input that outlives the step; handles and datasets need no copy."""
     return kept(value) if hasattr(value, "ndim") else value
-
-
-def invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 class Elements:

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg._src.data.element_refs import ElementRefs
-from thalweg._src.data.plan import Element, Elements, Plan, Unary, invalid
+from thalweg._src.data.plan import Element, Elements, Plan, Unary
+from thalweg._src.errors import invalid
 from thalweg._src.kernels.elements import number
 
 _MASK = np.uint64(2**32 - 1)

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from thalweg._src.data.element_refs import ElementRefs, RecordRefs
-from thalweg._src.data.plan import Element, Elements, Plan, invalid
+from thalweg._src.data.plan import Element, Elements, Plan
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.formats.gfile import _typed_errors
 from thalweg._src.formats.record_blocks import BLOCK, records_in
 from thalweg._src.formats.record_files import Source, open_source

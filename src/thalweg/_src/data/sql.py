@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from thalweg._src import dtypes, errors
 from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.node import add_dataset
-from thalweg._src.data.plan import Element, Elements, Plan, invalid
+from thalweg._src.data.plan import Element, Elements, Plan
 from thalweg._src.data.structure import TensorSpec, flatten, structure_from
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.types import TensorLike
@@ -97,7 +98,7 @@ def _converted(value: Any, dtype: DType) -> Any:
             return from_python(bool(number), dtype)
         return from_python(float(number) if dtype is dtypes.float64 else int(number), dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise errors.InvalidArgumentError(None, None, f"{value!r} is not {dtype.name}: {error}") from None
+        raise errors.invalid(f"{value!r} is not {dtype.name}: {error}") from None
 
 
 @export("data.experimental.SqlDataset", "contrib.data.SqlDataset")

@@ -17,6 +17,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 Signature = list[tuple[DType, Shape]]  # of the tensors that represent a value
@@ -28,6 +29,8 @@ class Spec:
 
     __slots__ = ("_dtype", "dims")
     value_class: Any = Tensor
+    dtype = ReadOnly[DType]("The element type.")
+    value_type = ReadOnly[Any]("The class of the values.", "value_class")
 
     def __init__(self, shape: ShapeLike = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.dims: Shape = shapes.as_shape(shape)
@@ -37,16 +40,6 @@ class Spec:
     def shape(self) -> TensorShape:
         """The static shape."""
         return TensorShape(self.dims)
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
-
-    @property
-    def value_type(self) -> Any:
-        """The class of the values."""
-        return self.value_class
 
     def tensors(self) -> Signature:
         """Returns the dtypes and shapes of the tensors that represent a value."""
@@ -127,6 +120,7 @@ class DatasetSpec(Spec):
 
     __slots__ = ("_element",)
     make: Callable[[Tensor, Any], Any]  # `Dataset`, which depends on this module
+    element_spec = ReadOnly[Any]("The types and static shapes of an element.", "_element")
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
         super().__init__(dataset_shape, dtypes.variant)
@@ -136,11 +130,6 @@ class DatasetSpec(Spec):
     def from_value(cls, value: Any) -> DatasetSpec:
         """Returns the spec of a dataset."""
         return cls(value.element_spec)
-
-    @property
-    def element_spec(self) -> Any:
-        """The types and static shapes of an element."""
-        return self._element
 
     def pack(self, tensors: Sequence[Tensor]) -> Any:
         return DatasetSpec.make(tensors[0], self._element)
@@ -339,6 +328,28 @@ def _leaf_from(dtype: Any, shape: Any, leaf_class: Any) -> Any:
     if leaf_class is not Tensor:
         raise TypeError(f"output_classes: expected tf.Tensor or tf.SparseTensor, received {leaf_class!r}")
     return TensorSpec(shape, dtype)
+
+
+class Structured:
+    """A base class of what has elements of a structure."""
+
+    _structure: Any
+    element_spec = ReadOnly[Any]("The types and static shapes of an element.", "_structure")
+
+    @property
+    def output_types(self) -> Any:
+        """The types of the components of an element."""
+        return legacy(self._structure, 0)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The static shapes of the components of an element."""
+        return legacy(self._structure, 1)
+
+    @property
+    def output_classes(self) -> Any:
+        """The classes of the components of an element."""
+        return legacy(self._structure, 2)
 
 
 def legacy(structure: Any, index: int) -> Any:

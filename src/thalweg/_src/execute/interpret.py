@@ -119,5 +119,5 @@ class _Interpreter:
         *predicates, value = seen
         for predicate, side in zip(predicates, node.attrs["sides"]):
             if predicate is None or bool(predicate) is not side:
-                raise errors.InvalidArgumentError(None, None, UNTAKEN_BRANCH)
+                raise errors.invalid(UNTAKEN_BRANCH)
         return value

@@ -141,7 +141,7 @@ class TokenRun:
         for output in self._program.fetches:
             value = self._machine.fetched.get(output, DEAD)
             if value is DEAD:
-                error = errors.InvalidArgumentError(None, None, UNTAKEN_BRANCH)
+                error = errors.invalid(UNTAKEN_BRANCH)
                 self._step.fail(explain(error, output[0], None, self._program.device.name))
                 return
             self.values[output] = value

@@ -15,6 +15,7 @@ from thalweg._src import errors
 from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
+from thalweg._src.read_only import ReadOnly
 
 _CLASSES: dict[int, type[errors._CodedError]] = {
     errno.ENOENT: errors.NotFoundError,
@@ -57,6 +58,9 @@ def _typed_errors(path: Any = None) -> Iterator[None]:
 class GFile:
     """A file, opened at first use; text is UTF-8 unless the mode contains "b"."""
 
+    name = ReadOnly[Any]("The path of the file.")
+    mode = ReadOnly[str]("The mode in which the file is opened.")
+
     def __init__(self, name: PathLike, mode: str = "r") -> None:
         plain = mode.replace("b", "")
         if plain not in _MODES:
@@ -65,16 +69,6 @@ class GFile:
         self._mode = mode
         self._plain = plain
         self._file: IO[bytes] | None = None
-
-    @property
-    def name(self) -> Any:
-        """The path of the file."""
-        return self._name
-
-    @property
-    def mode(self) -> str:
-        """The mode in which the file is opened."""
-        return self._mode
 
     def _open(self) -> IO[bytes]:
         if self._file is None:

@@ -21,6 +21,7 @@ from thalweg._src.graph.op_def import OPS, OpDef, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.source_line import user_stack
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import show
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*\Z")
@@ -249,19 +250,13 @@ class Graph:
         """Returns all operations, in the order of their creation."""
         return list(self.operations)
 
-    @property
-    def version(self) -> int:
-        """A number that increases with each change of the graph."""
-        return self._version
+    version = ReadOnly[int]("A number that increases with each change of the graph.")
 
     def _changed(self) -> None:
         self._version += 1
         self.edits += 1
 
-    @property
-    def finalized(self) -> bool:
-        """Whether the graph is read-only."""
-        return self._finalized
+    finalized = ReadOnly[bool]("Whether the graph is read-only.")
 
     def finalize(self) -> None:
         """Forbids further additions, so that a training loop cannot grow its graph by mistake."""

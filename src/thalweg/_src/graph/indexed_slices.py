@@ -10,6 +10,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import TensorShape
 
 
@@ -17,25 +18,19 @@ from thalweg._src.shapes import TensorShape
 class IndexedSlices:
     """Rows `values[i]` at `indices[i]`; rows with equal indices are summed."""
 
+    values = ReadOnly[Tensor]("The slices.")
+    indices = ReadOnly[Tensor]("The indices of the slices along the first dimension.")
+    dense_shape = ReadOnly[Tensor | None]("The shape of the whole tensor, or None.")
+    name = ReadOnly[str]("The name of the values.", "_values.name")
+    device = ReadOnly[str]("The device of the values.", "_values.device")
+    op = ReadOnly[Operation]("The operation of the values.", "_values.op")
+    dtype = ReadOnly[DType]("The element type.", "_values.dtype")
+    graph = ReadOnly[Graph]("The graph of the values.", "_values.graph")
+
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
         self._values = values
         self._indices = indices
         self._dense_shape = dense_shape
-
-    @property
-    def values(self) -> Tensor:
-        """The slices."""
-        return self._values
-
-    @property
-    def indices(self) -> Tensor:
-        """The indices of the slices along the first dimension."""
-        return self._indices
-
-    @property
-    def dense_shape(self) -> Tensor | None:
-        """The shape of the whole tensor, or None."""
-        return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
@@ -47,31 +42,6 @@ class IndexedSlices:
     def get_shape(self) -> TensorShape:
         """Returns the static shape of the whole tensor."""
         return self.shape
-
-    @property
-    def name(self) -> str:
-        """The name of the values."""
-        return self._values.name
-
-    @property
-    def device(self) -> str:
-        """The device of the values."""
-        return self._values.device
-
-    @property
-    def op(self) -> Operation:
-        """The operation of the values."""
-        return self._values.op
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._values.dtype
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of the values."""
-        return self._values.graph
 
     def __neg__(self) -> IndexedSlices:
         values: Any = self._values

@@ -11,6 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.graphdef import node_def
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import Stack, made_at
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import TensorShape
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class Operation:
         "outputs",
         "stack",
     )
+    type = ReadOnly[str]("The type of the operation.", "definition.name")
+    op_def = ReadOnly[OpDef]("The OpDef of the operation.", "definition")
+    _id = ReadOnly[int]("The creation index, under the name that TensorFlow 1 programs sort operations by.", "id")
 
     def __init__(
         self,
@@ -61,16 +65,6 @@ class Operation:
         self.context: Context | None = None
         self.id = -1
         self.outputs: list[Tensor] = []
-
-    @property
-    def type(self) -> str:
-        """The type of the operation."""
-        return self.definition.name
-
-    @property
-    def op_def(self) -> OpDef:
-        """The OpDef of the operation."""
-        return self.definition
 
     @property
     def control_inputs(self) -> list[Operation]:
@@ -115,11 +109,6 @@ class Operation:
         """Returns the colocation groups of this operation; by default its own."""
         groups = [name.encode() for name in self.attrs.get("_class", ()) if name.startswith("loc:@")]
         return groups or [f"loc:@{self.name}".encode()]
-
-    @property
-    def _id(self) -> int:
-        """The creation index, under the name that TensorFlow 1 programs sort operations by."""
-        return self.id
 
     def _get_control_flow_context(self) -> Context | None:
         """Returns the branch or loop that the operation belongs to."""

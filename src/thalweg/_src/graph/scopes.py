@@ -11,11 +11,14 @@ from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.read_only import ReadOnly
 
 
 @export("name_scope")
 class name_scope:
     """A context manager for `with tf.name_scope(name, default_name, values) as scope`."""
+
+    name = ReadOnly[str | None]("The name of the scope.")
 
     def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
         if name is None and default_name is None and values is not None:
@@ -23,11 +26,6 @@ class name_scope:
         self._name = default_name if name is None else name
         self._values = values
         self._stack: list[contextlib.ExitStack] = []
-
-    @property
-    def name(self) -> str | None:
-        """The name of the scope."""
-        return self._name
 
     def __enter__(self) -> str:
         stack = contextlib.ExitStack()

@@ -15,6 +15,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 
@@ -33,6 +34,14 @@ class SparseTensor:
 
     # makes NumPy's operators defer to ours
     __array_priority__ = 100
+    indices = ReadOnly[Tensor]("The indices of the elements, [count, rank].")
+    values = ReadOnly[Tensor]("The elements, a vector.")
+    dense_shape = ReadOnly[Tensor]("The shape, a vector.")
+    dtype = ReadOnly[DType]("The element type.", "_values.dtype")
+    op = ReadOnly[Operation]("The operation of the values.", "_values.op")
+    name = ReadOnly[str]("The name of the values.", "_values.name")
+    device = ReadOnly[str]("The device of the values.", "_values.device")
+    graph = ReadOnly[Graph]("The graph of the values.", "_indices.graph")
 
     def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: ShapeLike | TensorLike) -> None:
         if type(indices) is not Tensor or type(values) is not Tensor or type(dense_shape) is not Tensor:
@@ -56,21 +65,6 @@ class SparseTensor:
             raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
         return cls(*parts_of(sparse_tensor_value))
 
-    @property
-    def indices(self) -> Tensor:
-        """The indices of the elements, [count, rank]."""
-        return self._indices
-
-    @property
-    def values(self) -> Tensor:
-        """The elements, a vector."""
-        return self._values
-
-    @property
-    def dense_shape(self) -> Tensor:
-        """The shape, a vector."""
-        return self._dense_shape
-
     def with_values(self, new_values: TensorLike) -> SparseTensor:
         """Returns a SparseTensor with other values at the same indices."""
         result = SparseTensor(self._indices, new_values, self._dense_shape)
@@ -89,31 +83,6 @@ class SparseTensor:
     def set_shape(self, shape: ShapeLike) -> None:
         """Merges a shape that the caller knows into the static shape."""
         self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._values.dtype
-
-    @property
-    def op(self) -> Operation:
-        """The operation of the values."""
-        return self._values.op
-
-    @property
-    def name(self) -> str:
-        """The name of the values."""
-        return self._values.name
-
-    @property
-    def device(self) -> str:
-        """The device of the values."""
-        return self._values.device
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of the values."""
-        return self._indices.graph
 
     def consumers(self) -> list[Operation]:
         """Returns the operations that use the values."""

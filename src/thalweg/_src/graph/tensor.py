@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from thalweg._src import shapes
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Tensor:
     __array_priority__ = 100
 
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
+    device = ReadOnly[str]("The device of the operation.", "op.device")
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, shape: Shape = None) -> None:
         self.op = op
@@ -44,11 +46,6 @@ class Tensor:
     def graph(self) -> Graph:
         """The graph of the tensor."""
         return self.op.graph
-
-    @property
-    def device(self) -> str:
-        """The device of the operation."""
-        return self.op.device
 
     @property
     def shape(self) -> TensorShape:

@@ -15,6 +15,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import accumulators as ops
 from thalweg._src.ops.cast import cast
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike
 
 
@@ -32,6 +33,10 @@ def _reduction(reduction_type: str) -> str:
 class ConditionalAccumulatorBase:
     """A sum of gradients that steps add to; gradients older than the accumulator's own step are dropped."""
 
+    accumulator_ref = ReadOnly[Tensor]("The handle of the accumulator.")
+    name = ReadOnly[str]("The name of the accumulator.")
+    dtype = ReadOnly[DType]("The element type.")
+
     def __init__(self, dtype: DTypeLike, shape: ShapeLike, accumulator_ref: Tensor) -> None:
         self._dtype = dtypes.as_dtype(dtype)
         self._shape = shapes.as_shape(shape)
@@ -40,21 +45,6 @@ class ConditionalAccumulatorBase:
         sparse = accumulator_ref.dtype is not dtypes.resource
         self._count = ops.sparse_accumulator_num_accumulated_op if sparse else ops.accumulator_num_accumulated_op
         self._set = ops.sparse_accumulator_set_global_step_op if sparse else ops.accumulator_set_global_step_op
-
-    @property
-    def accumulator_ref(self) -> Tensor:
-        """The handle of the accumulator."""
-        return self._accumulator_ref
-
-    @property
-    def name(self) -> str:
-        """The name of the accumulator."""
-        return self._name
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
         """The number of gradients since the last take."""

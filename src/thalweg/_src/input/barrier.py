@@ -9,10 +9,13 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.input.queues import _as_shapes, _as_types
 from thalweg._src.ops import barrier as ops
+from thalweg._src.read_only import ReadOnly
 
 
 class Barrier:
     """Assembles elements from components that arrive one by one under a key."""
+
+    barrier_ref = ReadOnly[Tensor]("The handle of the barrier.")
 
     def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
         self._types = _as_types(types)
@@ -26,11 +29,6 @@ class Barrier:
             shared_name=shared_name,
             name=name,
         )
-
-    @property
-    def barrier_ref(self) -> Tensor:
-        """The handle of the barrier."""
-        return self._barrier_ref
 
     @property
     def name(self) -> str:

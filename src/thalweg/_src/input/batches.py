@@ -23,6 +23,7 @@ from thalweg._src.ops.math import maximum
 from thalweg._src.ops.reshape import constant_value
 from thalweg._src.ops.sparse_serial import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
 from thalweg._src.shapes import Shape
+from thalweg._src.signatures import parameters_of
 
 
 class _Sparse(NamedTuple):
@@ -149,40 +150,68 @@ def _flat(lists: Sequence[Any]) -> list[Any]:
 def _batch(
     default: str,
     lists: list[Any],
-    keep_input: Any,
-    batch_size: Any,
-    num_threads: int,
-    capacity: int,
-    enqueue_many: bool,
-    given: Any,
-    dynamic_pad: bool,
-    allow_smaller: bool,
-    shared_name: str | None,
-    name: str | None,
+    keep_input: TensorLike,
+    batch_size: TensorLike,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
 ) -> Any:
     with name_scope(name, default, [*_flat(lists), keep_input]) as scope:
         examples = _Examples(lists, enqueue_many, keep_input)
         queue_type = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-        queue = queue_type(capacity, examples.types, shapes=examples.shapes(given), shared_name=shared_name)
+        queue = queue_type(capacity, examples.types, shapes=examples.shapes(shapes), shared_name=shared_name)
         examples.fill(queue, num_threads)
         add_fraction_summary(f"fraction_of_{capacity}_full", queue.size(), capacity)
-        return _taken(queue, batch_size, allow_smaller, examples, scope)
+        return _taken(queue, batch_size, allow_smaller_final_batch, examples, scope)
+
+
+@export("train.maybe_batch")
+@parameters_of(_batch, without=["default", "lists"], before="keep_input")
+def maybe_batch(tensors: Any, **arguments: Any) -> Any:
+    """Returns batches of those examples for which keep_input is true."""
+    return _batch("batch", [tensors], **arguments)
+
+
+@export("train.batch")
+@parameters_of(maybe_batch, without=["keep_input"])
+def batch(**arguments: Any) -> Any:
+    """Returns batches of examples; each enqueueing thread provides one example per step, or many."""
+    return maybe_batch(keep_input=True, **arguments)
+
+
+@export("train.maybe_batch_join")
+@parameters_of(_batch, without=["default", "lists", "num_threads"], before="keep_input")
+def maybe_batch_join(tensors_list: Any, **arguments: Any) -> Any:
+    """Returns batches of those examples from several sources for which keep_input is true."""
+    return _batch("batch_join", _lists(tensors_list), **arguments)
+
+
+@export("train.batch_join")
+@parameters_of(maybe_batch_join, without=["keep_input"])
+def batch_join(**arguments: Any) -> Any:
+    """Returns batches of examples from several sources, with one thread each."""
+    return maybe_batch_join(keep_input=True, **arguments)
 
 
 def _shuffle_batch(
     default: str,
     lists: list[Any],
-    keep_input: Any,
-    batch_size: Any,
-    num_threads: int,
+    batch_size: TensorLike,
     capacity: int,
     min_after_dequeue: int,
-    seed: int | None,
-    enqueue_many: bool,
-    given: Any,
-    allow_smaller: bool,
-    shared_name: str | None,
-    name: str | None,
+    keep_input: TensorLike,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
 ) -> Any:
     with name_scope(name, default, [*_flat(lists), keep_input]) as scope:
         if capacity <= min_after_dequeue:
@@ -192,7 +221,7 @@ def _shuffle_batch(
             capacity,
             min_after_dequeue,
             examples.types,
-            shapes=examples.shapes(given),
+            shapes=examples.shapes(shapes),
             seed=seed,
             shared_name=shared_name,
         )
@@ -201,246 +230,32 @@ def _shuffle_batch(
         add_fraction_summary(
             f"fraction_over_{min_after_dequeue}_of_{capacity}_full", over, capacity - min_after_dequeue
         )
-        return _taken(queue, batch_size, allow_smaller, examples, scope)
-
-
-@export("train.batch")
-def batch(
-    tensors: Any,
-    batch_size: TensorLike,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Returns batches of examples; each enqueueing thread provides one example per step, or many."""
-    return maybe_batch(
-        tensors,
-        True,
-        batch_size,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-@export("train.maybe_batch")
-def maybe_batch(
-    tensors: Any,
-    keep_input: TensorLike,
-    batch_size: TensorLike,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Returns batches of those examples for which keep_input is true."""
-    return _batch(
-        "batch",
-        [tensors],
-        keep_input,
-        batch_size,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-@export("train.batch_join")
-def batch_join(
-    tensors_list: Any,
-    batch_size: TensorLike,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Returns batches of examples from several sources, with one thread each."""
-    return maybe_batch_join(
-        tensors_list,
-        True,
-        batch_size,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-@export("train.maybe_batch_join")
-def maybe_batch_join(
-    tensors_list: Any,
-    keep_input: TensorLike,
-    batch_size: TensorLike,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Returns batches of those examples from several sources for which keep_input is true."""
-    return _batch(
-        "batch_join",
-        _lists(tensors_list),
-        keep_input,
-        batch_size,
-        1,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-@export("train.shuffle_batch")
-def shuffle_batch(
-    tensors: Any,
-    batch_size: TensorLike,
-    capacity: int,
-    min_after_dequeue: int,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Returns batches of examples in random order, drawn from at least min_after_dequeue."""
-    return maybe_shuffle_batch(
-        tensors,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        num_threads,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+        return _taken(queue, batch_size, allow_smaller_final_batch, examples, scope)
 
 
 @export("train.maybe_shuffle_batch")
-def maybe_shuffle_batch(
-    tensors: Any,
-    batch_size: TensorLike,
-    capacity: int,
-    min_after_dequeue: int,
-    keep_input: TensorLike,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
+@parameters_of(_shuffle_batch, without=["default", "lists"], before="batch_size")
+def maybe_shuffle_batch(tensors: Any, **arguments: Any) -> Any:
     """Returns batches in random order of those examples for which keep_input is true."""
-    return _shuffle_batch(
-        "shuffle_batch",
-        [tensors],
-        keep_input,
-        batch_size,
-        num_threads,
-        capacity,
-        min_after_dequeue,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return _shuffle_batch("shuffle_batch", [tensors], **arguments)
 
 
-@export("train.shuffle_batch_join")
-def shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: TensorLike,
-    capacity: int,
-    min_after_dequeue: int,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Returns batches in random order of examples from several sources, with one thread each."""
-    return maybe_shuffle_batch_join(
-        tensors_list,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+@export("train.shuffle_batch")
+@parameters_of(maybe_shuffle_batch, without=["keep_input"])
+def shuffle_batch(**arguments: Any) -> Any:
+    """Returns batches of examples in random order, drawn from at least min_after_dequeue."""
+    return maybe_shuffle_batch(keep_input=True, **arguments)
 
 
 @export("train.maybe_shuffle_batch_join")
-def maybe_shuffle_batch_join(
-    tensors_list: Any,
-    batch_size: TensorLike,
-    capacity: int,
-    min_after_dequeue: int,
-    keep_input: TensorLike,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
+@parameters_of(_shuffle_batch, without=["default", "lists", "num_threads"], before="batch_size")
+def maybe_shuffle_batch_join(tensors_list: Any, **arguments: Any) -> Any:
     """Returns batches in random order of those examples from several sources for which keep_input is true."""
-    return _shuffle_batch(
-        "shuffle_batch_join",
-        _lists(tensors_list),
-        keep_input,
-        batch_size,
-        1,
-        capacity,
-        min_after_dequeue,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+    return _shuffle_batch("shuffle_batch_join", _lists(tensors_list), **arguments)
+
+
+@export("train.shuffle_batch_join")
+@parameters_of(maybe_shuffle_batch_join, without=["keep_input"])
+def shuffle_batch_join(**arguments: Any) -> Any:
+    """Returns batches in random order of examples from several sources, with one thread each."""
+    return maybe_shuffle_batch_join(keep_input=True, **arguments)

@@ -11,6 +11,7 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.compat import logging
 from thalweg._src.export import export
+from thalweg._src.read_only import ReadOnly
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds between two checks of threads that have not ended yet
 
@@ -21,6 +22,8 @@ class Coordinator:
 
     `join` re-raises the first error, except for those of `clean_stop_exception_types`, by default the end of the input.
     """
+
+    joined = ReadOnly[bool]("Whether `join` has returned.")
 
     def __init__(self, clean_stop_exception_types: Sequence[type[BaseException]] | None = None) -> None:
         types = (errors.OutOfRangeError,) if clean_stop_exception_types is None else clean_stop_exception_types
@@ -108,11 +111,6 @@ class Coordinator:
             raise RuntimeError(f"Coordinator stopped with threads still running: {' '.join(left)}")
         if left:
             logging.info("Coordinator stopped with threads still running: %s", " ".join(left))
-
-    @property
-    def joined(self) -> bool:
-        """Whether `join` has returned."""
-        return self._joined
 
     def raise_requested_exception(self) -> None:
         """Raises the error that was passed with a request to stop, if there was one."""

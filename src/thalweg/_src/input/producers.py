@@ -27,6 +27,7 @@ from thalweg._src.ops.reshape import shape as shape_of, size
 from thalweg._src.ops.sequences import range as range_
 from thalweg._src.ops.summary import scalar_summary
 from thalweg._src.shapes import ShapeLike
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.variables import Variable
 
 
@@ -100,16 +101,8 @@ def input_producer(
 
 
 @export("train.string_input_producer")
-def string_input_producer(
-    string_tensor: Any,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-    cancel_op: Operation | None = None,
-) -> FIFOQueue:
+@parameters_of(input_producer, without=["input_tensor", "element_shape", "summary_name"], before="num_epochs")
+def string_input_producer(string_tensor: Any, capacity: int, name: str | None, **arguments: Any) -> FIFOQueue:
     """Returns a queue of strings, such as file names, and adds its queue runner."""
     empty = "string_input_producer requires a non-null input tensor"
     if not isinstance(string_tensor, Tensor | Variable) and len(string_tensor) == 0:
@@ -118,54 +111,27 @@ def string_input_producer(
         strings = convert_to_tensor(string_tensor, dtype=dtypes.string)
         with control_dependencies([Assert(greater(size(strings), 0), [empty])]):
             strings = identity(strings)
-        return input_producer(
-            strings,
-            [],
-            num_epochs,
-            shuffle,
-            seed,
-            capacity,
-            shared_name,
-            f"fraction_of_{capacity}_full",
-            scope,
-            cancel_op,
-        )
+        full = f"fraction_of_{capacity}_full"
+        return input_producer(strings, [], capacity=capacity, summary_name=full, name=scope, **arguments)
 
 
 @export("train.range_input_producer")
-def range_input_producer(
-    limit: TensorLike,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> FIFOQueue:
+@parameters_of(string_input_producer, without=["string_tensor", "cancel_op"], before="num_epochs")
+def range_input_producer(limit: TensorLike, capacity: int, name: str | None, **arguments: Any) -> FIFOQueue:
     """Returns a queue of the integers from 0 to limit - 1, and adds its queue runner."""
     with name_scope(name, "input_producer", [limit]) as scope:
-        return input_producer(
-            range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, f"fraction_of_{capacity}_full", scope
-        )
+        full = f"fraction_of_{capacity}_full"
+        return input_producer(range_(limit), [], capacity=capacity, summary_name=full, name=scope, **arguments)
 
 
 @export("train.slice_input_producer")
-def slice_input_producer(
-    tensor_list: Sequence[TensorLike],
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> list[Tensor]:
+@parameters_of(range_input_producer, without=["limit"], before="num_epochs")
+def slice_input_producer(tensor_list: Sequence[TensorLike], name: str | None, **arguments: Any) -> list[Tensor]:
     """Returns one row of each tensor, all with the same index, a different one in each step."""
     with name_scope(name, "input_producer", list(tensor_list)):
         tensors = [convert_to_tensor_or_indexed_slices(tensor) for tensor in tensor_list]
         if not tensors:
             raise ValueError("slice_input_producer needs at least one tensor")
-        queue = range_input_producer(
-            shape_of(tensors[0])[0], num_epochs, shuffle, seed, capacity, shared_name=shared_name
-        )
+        queue = range_input_producer(shape_of(tensors[0])[0], **arguments)
         index = queue.dequeue()
         return [gather(tensor, index) for tensor in tensors]

@@ -18,6 +18,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
 from thalweg._src.input.coordinator import Coordinator
 from thalweg._src.messages import Message, Repeated, message
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.session.session import BaseSession
 
 _ELSEWHERE = ("MonitoredSession", "SingularMonitoredSession")  # start their queue runners themselves
@@ -42,6 +43,15 @@ class QueueRunner:
     The queue is closed when all inputs have ended; when the coordinator stops or an operation fails, pending enqueue
     operations are cancelled as well.
     """
+
+    queue = ReadOnly[Any]("The queue.")
+    enqueue_ops = ReadOnly[list[Operation]]("The enqueue operations.")
+    close_op = ReadOnly[Operation]("The operation that closes the queue.")
+    cancel_op = ReadOnly[Operation]("The operation that closes the queue and cancels pending enqueue operations.")
+    queue_closed_exception_types = ReadOnly[tuple[type[errors.OpError], ...]](
+        "The exceptions that mean that the queue was closed.", "_closed_types"
+    )
+    exceptions_raised = ReadOnly[list[Exception]]("The errors of threads without a coordinator.")
 
     def __init__(
         self,
@@ -86,36 +96,6 @@ class QueueRunner:
         codes = list(definition.queue_closed_exception_types)
         error_types = [errors.exception_type_from_error_code(code) for code in codes]
         self._closed_types = tuple(error_types) or (errors.OutOfRangeError,)
-
-    @property
-    def queue(self) -> Any:
-        """The queue."""
-        return self._queue
-
-    @property
-    def enqueue_ops(self) -> list[Operation]:
-        """The enqueue operations."""
-        return self._enqueue_ops
-
-    @property
-    def close_op(self) -> Operation:
-        """The operation that closes the queue."""
-        return self._close_op
-
-    @property
-    def cancel_op(self) -> Operation:
-        """The operation that closes the queue and cancels pending enqueue operations."""
-        return self._cancel_op
-
-    @property
-    def queue_closed_exception_types(self) -> tuple[type[errors.OpError], ...]:
-        """The exceptions that mean that the queue was closed."""
-        return self._closed_types
-
-    @property
-    def exceptions_raised(self) -> list[Exception]:
-        """The errors of threads without a coordinator."""
-        return self._exceptions_raised
 
     @property
     def name(self) -> str:

@@ -18,6 +18,7 @@ from thalweg._src.graph.seeds import get_seed
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import queues as ops
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 
@@ -65,6 +66,11 @@ class QueueBase:
     An element has one or more components, each a tensor.
     """
 
+    queue_ref = ReadOnly[Tensor]("The handle of the queue.")
+    name = ReadOnly[str]("The name of the queue.", "_queue_ref.op.name")
+    dtypes = ReadOnly[list[DType]]("The dtype of each component.")
+    names = ReadOnly[list[str] | None]("The name of each component, or None.")
+
     def __init__(
         self, dtypes: DTypeLike | Sequence[DTypeLike], shapes: Any, names: Sequence[str] | None, queue_ref: Tensor
     ) -> None:
@@ -92,29 +98,9 @@ class QueueBase:
         return QueueBase(first.dtypes, shapes, first.names, handle)
 
     @property
-    def queue_ref(self) -> Tensor:
-        """The handle of the queue."""
-        return self._queue_ref
-
-    @property
-    def name(self) -> str:
-        """The name of the queue."""
-        return self._queue_ref.op.name
-
-    @property
-    def dtypes(self) -> list[DType]:
-        """The dtype of each component."""
-        return self._dtypes
-
-    @property
     def shapes(self) -> list[TensorShape]:
         """The shape of each component."""
         return [TensorShape(shape) for shape in self._shapes]
-
-    @property
-    def names(self) -> list[str] | None:
-        """The name of each component, or None."""
-        return self._names
 
     def _components(self, vals: Any) -> list[Tensor]:
         """Returns the value to enqueue as one tensor per component."""

@@ -10,25 +10,19 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.queues import QueueBase
 from thalweg._src.ops import readers as ops
+from thalweg._src.read_only import ReadOnly
 
 
 @export("ReaderBase")
 class ReaderBase:
     """The base class of readers: takes file names from a queue and returns (key, record) pairs."""
 
+    reader_ref = ReadOnly[Tensor]("The handle of the reader.")
+    supports_serialize = ReadOnly[bool]("Whether the reader can serialize its state.")
+
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
         self._reader_ref = reader_ref
         self._supports_serialize = supports_serialize
-
-    @property
-    def reader_ref(self) -> Tensor:
-        """The handle of the reader."""
-        return self._reader_ref
-
-    @property
-    def supports_serialize(self) -> bool:
-        """Whether the reader can serialize its state."""
-        return self._supports_serialize
 
     def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Returns the key and the value of the next record."""

@@ -17,6 +17,7 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op, stateful_op
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, show
+from thalweg._src.signatures import variant
 
 
 def _true_classes(c: Inference) -> tuple[int | None, int | None]:
@@ -110,8 +111,8 @@ def _draw(sampler: OpDef, true_classes: Any, seed: int | None, name: str | None,
     return sampler.many(classes, seed=first or 0, seed2=second or 0, name=name, **attrs)
 
 
-@export("nn.uniform_candidate_sampler", "random.uniform_candidate_sampler")
-def uniform_candidate_sampler(
+def _sample(
+    sampler: OpDef,
     true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
@@ -120,45 +121,32 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
+    attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
+    return _draw(sampler, true_classes, seed, name, **attrs)
+
+
+@export("nn.uniform_candidate_sampler", "random.uniform_candidate_sampler")
+@variant(_sample, uniform_op)
+def uniform_candidate_sampler() -> None:
     """Samples classes uniformly from [0, range_max).
 
     Returns the sampled classes, and the expected counts of the true and of the sampled classes.
     """
-    attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
-    return _draw(uniform_op, true_classes, seed, name, **attrs)
 
 
 @export("nn.log_uniform_candidate_sampler", "random.log_uniform_candidate_sampler")
-def log_uniform_candidate_sampler(
-    true_classes: TensorLike,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Any:
+@variant(_sample, log_uniform_op)
+def log_uniform_candidate_sampler() -> None:
     """Samples class k with probability log((k + 2) / (k + 1)) / log(range_max + 1).
 
     This fits classes that are sorted by decreasing frequency.
     """
-    attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
-    return _draw(log_uniform_op, true_classes, seed, name, **attrs)
 
 
 @export("nn.learned_unigram_candidate_sampler", "random.learned_unigram_candidate_sampler")
-def learned_unigram_candidate_sampler(
-    true_classes: TensorLike,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Any:
+@variant(_sample, learned_unigram_op)
+def learned_unigram_candidate_sampler() -> None:
     """Samples classes by the frequencies of the true classes so far, with an initial count of 1."""
-    attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
-    return _draw(learned_unigram_op, true_classes, seed, name, **attrs)
 
 
 @export("nn.fixed_unigram_candidate_sampler", "random.fixed_unigram_candidate_sampler")

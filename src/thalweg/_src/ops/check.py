@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.ops.reshape import constant_value, rank, reshape, shape
 from thalweg._src.ops.slicing import strided_slice
+from thalweg._src.signatures import variant
 
 Compare = Callable[..., Any]
 
@@ -41,17 +42,26 @@ def _pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return x, convert_to_tensor(y, preferred_dtype=x.dtype, name="y")
 
 
+class _Comparison(NamedTuple):
+    """An assertion's name, the sign it shows, and the comparison of tensors and of arrays."""
+
+    title: str
+    sign: str
+    build: Compare
+    test: Compare
+
+
 def _compared(
-    sign: str, build: Compare, test: Compare, x: Any, y: Any, data: Any, summarize: int | None, message: str | None
+    comparison: _Comparison, x: Any, y: Any, data: Any, summarize: int | None, message: str | None
 ) -> Operation:
     x, y = _pair(x, y)
     if data is None:
-        data = [f"x {sign} y does not hold everywhere:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+        data = [f"x {comparison.sign} y does not hold everywhere:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
     data = list(data) if message is None else [message, *data]
     known_x, known_y = constant_value(x), constant_value(y)
     if known_x is not None and known_y is not None:
-        _require_static(bool(np.all(test(known_x, known_y))), data)
-    return Assert(reduce_all(build(x, y)), data, summarize)
+        _require_static(bool(np.all(comparison.test(known_x, known_y))), data)
+    return Assert(reduce_all(comparison.build(x, y)), data, summarize)
 
 
 def _require_static(condition: bool, data: list[Any]) -> None:
@@ -73,135 +83,91 @@ def assert_equal(
     with name_scope(name, "assert_equal", [x, y]):
         if x is y:
             return no_op()
-        return _compared("==", equal, operator.eq, x, y, data, summarize, message)
+        comparison = _Comparison("assert_equal", "==", equal, operator.eq)
+        return _compared(comparison, x, y, data, summarize, message)
+
+
+def _compare(
+    comparison: _Comparison,
+    x: TensorLike,
+    y: TensorLike,
+    data: Sequence[TensorLike] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    with name_scope(name, comparison.title, [x, y]):
+        return _compared(comparison, x, y, data, summarize, message)
 
 
 @export("assert_none_equal", "debugging.assert_none_equal")
-def assert_none_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant(_compare, _Comparison("assert_none_equal", "!=", not_equal, operator.ne))
+def assert_none_equal() -> None:
     """Returns an operation that fails unless x != y everywhere."""
-    with name_scope(name, "assert_none_equal", [x, y]):
-        return _compared("!=", not_equal, operator.ne, x, y, data, summarize, message)
 
 
 @export("assert_less", "debugging.assert_less")
-def assert_less(
-    x: TensorLike,
-    y: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant(_compare, _Comparison("assert_less", "<", less, operator.lt))
+def assert_less() -> None:
     """Returns an operation that fails unless x < y everywhere."""
-    with name_scope(name, "assert_less", [x, y]):
-        return _compared("<", less, operator.lt, x, y, data, summarize, message)
 
 
 @export("assert_less_equal", "debugging.assert_less_equal")
-def assert_less_equal(
-    x: TensorLike,
-    y: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant(_compare, _Comparison("assert_less_equal", "<=", less_equal, operator.le))
+def assert_less_equal() -> None:
     """Returns an operation that fails unless x <= y everywhere."""
-    with name_scope(name, "assert_less_equal", [x, y]):
-        return _compared("<=", less_equal, operator.le, x, y, data, summarize, message)
 
 
 @export("assert_greater", "debugging.assert_greater")
-def assert_greater(
-    x: TensorLike,
-    y: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant(_compare, _Comparison("assert_greater", ">", greater, operator.gt))
+def assert_greater() -> None:
     """Returns an operation that fails unless x > y everywhere."""
-    with name_scope(name, "assert_greater", [x, y]):
-        return _compared(">", greater, operator.gt, x, y, data, summarize, message)
 
 
 @export("assert_greater_equal", "debugging.assert_greater_equal")
-def assert_greater_equal(
+@variant(_compare, _Comparison("assert_greater_equal", ">=", greater_equal, operator.ge))
+def assert_greater_equal() -> None:
+    """Returns an operation that fails unless x >= y everywhere."""
+
+
+def _compare_with_zero(
+    comparison: _Comparison,
     x: TensorLike,
-    y: TensorLike,
     data: Sequence[TensorLike] | None = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """Returns an operation that fails unless x >= y everywhere."""
-    with name_scope(name, "assert_greater_equal", [x, y]):
-        return _compared(">=", greater_equal, operator.ge, x, y, data, summarize, message)
-
-
-def _signed(
-    name: str | None, default: str, sign: str, build: Compare, test: Compare, x: Any, data: Any, *rest: Any
-) -> Operation:
-    with name_scope(name, default, [x]):
+    with name_scope(name, comparison.title, [x]):
         x = convert_to_tensor(x, name="x")
         if data is None:
-            data = [f"x {sign} 0 does not hold everywhere:", f"x ({x.name}) = ", x]
-        return _compared(sign, build, test, x, convert_to_tensor(0, x.dtype, name="zero"), data, *rest)
+            data = [f"x {comparison.sign} 0 does not hold everywhere:", f"x ({x.name}) = ", x]
+        zero = convert_to_tensor(0, x.dtype, name="zero")
+        return _compared(comparison, x, zero, data, summarize, message)
 
 
 @export("assert_positive", "debugging.assert_positive")
-def assert_positive(
-    x: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant(_compare_with_zero, _Comparison("assert_positive", ">", greater, operator.gt))
+def assert_positive() -> None:
     """Returns an operation that fails unless x > 0 everywhere."""
-    return _signed(name, "assert_positive", ">", greater, operator.gt, x, data, summarize, message)
 
 
 @export("assert_negative", "debugging.assert_negative")
-def assert_negative(
-    x: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant(_compare_with_zero, _Comparison("assert_negative", "<", less, operator.lt))
+def assert_negative() -> None:
     """Returns an operation that fails unless x < 0 everywhere."""
-    return _signed(name, "assert_negative", "<", less, operator.lt, x, data, summarize, message)
 
 
 @export("assert_non_negative", "debugging.assert_non_negative")
-def assert_non_negative(
-    x: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant(_compare_with_zero, _Comparison("assert_non_negative", ">=", greater_equal, operator.ge))
+def assert_non_negative() -> None:
     """Returns an operation that fails unless x >= 0 everywhere."""
-    return _signed(name, "assert_non_negative", ">=", greater_equal, operator.ge, x, data, summarize, message)
 
 
 @export("assert_non_positive", "debugging.assert_non_positive")
-def assert_non_positive(
-    x: TensorLike,
-    data: Sequence[TensorLike] | None = None,
-    summarize: int | None = None,
-    message: str | None = None,
-    name: str | None = None,
-) -> Operation:
+@variant(_compare_with_zero, _Comparison("assert_non_positive", "<=", less_equal, operator.le))
+def assert_non_positive() -> None:
     """Returns an operation that fails unless x <= 0 everywhere."""
-    return _signed(name, "assert_non_positive", "<=", less_equal, operator.le, x, data, summarize, message)
 
 
 @export("assert_near", "debugging.assert_near")

@@ -20,6 +20,7 @@ from thalweg._src.ops.math import minimum, round, truediv
 from thalweg._src.ops.reshape import constant_value, expand_dims, shape as shape_of, squeeze, zeros
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, merge, show
+from thalweg._src.signatures import variant
 
 _FLOATS = frozenset((dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16))
 _IMAGES = _FLOATS | {dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64}
@@ -172,40 +173,33 @@ scale_and_translate_grad = op(
 )
 
 
-@export("image.resize_bilinear")
-def resize_bilinear(
+def _resize_with(
+    definition: OpDef,
     images: TensorLike,
     size: TensorLike,
     align_corners: bool = False,
     name: str | None = None,
     half_pixel_centers: bool = False,
 ) -> Tensor:
+    return definition(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
+
+
+@export("image.resize_bilinear")
+@variant(_resize_with, _resize_bilinear)
+def resize_bilinear() -> None:
     """Resizes a batch of images to floats by bilinear interpolation."""
-    return _resize_bilinear(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
 
 
 @export("image.resize_bicubic")
-def resize_bicubic(
-    images: TensorLike,
-    size: TensorLike,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:
+@variant(_resize_with, _resize_bicubic)
+def resize_bicubic() -> None:
     """Resizes a batch of images to floats by bicubic interpolation."""
-    return _resize_bicubic(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
 
 
 @export("image.resize_nearest_neighbor")
-def resize_nearest_neighbor(
-    images: TensorLike,
-    size: TensorLike,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Tensor:
+@variant(_resize_with, _resize_nearest)
+def resize_nearest_neighbor() -> None:
     """Resizes a batch of images to the nearest pixels."""
-    return _resize_nearest(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
 
 
 # -- any method -------------------------------------------------------------------------------------------------------

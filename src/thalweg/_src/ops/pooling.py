@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -11,7 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -22,6 +22,7 @@ from thalweg._src.ops.shape_functions import require, require_sizes, with_rank
 from thalweg._src.ops.space_to_depth import batch_to_space_nd, space_to_batch_nd
 from thalweg._src.ops.windows import full_sequence, kernel_of, padding_attrs, window_of
 from thalweg._src.shapes import Shape, merge, show
+from thalweg._src.signatures import variant
 
 _FLOATS = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))
 _REAL = dtypes.REAL - dtypes.QUANTIZED
@@ -310,8 +311,8 @@ def avg_pool(
 avg_pool2d = avg_pool
 
 
-@export("nn.max_pool3d")
-def max_pool3d(
+def _pool3d(
+    definition: OpDef,
     input: TensorLike,
     ksize: int | Sequence[int],
     strides: int | Sequence[int],
@@ -319,98 +320,81 @@ def max_pool3d(
     data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
+    return definition(input, name=name, **_settings(data_format, ksize, strides, padding))
+
+
+@export("nn.max_pool3d")
+@variant(_pool3d, max_pool3d_op)
+def max_pool3d() -> None:
     """Computes the maximum of each window of each volume."""
-    return max_pool3d_op(input, name=name, **_settings(data_format, ksize, strides, padding))
 
 
 @export("nn.avg_pool3d")
-def avg_pool3d(
-    input: TensorLike,
-    ksize: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str | Sequence[Sequence[int]],
-    data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:
+@variant(_pool3d, avg_pool3d_op)
+def avg_pool3d() -> None:
     """Computes the mean of each window of each volume."""
-    return avg_pool3d_op(input, name=name, **_settings(data_format, ksize, strides, padding))
-
-
-@export("nn.max_pool1d")
-def max_pool1d(
-    input: TensorLike,
-    ksize: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Tensor:
-    """Computes the maximum of each window of each sequence."""
-    return _pool1d(max_pool, "MaxPool1d", input, ksize, strides, padding, data_format, name)
-
-
-@export("nn.avg_pool1d")
-def avg_pool1d(
-    input: TensorLike,
-    ksize: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Tensor:
-    """Computes the mean of each window of each sequence."""
-    return _pool1d(avg_pool, "AvgPool1D", input, ksize, strides, padding, data_format, name)
 
 
 def _pool1d(
-    function: Any, title: str, x: Any, ksize: Any, strides: Any, padding: str, data_format: str, name: str | None
+    pooling: tuple[Callable[..., Tensor], str],
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str,
+    data_format: str = "NWC",
+    name: str | None = None,
 ) -> Tensor:
+    function, title = pooling
     first = data_format.startswith("NC")
-    with name_scope(name, title, [x]) as scope:
+    with name_scope(name, title, [input]) as scope:
         axis = 2 if first else 1
         widths, steps = (full_sequence(v, 1, first, n) for v, n in ((ksize, "ksize"), (strides, "strides")))
         for values in (widths, steps):
             values.insert(axis, 1)
-        images = expand_dims(x, axis)
+        images = expand_dims(input, axis)
         pooled = function(images, widths, steps, padding, data_format="NCHW" if first else "NHWC")
         return squeeze(pooled, [axis], name=scope)
 
 
-@export("nn.max_pool_v2")
-def max_pool_v2(
-    input: TensorLike,
-    ksize: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str | Sequence[Sequence[int]],
-    data_format: str | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Computes the maximum of each window over one, two or three dimensions."""
-    return _pool_of_any_rank((max_pool1d, max_pool2d, max_pool3d), input, ksize, strides, padding, data_format, name)
+@export("nn.max_pool1d")
+@variant(_pool1d, (max_pool, "MaxPool1d"))
+def max_pool1d() -> None:
+    """Computes the maximum of each window of each sequence."""
 
 
-@export("nn.avg_pool_v2")
-def avg_pool_v2(
-    input: TensorLike,
-    ksize: int | Sequence[int],
-    strides: int | Sequence[int],
-    padding: str | Sequence[Sequence[int]],
-    data_format: str | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Computes the mean of each window over one, two or three dimensions."""
-    return _pool_of_any_rank((avg_pool1d, avg_pool2d, avg_pool3d), input, ksize, strides, padding, data_format, name)
+@export("nn.avg_pool1d")
+@variant(_pool1d, (avg_pool, "AvgPool1D"))
+def avg_pool1d() -> None:
+    """Computes the mean of each window of each sequence."""
 
 
 def _pool_of_any_rank(
-    functions: Any, x: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None, name: str | None
+    functions: tuple[Callable[..., Tensor], ...],
+    input: TensorLike,
+    ksize: int | Sequence[int],
+    strides: int | Sequence[int],
+    padding: str | Sequence[Sequence[int]],
+    data_format: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
-    x = convert_to_tensor(x, name="input")
+    x = convert_to_tensor(input, name="input")
     if x.dims is None or not 3 <= len(x.dims) <= 5:
         raise ValueError(f"input must have a known rank of 3, 4 or 5, got {show(x.dims)}")
     rank = len(x.dims) - 2
     layout = data_format or ("NWC", "NHWC", "NDHWC")[rank - 1]
-    return functions[rank - 1](x, ksize, strides, padding, data_format=layout, name=name)  # type: ignore[no-any-return]
+    return functions[rank - 1](x, ksize, strides, padding, data_format=layout, name=name)
+
+
+@export("nn.max_pool_v2")
+@variant(_pool_of_any_rank, (max_pool1d, max_pool2d, max_pool3d))
+def max_pool_v2() -> None:
+    """Computes the maximum of each window over one, two or three dimensions."""
+
+
+@export("nn.avg_pool_v2")
+@variant(_pool_of_any_rank, (avg_pool1d, avg_pool2d, avg_pool3d))
+def avg_pool_v2() -> None:
+    """Computes the mean of each window over one, two or three dimensions."""
 
 
 @export("nn.max_pool_with_argmax")

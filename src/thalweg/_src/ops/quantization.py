@@ -17,6 +17,7 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.shape_functions import require, same_dimension, scalar_value, vector_size
 from thalweg._src.shapes import Shape, merge, show
+from thalweg._src.signatures import variant
 
 
 def ranges(c: Inference, first: int, axis: int = -1, source: int = 0) -> Shape:
@@ -229,57 +230,23 @@ def dequantize(
     )
 
 
-@export("quantization.quantize_and_dequantize")
-def quantize_and_dequantize(
-    input: TensorLike,
-    input_min: TensorLike,
-    input_max: TensorLike,
-    signed_input: bool = True,
-    num_bits: int = 8,
-    range_given: bool = False,
-    round_mode: str = "HALF_TO_EVEN",
-    name: str | None = None,
-    narrow_range: bool = False,
-    axis: int | None = None,
-) -> Tensor:
-    """Rounds to values that quantized integers represent; the gradient is passed through unchanged."""
-    given = (input_min, input_max), signed_input, num_bits, range_given, round_mode, narrow_range, axis, name
-    return _simulate(quantize_and_dequantize_v2_op, input, *given)
-
-
-@export("quantization.quantize_and_dequantize_v2")
-def quantize_and_dequantize_v2(
-    input: TensorLike,
-    input_min: TensorLike,
-    input_max: TensorLike,
-    signed_input: bool = True,
-    num_bits: int = 8,
-    range_given: bool = False,
-    round_mode: str = "HALF_TO_EVEN",
-    name: str | None = None,
-    narrow_range: bool = False,
-    axis: int | None = None,
-) -> Tensor:
-    """Rounds to values that quantized integers represent; the gradient is passed inside the range."""
-    given = (input_min, input_max), signed_input, num_bits, range_given, round_mode, narrow_range, axis, name
-    return _simulate(quantize_and_dequantize_v4_op, input, *given)
-
-
 def _simulate(
     definition: OpDef,
-    input: Any,
-    ends: tuple[Any, Any],
-    signed_input: bool,
-    num_bits: int,
-    range_given: bool,
-    round_mode: str,
-    narrow_range: bool,
-    axis: int | None,
-    name: str | None,
+    input: TensorLike,
+    input_min: TensorLike,
+    input_max: TensorLike,
+    signed_input: bool = True,
+    num_bits: int = 8,
+    range_given: bool = False,
+    round_mode: str = "HALF_TO_EVEN",
+    name: str | None = None,
+    narrow_range: bool = False,
+    axis: int | None = None,
 ) -> Tensor:
     return definition(
         convert_to_tensor(input, name="input"),
-        *ends,
+        input_min,
+        input_max,
         signed_input=signed_input,
         num_bits=num_bits,
         range_given=range_given,
@@ -288,3 +255,15 @@ def _simulate(
         axis=-1 if axis is None else axis,
         name=name,
     )
+
+
+@export("quantization.quantize_and_dequantize")
+@variant(_simulate, quantize_and_dequantize_v2_op)
+def quantize_and_dequantize() -> None:
+    """Rounds to values that quantized integers represent; the gradient is passed through unchanged."""
+
+
+@export("quantization.quantize_and_dequantize_v2")
+@variant(_simulate, quantize_and_dequantize_v4_op)
+def quantize_and_dequantize_v2() -> None:
+    """Rounds to values that quantized integers represent; the gradient is passed inside the range."""

@@ -28,6 +28,7 @@ from thalweg._src.ops.reshape import shape as shape_of, zeros_like
 from thalweg._src.ops.shape_functions import broadcast_inputs, require, shape_of_value, unchanged, with_rank
 from thalweg._src.ops.slicing import slice
 from thalweg._src.shapes import Dimension, Shape, ShapeLike, show
+from thalweg._src.signatures import variant
 
 _SIZES = attr.types(dtypes.INDEX)
 _GAMMA = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
@@ -293,8 +294,8 @@ def _scaled(standard: Tensor, mean: Tensor, stddev: Tensor, name: str) -> Tensor
     return add(multiply(standard, stddev, name="mul"), mean, name=name)
 
 
-@export("random_normal", "random.normal")
-def random_normal(
+def _normal(
+    standard: tuple[str, OpDef],
     shape: ShapeLike | TensorLike,
     mean: TensorLike = 0.0,
     stddev: TensorLike = 1.0,
@@ -302,29 +303,24 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Draws normal numbers."""
+    title, definition = standard
     dtype = _floating(dtype)
-    with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
+    with name_scope(name, title, [shape, mean, stddev]) as scope:
         sizes = shape_tensor(shape)
         mean, stddev = convert_to_tensor(mean, dtype, name="mean"), convert_to_tensor(stddev, dtype, name="stddev")
-        return _scaled(random_standard_normal_op(sizes, dtype=dtype, **_seeds(seed)), mean, stddev, scope)
+        return _scaled(definition(sizes, dtype=dtype, **_seeds(seed)), mean, stddev, scope)
+
+
+@export("random_normal", "random.normal")
+@variant(_normal, ("random_normal", random_standard_normal_op))
+def random_normal() -> None:
+    """Draws normal numbers."""
 
 
 @export("truncated_normal", "random.truncated_normal")
-def truncated_normal(
-    shape: ShapeLike | TensorLike,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
+@variant(_normal, ("truncated_normal", truncated_normal_op))
+def truncated_normal() -> None:
     """Draws normal numbers truncated at two standard deviations from the mean."""
-    dtype = _floating(dtype)
-    with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
-        sizes = shape_tensor(shape)
-        mean, stddev = convert_to_tensor(mean, dtype, name="mean"), convert_to_tensor(stddev, dtype, name="stddev")
-        return _scaled(truncated_normal_op(sizes, dtype=dtype, **_seeds(seed)), mean, stddev, scope)
 
 
 @export("random_shuffle", "random.shuffle")
@@ -433,8 +429,8 @@ def stateless_uniform(
         return _between(stateless_uniform_op(sizes, seed, dtype=dtype), minval, maxval, scope)
 
 
-@export("random.stateless_normal", "contrib.stateless.stateless_normal", "contrib.stateless.stateless_random_normal")
-def stateless_normal(
+def _stateless_normal(
+    standard: tuple[str, OpDef],
     shape: ShapeLike | TensorLike,
     seed: TensorLike,
     mean: TensorLike = 0.0,
@@ -442,29 +438,24 @@ def stateless_normal(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """Draws normal numbers that depend only on the shape and the two seeds."""
+    title, definition = standard
     dtype = _floating(dtype)
-    with name_scope(name, "stateless_random_normal", [shape, seed, mean, stddev]) as scope:
+    with name_scope(name, title, [shape, seed, mean, stddev]) as scope:
         sizes = shape_tensor(shape)
         mean, stddev = convert_to_tensor(mean, dtype, name="mean"), convert_to_tensor(stddev, dtype, name="stddev")
-        return _scaled(stateless_normal_op(sizes, seed, dtype=dtype), mean, stddev, scope)
+        return _scaled(definition(sizes, seed, dtype=dtype), mean, stddev, scope)
+
+
+@export("random.stateless_normal", "contrib.stateless.stateless_normal", "contrib.stateless.stateless_random_normal")
+@variant(_stateless_normal, ("stateless_random_normal", stateless_normal_op))
+def stateless_normal() -> None:
+    """Draws normal numbers that depend only on the shape and the two seeds."""
 
 
 @export("random.stateless_truncated_normal", "contrib.stateless.stateless_truncated_normal")
-def stateless_truncated_normal(
-    shape: ShapeLike | TensorLike,
-    seed: TensorLike,
-    mean: TensorLike = 0.0,
-    stddev: TensorLike = 1.0,
-    dtype: DTypeLike = dtypes.float32,
-    name: str | None = None,
-) -> Tensor:
+@variant(_stateless_normal, ("stateless_truncated_normal", stateless_truncated_normal_op))
+def stateless_truncated_normal() -> None:
     """Draws truncated normal numbers that depend only on the shape and the two seeds."""
-    dtype = _floating(dtype)
-    with name_scope(name, "stateless_truncated_normal", [shape, seed, mean, stddev]) as scope:
-        sizes = shape_tensor(shape)
-        mean, stddev = convert_to_tensor(mean, dtype, name="mean"), convert_to_tensor(stddev, dtype, name="stddev")
-        return _scaled(stateless_truncated_normal_op(sizes, seed, dtype=dtype), mean, stddev, scope)
 
 
 @export("random.stateless_categorical")

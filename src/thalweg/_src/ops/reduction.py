@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from thalweg._src.ops.reshape import rank
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import normalize_axis, require, unchanged
 from thalweg._src.shapes import Shape, show
+from thalweg._src.signatures import variant
 
 _SMALL = 1024  # elements: static evaluation is for shapes and indices
 
@@ -123,70 +124,63 @@ def _axes(x: Tensor, axis: Any) -> Any:
 
 
 def _reduce(
-    definition: OpDef, x: Any, axis: Any, keepdims: Any, name: str | None, old_axis: Any, old_keepdims: Any
+    definition: OpDef,
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:
-    axis = one_of("axis", axis, "reduction_indices", old_axis)
-    keep = bool(one_of("keepdims", keepdims, "keep_dims", old_keepdims))
-    x = convert_to_tensor(x, dtypes.bool if definition in (all_op, any_op) else None, name="input")
+    axis = one_of("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
+    x = convert_to_tensor(input_tensor, dtypes.bool if definition in (all_op, any_op) else None, name="input")
     result = definition(x, _axes(x, axis), keep_dims=keep, name=name)
     if axis is None and not keep and result.dims is None:
         result.set_shape(())
     return result
 
 
-class _Reduction(Protocol):
-    """The parameters of the public reductions."""
-
-    def __call__(
-        self,
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: bool | None = None,
-        name: str | None = None,
-        reduction_indices: Any = None,
-        keep_dims: bool | None = None,
-    ) -> Tensor: ...
+@export("reduce_sum", "math.reduce_sum")
+@variant(_reduce, sum_op)
+def reduce_sum() -> None:
+    """Sums the elements along the axes, all by default."""
 
 
-def _public(function_name: str, definition: OpDef, doc: str) -> _Reduction:
-    """Returns the public function of a reduction."""
-
-    def reduce(
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: bool | None = None,
-        name: str | None = None,
-        reduction_indices: Any = None,
-        keep_dims: bool | None = None,
-    ) -> Tensor:
-        return _reduce(definition, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
-
-    reduce.__name__ = reduce.__qualname__ = function_name
-    reduce.__doc__ = doc
-    return reduce
+@export("reduce_mean", "math.reduce_mean")
+@variant(_reduce, mean_op)
+def reduce_mean() -> None:
+    """Averages the elements along the axes, all by default."""
 
 
-reduce_sum = export("reduce_sum", "math.reduce_sum")(
-    _public("reduce_sum", sum_op, "Sums the elements along the axes, all by default.")
-)
-reduce_mean = export("reduce_mean", "math.reduce_mean")(
-    _public("reduce_mean", mean_op, "Averages the elements along the axes, all by default.")
-)
-reduce_prod = export("reduce_prod", "math.reduce_prod")(
-    _public("reduce_prod", prod_op, "Multiplies the elements along the axes, all by default.")
-)
-reduce_max = export("reduce_max", "math.reduce_max")(
-    _public("reduce_max", max_op, "Computes the maximum along the axes, all by default.")
-)
-reduce_min = export("reduce_min", "math.reduce_min")(
-    _public("reduce_min", min_op, "Computes the minimum along the axes, all by default.")
-)
-reduce_all = export("reduce_all", "math.reduce_all")(
-    _public("reduce_all", all_op, "Returns whether all elements along the axes are true.")
-)
-reduce_any = export("reduce_any", "math.reduce_any")(
-    _public("reduce_any", any_op, "Returns whether any element along the axes is true.")
-)
+@export("reduce_prod", "math.reduce_prod")
+@variant(_reduce, prod_op)
+def reduce_prod() -> None:
+    """Multiplies the elements along the axes, all by default."""
+
+
+@export("reduce_max", "math.reduce_max")
+@variant(_reduce, max_op)
+def reduce_max() -> None:
+    """Computes the maximum along the axes, all by default."""
+
+
+@export("reduce_min", "math.reduce_min")
+@variant(_reduce, min_op)
+def reduce_min() -> None:
+    """Computes the minimum along the axes, all by default."""
+
+
+@export("reduce_all", "math.reduce_all")
+@variant(_reduce, all_op)
+def reduce_all() -> None:
+    """Returns whether all elements along the axes are true."""
+
+
+@export("reduce_any", "math.reduce_any")
+@variant(_reduce, any_op)
+def reduce_any() -> None:
+    """Returns whether any element along the axes is true."""
 
 
 @export("math.reduce_euclidean_norm")
@@ -194,7 +188,7 @@ def reduce_euclidean_norm(
     input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Computes the Euclidean norm along the axes."""
-    return _reduce(euclidean_norm_op, input_tensor, axis, keepdims, name, None, None)
+    return _reduce(euclidean_norm_op, input_tensor, axis, keepdims, name)
 
 
 def _without_axis(c: Inference) -> Sequence[Shape]:
@@ -240,30 +234,28 @@ arg_min = export("arg_min")(
 )
 
 
-@export("argmax", "math.argmax")
-def argmax(
+def _position(
+    definition: OpDef,
     input: TensorLike,
     axis: TensorLike | None = None,
     name: str | None = None,
     dimension: TensorLike | None = None,
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
-    """Returns the index of the maximum along an axis, the first by default."""
     axis = one_of("axis", axis, "dimension", dimension)
-    return arg_max(input, 0 if axis is None else axis, output_type=output_type, name=name)
+    return definition(input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+
+@export("argmax", "math.argmax")
+@variant(_position, arg_max)
+def argmax() -> None:
+    """Returns the index of the maximum along an axis, the first by default."""
 
 
 @export("argmin", "math.argmin")
-def argmin(
-    input: TensorLike,
-    axis: TensorLike | None = None,
-    name: str | None = None,
-    dimension: TensorLike | None = None,
-    output_type: DTypeLike = dtypes.int64,
-) -> Tensor:
+@variant(_position, arg_min)
+def argmin() -> None:
     """Returns the index of the minimum along an axis, the first by default."""
-    axis = one_of("axis", axis, "dimension", dimension)
-    return arg_min(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 def _along_axis(c: Inference) -> Sequence[Shape]:

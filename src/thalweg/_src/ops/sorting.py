@@ -32,6 +32,7 @@ from thalweg._src.ops.shape_functions import (
 )
 from thalweg._src.ops.where import where_v2
 from thalweg._src.shapes import Shape
+from thalweg._src.signatures import variant
 
 
 def _bound(c: Inference) -> Sequence[Shape]:
@@ -192,8 +193,8 @@ def searchsorted(
         return reshape(found, sizes)
 
 
-@export("math.approx_max_k", "nn.approx_max_k")
-def approx_max_k(
+def _approx_k(
+    is_max_k: bool,
     operand: TensorLike,
     k: int,
     reduction_dimension: int = -1,
@@ -202,37 +203,25 @@ def approx_max_k(
     aggregate_to_topk: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Returns the k largest entries along a dimension and their indices."""
     return approx_top_k.many(
         operand,
         k=k,
         reduction_dimension=reduction_dimension,
         recall_target=recall_target,
-        is_max_k=True,
+        is_max_k=is_max_k,
         reduction_input_size_override=reduction_input_size_override,
         aggregate_to_topk=aggregate_to_topk,
         name=name,
     )
+
+
+@export("math.approx_max_k", "nn.approx_max_k")
+@variant(_approx_k, True)
+def approx_max_k() -> None:
+    """Returns the k largest entries along a dimension and their indices."""
 
 
 @export("math.approx_min_k", "nn.approx_min_k")
-def approx_min_k(
-    operand: TensorLike,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-    name: str | None = None,
-) -> Any:
+@variant(_approx_k, False)
+def approx_min_k() -> None:
     """Returns the k smallest entries along a dimension and their indices."""
-    return approx_top_k.many(
-        operand,
-        k=k,
-        reduction_dimension=reduction_dimension,
-        recall_target=recall_target,
-        is_max_k=False,
-        reduction_input_size_override=reduction_input_size_override,
-        aggregate_to_topk=aggregate_to_topk,
-        name=name,
-    )

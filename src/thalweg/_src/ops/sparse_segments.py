@@ -15,6 +15,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension, scalar_value, vector_size
 from thalweg._src.shapes import Shape
+from thalweg._src.signatures import variant
 
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
 
@@ -81,46 +82,33 @@ sparse_segment_mean_grad = _gradient_of("Mean")
 sparse_segment_sqrt_n_grad = _gradient_of("SqrtN")
 
 
-def _reduce(ops: tuple[OpDef, OpDef], args: Sequence[Any], num_segments: Any, sparse: bool, name: str | None) -> Tensor:
+def _reduce(
+    ops: tuple[OpDef, OpDef],
+    data: TensorLike,
+    indices: TensorLike,
+    segment_ids: TensorLike,
+    name: str | None = None,
+    num_segments: TensorLike | None = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
     if num_segments is None:
-        return ops[0](*args, sparse_gradient=sparse, name=name)
-    return ops[1](*args, num_segments, sparse_gradient=sparse, name=name)
+        return ops[0](data, indices, segment_ids, sparse_gradient=sparse_gradient, name=name)
+    return ops[1](data, indices, segment_ids, num_segments, sparse_gradient=sparse_gradient, name=name)
 
 
 @export("sparse_segment_sum", "sparse.segment_sum")
-def sparse_segment_sum(
-    data: TensorLike,
-    indices: TensorLike,
-    segment_ids: TensorLike,
-    name: str | None = None,
-    num_segments: TensorLike | None = None,
-    sparse_gradient: bool = False,
-) -> Tensor:
+@variant(_reduce, SUM)
+def sparse_segment_sum() -> None:
     """Sums the rows at the indices whose segment ids are equal."""
-    return _reduce(SUM, (data, indices, segment_ids), num_segments, sparse_gradient, name)
 
 
 @export("sparse_segment_mean", "sparse.segment_mean")
-def sparse_segment_mean(
-    data: TensorLike,
-    indices: TensorLike,
-    segment_ids: TensorLike,
-    name: str | None = None,
-    num_segments: TensorLike | None = None,
-    sparse_gradient: bool = False,
-) -> Tensor:
+@variant(_reduce, MEAN)
+def sparse_segment_mean() -> None:
     """Computes the means of the rows at the indices whose segment ids are equal."""
-    return _reduce(MEAN, (data, indices, segment_ids), num_segments, sparse_gradient, name)
 
 
 @export("sparse_segment_sqrt_n", "sparse.segment_sqrt_n")
-def sparse_segment_sqrt_n(
-    data: TensorLike,
-    indices: TensorLike,
-    segment_ids: TensorLike,
-    name: str | None = None,
-    num_segments: TensorLike | None = None,
-    sparse_gradient: bool = False,
-) -> Tensor:
+@variant(_reduce, SQRT_N)
+def sparse_segment_sqrt_n() -> None:
     """Computes the sums of the rows at the indices whose segment ids are equal, over the root of their count."""
-    return _reduce(SQRT_N, (data, indices, segment_ids), num_segments, sparse_gradient, name)

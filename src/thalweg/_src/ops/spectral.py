@@ -27,6 +27,7 @@ from thalweg._src.ops.reshape import constant_value, zeros, zeros_like
 from thalweg._src.ops.shape_functions import at_least_rank, require, vector_size
 from thalweg._src.ops.where import where, where_v2
 from thalweg._src.shapes import Shape, show
+from thalweg._src.signatures import variant
 
 _REAL = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
 _COMPLEX = attr.types((dtypes.complex64, dtypes.complex128), dtypes.complex64)
@@ -232,52 +233,44 @@ def _shifted(x: Any, axes: Any, name: str | None, default: str, sign: int) -> Te
         return roll(x, sign * (gather(sizes, axes) // 2), axes, name=scope)
 
 
-@export("signal.dct", "spectral.dct")
-def dct(
-    input: TensorLike,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: str | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Computes the discrete cosine transform of type 1 to 4 along the last dimension, cropped or zero-padded to n."""
-    return _cosine(input, type, n, axis, norm, name, inverse=False)
-
-
-@export("signal.idct", "spectral.idct")
-def idct(
-    input: TensorLike,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: str | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Computes the inverse cosine transform, up to a factor of 2 * n unless norm is "ortho"."""
-    return _cosine(input, type, n, axis, norm, name, inverse=True)
-
-
 def _cosine(
-    input: Any, kind: int, n: int | None, axis: int, norm: str | None, name: str | None, inverse: bool
+    inverse: bool,
+    input: TensorLike,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     if axis != -1:
         raise NotImplementedError(f"axis is {axis}, expected -1")
     if n is not None and n < 1:
         raise ValueError(f"n is {n}, expected 1 or more, or None")
-    if kind not in (1, 2, 3, 4):
-        raise ValueError(f"type is {kind}, expected 1, 2, 3 or 4")
+    if type not in (1, 2, 3, 4):
+        raise ValueError(f"type is {type}, expected 1, 2, 3 or 4")
     if norm not in (None, "ortho"):
         raise ValueError(f"norm is {norm!r}, expected 'ortho' or None")
-    if kind == 1 and norm == "ortho":
+    if type == 1 and norm == "ortho":
         raise ValueError("norm='ortho' does not exist for type 1")
     with name_scope(name, "dct", [input]):
         x = convert_to_tensor(input)
-        if kind == 1 and x.dims is not None and x.dims[-1] in (0, 1):
+        if type == 1 and x.dims is not None and x.dims[-1] in (0, 1):
             raise ValueError(f"the last dimension is {x.dims[-1]}, type 1 needs 2 or more")
         if n is not None:
             x = extend(x, [n], 1)[..., :n]
-        return _of_type({2: 3, 3: 2}.get(kind, kind) if inverse else kind, x, norm)
+        return _of_type({2: 3, 3: 2}.get(type, type) if inverse else type, x, norm)
+
+
+@export("signal.dct", "spectral.dct")
+@variant(_cosine, False)
+def dct() -> None:
+    """Computes the discrete cosine transform of type 1 to 4 along the last dimension, cropped or zero-padded to n."""
+
+
+@export("signal.idct", "spectral.idct")
+@variant(_cosine, True)
+def idct() -> None:
+    """Computes the inverse cosine transform, up to a factor of 2 * n unless norm is "ortho"."""
 
 
 def last_size(x: Tensor) -> Any:

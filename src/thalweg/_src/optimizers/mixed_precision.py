@@ -27,6 +27,7 @@ from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.math import maximum, multiply
 from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike
 from thalweg._src.variables.variables import Variable
 
@@ -139,6 +140,10 @@ class DynamicLossScale(LossScale):
     Such a step must not be applied.
     """
 
+    initial_loss_scale = ReadOnly[float]("The initial scale.")
+    increment_period = ReadOnly[int]("The number of finite steps after which the scale increases.")
+    multiplier = ReadOnly[float]("The factor by which the scale changes.")
+
     def __init__(
         self, initial_loss_scale: float = 2**15, increment_period: int = 2000, multiplier: float = 2.0
     ) -> None:
@@ -148,21 +153,6 @@ class DynamicLossScale(LossScale):
         self._multiplier = float(multiplier)
         self._current_loss_scale = self._add_weight("current_loss_scale", self._initial_loss_scale, dtypes.float32)
         self._num_good_steps = self._add_weight("good_steps", 0, dtypes.int64)
-
-    @property
-    def initial_loss_scale(self) -> float:
-        """The initial scale."""
-        return self._initial_loss_scale
-
-    @property
-    def increment_period(self) -> int:
-        """The number of finite steps after which the scale increases."""
-        return self._increment_period
-
-    @property
-    def multiplier(self) -> float:
-        """The factor by which the scale changes."""
-        return self._multiplier
 
     def __call__(self) -> Tensor:
         return convert_to_tensor(self._current_loss_scale)

@@ -22,6 +22,7 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import divide, minimum, pow
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.slots import create_slot, create_zeros_slot, filled_with
 from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from thalweg._src.variables.variables import Variable, global_variables, moving_average_variables, trainable_variables
@@ -98,6 +99,8 @@ def weighted_moving_average(
 class ExponentialMovingAverage:
     """Maintains shadow variables: moving averages of variables or tensors."""
 
+    name = ReadOnly[str]("The name of the averages.")
+
     def __init__(
         self,
         decay: TensorLike,
@@ -110,11 +113,6 @@ class ExponentialMovingAverage:
         self._zero_debias = zero_debias
         self._name = name
         self._averages: dict[Any, Any] = {}
-
-    @property
-    def name(self) -> str:
-        """The name of the averages."""
-        return self._name
 
     def apply(self, var_list: Any = None) -> Operation:
         """Creates missing shadow copies and returns the operation that updates all of them."""

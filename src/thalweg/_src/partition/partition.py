@@ -25,11 +25,9 @@ def partition(step: StepGraph, devices: Devices, lossy: bool = False) -> dict[st
     if len(names) <= 1:
         return dict.fromkeys(names, step)
     if step.is_unstructured:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        raise errors.invalid(
             "Control flow that was not built by tf.cond or tf.while_loop cannot run on several devices: "
-            f"{', '.join(names)}.",
+            f"{', '.join(names)}."
         )
     _cut_loops(step, devices, "", lossy)
     positions = {name: [i for i, (node, _) in enumerate(step.fetches) if devices[node] == name] for name in names}

@@ -93,7 +93,7 @@ def lookup(name: str) -> Entry:
             expected=f"one of {', '.join(PLACERS)}, or a file of a placement (.json)",
             hint="thalweg._src.place.placers.register_placer adds your own",
         )
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.invalid(text)
     return entry
 
 

@@ -23,7 +23,7 @@ def load_placement(path: str) -> dict[str, str]:
             expected='JSON with the device of each node under "placement", as learn_placement saves it',
             received=f"{type(error).__name__}: {error}",
         )
-        raise errors.InvalidArgumentError(None, None, text) from None
+        raise errors.invalid(text) from None
 
 
 def follow(problem: Problem, placement: Mapping[str, str]) -> Choice:

@@ -11,17 +11,13 @@ from typing import Any
 
 import torch
 
-from thalweg._src import errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.resources.step import Step
 from thalweg._src.resources.waiting import NO_PROGRESS, Attempt, Fail, Finish, Outcome, Resource, notify
 from thalweg._src.shapes import Shape, compatible, show
 
 _log = logging.getLogger("thalweg")
-
-
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 class Accumulator(Resource):
@@ -49,7 +45,7 @@ class Accumulator(Resource):
     def _add(self, gradient: Any) -> None:
         expected: Shape = self.shape if self._sum is None else tuple(self._sum.shape)
         if not compatible(expected, tuple(gradient.shape)):
-            raise _invalid(
+            raise invalid(
                 f"accumulator {self.name!r}: Shape mismatch: expected {show(expected)}, "
                 f"got {show(tuple(gradient.shape))}"
             )
@@ -58,7 +54,7 @@ class Accumulator(Resource):
     def take(self, num_required: int, step: Step, finish: Finish, fail: Fail) -> None:
         """Takes the reduced gradient once enough have arrived, and increments the global step."""
         if num_required <= 0:
-            raise _invalid(f"accumulator {self.name!r}: Argument num_required must be positive, but is {num_required}")
+            raise invalid(f"accumulator {self.name!r}: Argument num_required must be positive, but is {num_required}")
         self.attempt(self.wait_queues[0], _Take(self, num_required, step, finish, fail))
 
     def collected(self) -> tuple[Any, ...]:
@@ -114,7 +110,7 @@ class SparseAccumulator(Accumulator):
         indices, values = gradient
         rows: Shape = (None, *(self.shape[1:] if self._sum is None else self._sum[1].shape[1:])) if self.shape else None
         if not compatible(rows, tuple(values.shape)):
-            raise _invalid(f"{self}: Shape mismatch: expected {show(rows)}, got {show(tuple(values.shape))}")
+            raise invalid(f"{self}: Shape mismatch: expected {show(rows)}, got {show(tuple(values.shape))}")
         counts = torch.ones_like(indices)
         if self._sum is None:
             self._sum = indices.clone(), values.clone(), counts

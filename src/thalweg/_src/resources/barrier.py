@@ -64,7 +64,7 @@ class Barrier:
             entry = [index, key, *[None] * len(self.dtypes)]
             self._incomplete[key] = entry
         if entry[2 + component] is not None:
-            return errors.InvalidArgumentError(None, None, f"{self}: key {key!r} has its component {component} already")
+            return errors.invalid(f"{self}: key {key!r} has its component {component} already")
         return entry
 
     def take(self, count: int, allow_small: bool, step: Step, finish: Finish, fail: Fail) -> None:

@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from thalweg._src.config import ConfigProto, GPUOptions
-from thalweg._src.errors import InvalidArgumentError, UnknownError
+from thalweg._src.errors import UnknownError, invalid
 
 
 class LogicalGpu(NamedTuple):
@@ -46,14 +46,12 @@ def _visible(text: str, count: int) -> list[int]:
     result: list[int] = []
     for entry in text.split(","):
         if re.fullmatch(r"\s*[+-]?[0-9]+\s*", entry) is None:
-            raise _invalid(f"visible_device_list: the entry {entry!r} of {text!r} is not a number")
+            raise invalid(f"visible_device_list: the entry {entry!r} of {text!r} is not a number")
         index = int(entry)
         if not 0 <= index < count:
-            raise _invalid(
-                f"visible_device_list names the GPU {index}, but there are {count}, counted from 0: {text!r}"
-            )
+            raise invalid(f"visible_device_list names the GPU {index}, but there are {count}, counted from 0: {text!r}")
         if index in result:
-            raise _invalid(f"visible_device_list names the GPU {index} twice: {text!r}")
+            raise invalid(f"visible_device_list names the GPU {index} twice: {text!r}")
         result.append(index)
     return result
 
@@ -61,23 +59,19 @@ def _visible(text: str, count: int) -> list[int]:
 def _check(options: GPUOptions, used: int, visible: int) -> None:
     virtual = options.experimental.virtual_devices
     if options.per_process_gpu_memory_fraction > 0:
-        raise _invalid("per_process_gpu_memory_fraction and virtual_devices are mutually exclusive")
+        raise invalid("per_process_gpu_memory_fraction and virtual_devices are mutually exclusive")
     if used < len(virtual):
         text = f"virtual_devices has {len(virtual)} entries, but the session has {used} GPUs to divide"
         raise UnknownError(None, None, text)
     if visible != len(virtual):
         text = f"virtual_devices needs an entry for each of the {visible} visible GPUs, but has {len(virtual)}"
-        raise _invalid(text) if options.visible_device_list else UnknownError(None, None, text)
+        raise invalid(text) if options.visible_device_list else UnknownError(None, None, text)
     for index, entry in enumerate(virtual):
         for megabytes in entry.memory_limit_mb:
             if not 0 < megabytes < math.inf:
-                raise _invalid(f"virtual_devices[{index}]: memory_limit_mb must be positive, not {megabytes:g}")
+                raise invalid(f"virtual_devices[{index}]: memory_limit_mb must be positive, not {megabytes:g}")
         if entry.priority and len(entry.priority) != len(entry.memory_limit_mb):
-            raise _invalid(
+            raise invalid(
                 f"virtual_devices[{index}]: there are {len(entry.priority)} priorities "
                 f"for {len(entry.memory_limit_mb)} limits"
             )
-
-
-def _invalid(text: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, text)

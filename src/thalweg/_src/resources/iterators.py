@@ -134,21 +134,17 @@ class IteratorResource(Resource):
     def _require_fit(self, dataset: Dataset) -> None:
         if tuple(dataset.types) != self.types:
             own, given = (", ".join(dtype.name for dtype in side) for side in (self.types, dataset.types))
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                errors.describe("the dataset has elements of different types", expected=own, received=given),
+            raise errors.invalid(
+                errors.describe("the dataset has elements of different types", expected=own, received=given)
             )
         for index, (own_shape, shape) in enumerate(zip(self.shapes, dataset.shapes)):
             if not compatible(own_shape, shape):
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
+                raise errors.invalid(
                     errors.describe(
                         f"component {index} of the dataset has a different shape",
                         expected=show(own_shape),
                         received=show(shape),
-                    ),
+                    )
                 )
 
     def _current(self) -> Elements:
@@ -292,9 +288,9 @@ def single_element(dataset: Dataset, step: Step, finish: Finish, fail: Fail) -> 
         try:
             found = next(elements, None)
             if found is None:
-                raise errors.InvalidArgumentError(None, None, "Dataset was empty.")
+                raise errors.invalid("Dataset was empty.")
             if next(elements, None) is not None:
-                raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
+                raise errors.invalid("Dataset had more than one element.")
             return found
         finally:
             step.cancellation.deregister(token)

@@ -175,7 +175,7 @@ class Reader(Resource):
 
     def _bad_state(self, state: bytes) -> errors.InvalidArgumentError:
         shown = state[:40].decode("utf-8", "backslashreplace")
-        return errors.InvalidArgumentError(None, None, f"Could not parse state for {self.kind} {self.name!r}: {shown}")
+        return errors.invalid(f"Could not parse state for {self.kind} {self.name!r}: {shown}")
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r}"

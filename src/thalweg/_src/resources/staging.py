@@ -62,6 +62,12 @@ class _Bounded(Resource):
                 f"with a memory limit of {self._memory_limit}",
             )
 
+    def clear(self) -> None:
+        with self.lock:
+            self.forget()
+            ended = self.advance()
+        notify(ended)
+
     def _has_room(self, entries: int, size: int) -> bool:
         return not (0 < self._capacity <= entries) and not (0 < self._memory_limit < self._bytes + size)
 
@@ -105,12 +111,6 @@ class StagingArea(_Bounded):
     def size(self) -> int:
         return len(self._elements)
 
-    def clear(self) -> None:
-        with self.lock:
-            self.forget()
-            ended = self.advance()
-        notify(ended)
-
     def forget(self) -> None:
         self._elements.clear()
         self._bytes = 0
@@ -134,9 +134,7 @@ class MapStagingArea(_Bounded):
         def enter() -> Outcome:
             parts = self._incomplete.get(key, {})
             if any(index in parts for index in indices):
-                return errors.InvalidArgumentError(
-                    None, None, f"key {key} of {self.name!r} already has some of these values"
-                )
+                return errors.invalid(f"key {key} of {self.name!r} already has some of these values")
             completes = len(parts) + len(indices) == self._count
             if not self._has_room(len(self._complete) if completes else -1, size):
                 return NO_PROGRESS
@@ -162,9 +160,7 @@ class MapStagingArea(_Bounded):
             parts = self._complete[found]
             missing = [index for index in indices if index not in parts]
             if missing:
-                return errors.InvalidArgumentError(
-                    None, None, f"value {missing[0]} of key {found} of {self.name!r} has already been taken"
-                )
+                return errors.invalid(f"value {missing[0]} of key {found} of {self.name!r} has already been taken")
             values = tuple(parts[index] for index in indices)
             if not keep:
                 self._remove(found, indices, values)
@@ -185,21 +181,13 @@ class MapStagingArea(_Bounded):
 
     def _require_indices(self, indices: Sequence[int]) -> None:
         if not all(0 <= index < self._count for index in indices) or len(set(indices)) < len(indices):
-            raise errors.InvalidArgumentError(
-                None, None, f"indices are {list(indices)}, expected distinct ones from 0 to {self._count - 1}"
-            )
+            raise errors.invalid(f"indices are {list(indices)}, expected distinct ones from 0 to {self._count - 1}")
 
     def size(self) -> int:
         return len(self._complete)
 
     def incomplete_size(self) -> int:
         return len(self._incomplete)
-
-    def clear(self) -> None:
-        with self.lock:
-            self.forget()
-            ended = self.advance()
-        notify(ended)
 
     def forget(self) -> None:
         self._complete.clear()

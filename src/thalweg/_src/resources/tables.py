@@ -11,14 +11,11 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import invalid
 from thalweg._src.shapes import Shape, compatible, show
 
 Value = Any  # a torch.Tensor; for strings a NumPy array of objects
 Entry = Any  # a Python number or bytes; a tensor or array where a value has dimensions
-
-
-def _invalid(text: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, text)
 
 
 class LookupTable:
@@ -49,7 +46,7 @@ class LookupTable:
         if rank == 0:
             return keys.reshape(-1).tolist()  # type: ignore[no-any-return]
         if tuple(keys.shape[keys.ndim - rank :]) != self.key_shape:
-            raise _invalid(f"Expected shape {show(self.key_shape)} for keys of table {self.name!r}, got {_shape(keys)}")
+            raise invalid(f"Expected shape {show(self.key_shape)} for keys of table {self.name!r}, got {_shape(keys)}")
         count = int(np.prod(keys.shape[: keys.ndim - rank], dtype=np.int64))
         size = int(np.prod(self.key_shape, dtype=np.int64))
         return [tuple(row) for row in keys.reshape(count, size).tolist()]
@@ -60,7 +57,7 @@ class LookupTable:
     def _values(self, values: Value, count: int, outer: tuple[int, ...]) -> list[Entry]:
         if tuple(values.shape) != outer + self.value_shape:
             expected = show(outer + self.value_shape)
-            raise _invalid(f"Expected shape {expected} for values of table {self.name!r}, got {_shape(values)}")
+            raise invalid(f"Expected shape {expected} for values of table {self.name!r}, got {_shape(values)}")
         if not self.value_shape:
             return values.reshape(-1).tolist()  # type: ignore[no-any-return]
         return list(_copy(values).reshape(count, *self.value_shape))
@@ -83,12 +80,12 @@ class LookupTable:
         """Raises unless an operation uses the table's own key and value types."""
         for what, asked, own in (("key", key_dtype, self.key_dtype), ("value", value_dtype, self.value_dtype)):
             if asked is not None and asked is not own:
-                raise _invalid(f"table {self.name!r} has {what}s of {own.name}, it is used with {asked.name}")
+                raise invalid(f"table {self.name!r} has {what}s of {own.name}, it is used with {asked.name}")
 
     def find(self, keys: Value, default: Value) -> Value:
         """Returns the values of keys, with the default for missing keys."""
         if tuple(default.shape) != self.value_shape:
-            raise _invalid(
+            raise invalid(
                 f"Expected shape {show(self.value_shape)} for the default of table {self.name!r}, got {_shape(default)}"
             )
         missing = default if self.value_shape else default.item()
@@ -216,14 +213,14 @@ class DenseTable(LookupTable):
         super().__init__(*args, **kwargs)
         self._reserved = [self._keys(key)[0] for key in reserved]
         if self._reserved[0] == self._reserved[1]:
-            raise _invalid(f"empty_key and deleted_key are both {_show(self._reserved[0])}: expected different keys")
+            raise invalid(f"empty_key and deleted_key are both {_show(self._reserved[0])}: expected different keys")
 
     def _keys(self, keys: Value) -> list[Any]:
         result = super()._keys(keys)
         reserved = getattr(self, "_reserved", ())
         for key, what in zip(reserved, ("empty_key", "deleted_key")):
             if key in result:
-                raise _invalid(f"{_show(key)} is the {what} and cannot be stored or looked up")
+                raise invalid(f"{_show(key)} is the {what} and cannot be stored or looked up")
         return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from thalweg._src.export import export, export_constants
+from thalweg._src.export import export, export_all_constants, export_constants
 from thalweg._src.formats import durable
 from thalweg._src.formats.graph_messages import message_class, parse_text
 from thalweg._src.formats.text import PathLike, as_text
@@ -21,6 +21,8 @@ SAVED_MODEL_FILENAME_PBTXT = "saved_model.pbtxt"
 SAVED_MODEL_SCHEMA_VERSION = 1
 VARIABLES_DIRECTORY = "variables"
 VARIABLES_FILENAME = "variables"
+
+export_all_constants("saved_model", "saved_model.constants")
 
 SERVING, TRAINING, EVAL, GPU, TPU = "serve", "train", "eval", "gpu", "tpu"
 
@@ -103,26 +105,9 @@ def meta_graph_with_tags(message: Any, tags: Any) -> Any:
 
 
 export_constants(
-    ASSETS_DIRECTORY=("saved_model.ASSETS_DIRECTORY", "saved_model.constants.ASSETS_DIRECTORY"),
-    ASSETS_KEY=("saved_model.ASSETS_KEY", "saved_model.constants.ASSETS_KEY"),
-    DEBUG_DIRECTORY=("saved_model.DEBUG_DIRECTORY", "saved_model.constants.DEBUG_DIRECTORY"),
-    DEBUG_INFO_FILENAME_PB=("saved_model.DEBUG_INFO_FILENAME_PB", "saved_model.constants.DEBUG_INFO_FILENAME_PB"),
+    EVAL="saved_model.tag_constants.EVAL",
     GPU=("saved_model.GPU", "saved_model.tag_constants.GPU"),
-    LEGACY_INIT_OP_KEY=("saved_model.LEGACY_INIT_OP_KEY", "saved_model.constants.LEGACY_INIT_OP_KEY"),
-    MAIN_OP_KEY=("saved_model.MAIN_OP_KEY", "saved_model.constants.MAIN_OP_KEY"),
-    SAVED_MODEL_FILENAME_PB=("saved_model.SAVED_MODEL_FILENAME_PB", "saved_model.constants.SAVED_MODEL_FILENAME_PB"),
-    SAVED_MODEL_FILENAME_PBTXT=(
-        "saved_model.SAVED_MODEL_FILENAME_PBTXT",
-        "saved_model.constants.SAVED_MODEL_FILENAME_PBTXT",
-    ),
-    SAVED_MODEL_SCHEMA_VERSION=(
-        "saved_model.SAVED_MODEL_SCHEMA_VERSION",
-        "saved_model.constants.SAVED_MODEL_SCHEMA_VERSION",
-    ),
     SERVING=("saved_model.SERVING", "saved_model.tag_constants.SERVING"),
     TPU=("saved_model.TPU", "saved_model.tag_constants.TPU"),
     TRAINING=("saved_model.TRAINING", "saved_model.tag_constants.TRAINING"),
-    VARIABLES_DIRECTORY=("saved_model.VARIABLES_DIRECTORY", "saved_model.constants.VARIABLES_DIRECTORY"),
-    VARIABLES_FILENAME=("saved_model.VARIABLES_FILENAME", "saved_model.constants.VARIABLES_FILENAME"),
-    EVAL="saved_model.tag_constants.EVAL",
 )

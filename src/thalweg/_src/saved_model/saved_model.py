@@ -38,6 +38,7 @@ from thalweg._src.saved_model.signatures import (
     build_tensor_info,
     predict_signature_def,
 )
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.variables import global_variables_initializer, local_variables_initializer
 
 _ASSET_URL = "type.googleapis.com/tensorflow.AssetFileDef"
@@ -60,7 +61,7 @@ class SavedModelBuilder:
         self._has_saved_variables = False
         self._assets: dict[str, str] = {}  # names in the folder -> the original files
 
-    def add_meta_graph_and_variables(
+    def _add(
         self,
         sess: Any,
         tags: Iterable[str],
@@ -72,64 +73,48 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Any = None,
     ) -> None:
-        """Adds the default graph, with the values of its variables in a session."""
-        if self._has_saved_variables:
-            raise AssertionError("The variables have already been saved: use add_meta_graph() for further graphs.")
         _require_valid(signature_def_map)
         assets = self._copy_assets(assets_collection)
         _add_main_op(legacy_init_op if main_op is None else main_op)
         saver = saver or Saver(sharded=True, allow_empty=True)
+        if not self._has_saved_variables:
+            self._save_variables(sess, saver)
+        message = saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip_default_attrs)
+        message.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
+        for key, signature in (signature_def_map or {}).items():
+            message.signature_def[key].CopyFrom(signature)
+        for asset in assets:
+            packed = message.collection_def[ASSETS_KEY].any_list.value.add()
+            packed.type_url, packed.value = _ASSET_URL, asset.SerializeToString()
+        self._message.meta_graphs.add().CopyFrom(message)
+        self._has_saved_variables = True
+
+    def _save_variables(self, sess: Any, saver: Any) -> None:
         prefix = variables_prefix(self._export_dir)
         with durable.typed_errors(prefix):
             os.makedirs(os.path.dirname(prefix), exist_ok=True)
         saver.save(sess, prefix, write_meta_graph=False, write_state=False)
         saver.wait()
-        self._add(saver, tags, signature_def_map, assets, clear_devices, strip_default_attrs)
-        self._has_saved_variables = True
 
-    def add_meta_graph(
-        self,
-        tags: Iterable[str],
-        signature_def_map: Mapping[str, Any] | None = None,
-        assets_collection: Iterable[Any] | None = None,
-        legacy_init_op: Any = None,
-        clear_devices: bool = False,
-        main_op: Any = None,
-        strip_default_attrs: bool = False,
-        saver: Any = None,
-    ) -> None:
+    @parameters_of(_add)
+    def add_meta_graph_and_variables(self, **arguments: Any) -> None:
+        """Adds the default graph, with the values of its variables in a session."""
+        if self._has_saved_variables:
+            raise AssertionError("The variables have already been saved: use add_meta_graph() for further graphs.")
+        self._add(**arguments)
+
+    @parameters_of(_add, without=["sess"])
+    def add_meta_graph(self, **arguments: Any) -> None:
         """Adds the default graph, which shares the variables saved with the first graph."""
         if not self._has_saved_variables:
             raise AssertionError("No variables have been saved yet: add_meta_graph_and_variables() comes first.")
-        _require_valid(signature_def_map)
-        assets = self._copy_assets(assets_collection)
-        _add_main_op(legacy_init_op if main_op is None else main_op)
-        saver = saver or Saver(sharded=True, allow_empty=True)
-        self._add(saver, tags, signature_def_map, assets, clear_devices, strip_default_attrs)
+        self._add(sess=None, **arguments)
 
     def save(self, as_text: bool = False) -> str:
         """Writes the graphs and returns the path of the file."""
         path = write_saved_model(self._message, self._export_dir, as_text)
         logging.info("SavedModel written to: %s", path)
         return path
-
-    def _add(
-        self,
-        saver: Any,
-        tags: Iterable[str],
-        signatures: Mapping[str, Any] | None,
-        assets: list[Any],
-        clear_devices: bool,
-        strip_default_attrs: bool,
-    ) -> None:
-        message = saver.export_meta_graph(clear_devices=clear_devices, strip_default_attrs=strip_default_attrs)
-        message.meta_info_def.tags.extend([tags] if isinstance(tags, str) else tags)
-        for key, signature in (signatures or {}).items():
-            message.signature_def[key].CopyFrom(signature)
-        for asset in assets:
-            packed = message.collection_def[ASSETS_KEY].any_list.value.add()
-            packed.type_url, packed.value = _ASSET_URL, asset.SerializeToString()
-        self._message.meta_graphs.add().CopyFrom(message)
 
     def _copy_assets(self, tensors: Iterable[Any] | None) -> list[Any]:
         """Copies the files that constants name, and returns one AssetFileDef per constant."""

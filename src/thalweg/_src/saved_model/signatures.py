@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
-from thalweg._src.export import export, export_constants
+from thalweg._src.export import export, export_all_constants
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import message_type
@@ -27,6 +27,8 @@ PREDICT_OUTPUTS = "outputs"
 REGRESS_INPUTS = "inputs"
 REGRESS_METHOD_NAME = "tensorflow/serving/regress"
 REGRESS_OUTPUTS = "outputs"
+
+export_all_constants("saved_model", "saved_model.signature_constants")
 
 # -- tensors ----------------------------------------------------------------------------------------------------------
 
@@ -154,27 +156,3 @@ def is_valid_signature(signature_def: Any) -> bool:
     inputs = {key: info.dtype for key, info in signature_def.inputs.items()}
     outputs = {key: info.dtype for key, info in signature_def.outputs.items()}
     return inputs == {CLASSIFY_INPUTS: string} and needed <= set(outputs) and outputs.items() <= types.items()
-
-
-export_constants(
-    CLASSIFY_INPUTS=("saved_model.CLASSIFY_INPUTS", "saved_model.signature_constants.CLASSIFY_INPUTS"),
-    CLASSIFY_METHOD_NAME=("saved_model.CLASSIFY_METHOD_NAME", "saved_model.signature_constants.CLASSIFY_METHOD_NAME"),
-    CLASSIFY_OUTPUT_CLASSES=(
-        "saved_model.CLASSIFY_OUTPUT_CLASSES",
-        "saved_model.signature_constants.CLASSIFY_OUTPUT_CLASSES",
-    ),
-    CLASSIFY_OUTPUT_SCORES=(
-        "saved_model.CLASSIFY_OUTPUT_SCORES",
-        "saved_model.signature_constants.CLASSIFY_OUTPUT_SCORES",
-    ),
-    DEFAULT_SERVING_SIGNATURE_DEF_KEY=(
-        "saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY",
-        "saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY",
-    ),
-    PREDICT_INPUTS=("saved_model.PREDICT_INPUTS", "saved_model.signature_constants.PREDICT_INPUTS"),
-    PREDICT_METHOD_NAME=("saved_model.PREDICT_METHOD_NAME", "saved_model.signature_constants.PREDICT_METHOD_NAME"),
-    PREDICT_OUTPUTS=("saved_model.PREDICT_OUTPUTS", "saved_model.signature_constants.PREDICT_OUTPUTS"),
-    REGRESS_INPUTS=("saved_model.REGRESS_INPUTS", "saved_model.signature_constants.REGRESS_INPUTS"),
-    REGRESS_METHOD_NAME=("saved_model.REGRESS_METHOD_NAME", "saved_model.signature_constants.REGRESS_METHOD_NAME"),
-    REGRESS_OUTPUTS=("saved_model.REGRESS_OUTPUTS", "saved_model.signature_constants.REGRESS_OUTPUTS"),
-)

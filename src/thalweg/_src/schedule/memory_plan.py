@@ -150,13 +150,11 @@ def memory_limits(config: ConfigProto, devices: Sequence[str]) -> dict[str, int]
     for pattern, megabytes in wanted:
         found = [name for name in devices if matches(_canonical(pattern), name)]
         if not found or not 0 < megabytes < math.inf:
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.invalid(
                 errors.describe(
                     f"memory_limit_in_mb: {megabytes:g} for {pattern!r} is not a limit of a device of this session",
                     expected=f"a positive number for one of {', '.join(devices)}",
-                ),
+                )
             )
         for name in found:
             limits[name] = min(int(megabytes * (1 << 20)), limits.get(name, sys.maxsize))
@@ -167,7 +165,7 @@ def _canonical(pattern: str) -> str:
     try:
         return canonical_name(pattern)
     except ValueError as error:
-        raise errors.InvalidArgumentError(None, None, f"memory_limit_in_mb: {error}") from None
+        raise errors.invalid(f"memory_limit_in_mb: {error}") from None
 
 
 def _buffers(parts: Parts, costs: CostModel) -> dict[str, Buffers]:

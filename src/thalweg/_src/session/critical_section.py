@@ -15,6 +15,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.mutex import consume_mutex_lock_op, mutex_lock_op, mutex_op
+from thalweg._src.read_only import ReadOnly
 
 CRITICAL_SECTION_EXECUTIONS = "critical_section_executions"
 
@@ -33,6 +34,8 @@ class _Execution:
 class CriticalSection:
     """Runs one function at a time among all steps and sessions that share it."""
 
+    name = ReadOnly[str]("The name of the critical section.", "_handle.op.name")
+
     def __init__(
         self,
         name: str | None = None,
@@ -47,11 +50,6 @@ class CriticalSection:
             self._handle = mutex_op(
                 shared_name=shared_name or scope.rstrip("/"), container=graph.scopes.container, name=scope
             )
-
-    @property
-    def name(self) -> str:
-        """The name of the critical section."""
-        return self._handle.op.name
 
     def execute(self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None) -> Any:
         """Returns the results of the function, whose operations run while the section is locked."""

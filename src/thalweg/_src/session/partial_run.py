@@ -69,9 +69,7 @@ class PartialRuns:
 
     def run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> Any:
         if handle not in self._started:
-            raise errors.InvalidArgumentError(
-                None, None, f"partial_run: unknown handle {handle!r}: call partial_run_setup first"
-            )
+            raise errors.invalid(f"partial_run: unknown handle {handle!r}: call partial_run_setup first")
         state = self._started[handle]
         graph = self._session.graph
         flat = flatten(graph, fetches)
@@ -125,7 +123,7 @@ class PartialRuns:
 
 def _require(condition: bool, message: str) -> None:
     if not condition:
-        raise errors.InvalidArgumentError(None, None, message)
+        raise errors.invalid(message)
 
 
 def _explain_missing(wanted: list[Any], feeds: set[Tensor], known: set[Tensor]) -> None:

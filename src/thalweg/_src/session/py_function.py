@@ -145,9 +145,7 @@ def _results(value: Any, types: list[DType]) -> list[Any]:
     results = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
     results = results[: len(types)]  # TensorFlow drops surplus results
     if len(results) != len(types):
-        raise errors.InvalidArgumentError(
-            None, None, f"the function of py_function returns {len(results)} values, Tout asks for {len(types)}"
-        )
+        raise errors.invalid(f"the function of py_function returns {len(results)} values, Tout asks for {len(types)}")
     return results
 
 

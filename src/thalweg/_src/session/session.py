@@ -20,6 +20,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.types import fetched
 from thalweg._src.place.picture import draw
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.resources import swap
 from thalweg._src.resources.containers import Containers
 from thalweg._src.resources.devices import Device, local_devices
@@ -87,10 +88,7 @@ class BaseSession:
         self._scopes: list[contextlib.ExitStack] = []
         BaseSession._open.add(self)
 
-    @property
-    def graph(self) -> Graph:
-        """The graph of the session."""
-        return self._graph
+    graph = ReadOnly[Graph]("The graph of the session.")
 
     @property
     def graph_def(self) -> Any:

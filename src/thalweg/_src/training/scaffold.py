@@ -14,6 +14,7 @@ from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collecti
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.control import group
 from thalweg._src.ops.summary import merge_summary
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.assign import report_uninitialized_variables
 from thalweg._src.variables.variables import (
     global_variables,
@@ -27,6 +28,16 @@ _SAVED_MODEL_INITIALIZERS = "saved_model_initializers"
 @export("train.Scaffold")
 class Scaffold:
     """Takes what is not given from the collections of the graph, or creates it, when it is finalized."""
+
+    init_fn = ReadOnly[Callable[[Any], Any] | None]("The function that is called after `init_op`.")
+    init_op = ReadOnly[Any]("The operation that initializes the model.")
+    ready_op = ReadOnly[Any]("The operation that lists what is not initialized.")
+    ready_for_local_init_op = ReadOnly[Any]("The operation that lists what must be initialized before `local_init_op`.")
+    local_init_op = ReadOnly[Any]("The operation that initializes local variables.")
+    local_init_feed_dict = ReadOnly[dict[Any, Any] | None]("The feed dictionary of `local_init_op`.")
+    summary_op = ReadOnly[Any]("The operation that merges all summaries.")
+    saver = ReadOnly[Any]("The Saver of the model.")
+    init_feed_dict = ReadOnly[dict[Any, Any] | None]("The feed dictionary of `init_op`.")
 
     def __init__(
         self,
@@ -84,51 +95,6 @@ class Scaffold:
         get_default_graph().finalize()
         logging.info("Graph was finalized.")
         return self
-
-    @property
-    def init_fn(self) -> Callable[[Any], Any] | None:
-        """The function that is called after `init_op`."""
-        return self._init_fn
-
-    @property
-    def init_op(self) -> Any:
-        """The operation that initializes the model."""
-        return self._init_op
-
-    @property
-    def ready_op(self) -> Any:
-        """The operation that lists what is not initialized."""
-        return self._ready_op
-
-    @property
-    def ready_for_local_init_op(self) -> Any:
-        """The operation that lists what must be initialized before `local_init_op`."""
-        return self._ready_for_local_init_op
-
-    @property
-    def local_init_op(self) -> Any:
-        """The operation that initializes local variables."""
-        return self._local_init_op
-
-    @property
-    def local_init_feed_dict(self) -> dict[Any, Any] | None:
-        """The feed dictionary of `local_init_op`."""
-        return self._local_init_feed_dict  # type: ignore[no-any-return]
-
-    @property
-    def summary_op(self) -> Any:
-        """The operation that merges all summaries."""
-        return self._summary_op
-
-    @property
-    def saver(self) -> Any:
-        """The Saver of the model."""
-        return self._saver
-
-    @property
-    def init_feed_dict(self) -> dict[Any, Any] | None:
-        """The feed dictionary of `init_op`."""
-        return self._init_feed_dict  # type: ignore[no-any-return]
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from thalweg._src.export import export
+from thalweg._src.read_only import ReadOnly
 
 
 @export("estimator.SessionRunArgs", "train.SessionRunArgs")
@@ -29,25 +30,14 @@ class SessionRunValues(NamedTuple):
 class SessionRunContext:
     """The context of one `run` call: its arguments, the session, and a request to stop."""
 
+    original_args = ReadOnly[SessionRunArgs]("The arguments of the call of `run`.")
+    session = ReadOnly[Any]("The session of the step.")
+    stop_requested = ReadOnly[bool]("Whether a hook requested a stop.")
+
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
         self._original_args = original_args
         self._session = session
         self._stop_requested = False
-
-    @property
-    def original_args(self) -> SessionRunArgs:
-        """The arguments of the call of `run`."""
-        return self._original_args
-
-    @property
-    def session(self) -> Any:
-        """The session of the step."""
-        return self._session
-
-    @property
-    def stop_requested(self) -> bool:
-        """Whether a hook requested a stop."""
-        return self._stop_requested
 
     def request_stop(self) -> None:
         """Makes `should_stop` of the monitored session return True from now on."""

@@ -19,6 +19,7 @@ from thalweg._src.graph.graphdef import write_graph
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
 from thalweg._src.input.coordinator import Coordinator, LooperThread
 from thalweg._src.observe.file_writer import FileWriter
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.training.report_hooks import add_status
 from thalweg._src.training.scaffold import Scaffold, merged_summaries
 from thalweg._src.training.session_manager import SessionManager
@@ -112,75 +113,22 @@ class Supervisor:
 
     # -- what it has --------------------------------------------------------------------------------------------------
 
-    @property
-    def is_chief(self) -> bool:
-        """Whether this task initializes and saves the model."""
-        return self._is_chief
-
-    @property
-    def session_manager(self) -> SessionManager:
-        """The SessionManager."""
-        return self._session_manager
-
-    @property
-    def coord(self) -> Coordinator:
-        """The coordinator of the threads."""
-        return self._coord
-
-    @property
-    def init_op(self) -> Any:
-        """The operation that initializes the model."""
-        return self._init_op
-
-    @property
-    def init_feed_dict(self) -> dict[Any, Any] | None:
-        """The feed dictionary of `init_op`."""
-        return self._init_feed_dict
-
-    @property
-    def ready_op(self) -> Any:
-        """The operation that lists what is not initialized."""
-        return self._ready_op
-
-    @property
-    def ready_for_local_init_op(self) -> Any:
-        """The operation that lists what must be initialized before the local variables."""
-        return self._ready_for_local_init_op
-
-    @property
-    def summary_writer(self) -> Any:
-        """The FileWriter of the summaries."""
-        return self._summary_writer
-
-    @property
-    def summary_op(self) -> Any:
-        """The operation that merges all summaries."""
-        return self._summary_op
-
-    @property
-    def save_summaries_secs(self) -> float | None:
-        """The number of seconds between summaries."""
-        return self._save_summaries_secs
-
-    @property
-    def global_step(self) -> Any:
-        """The global step, or None."""
-        return self._global_step
-
-    @property
-    def saver(self) -> Any:
-        """The Saver of the model."""
-        return self._saver
-
-    @property
-    def save_model_secs(self) -> float | None:
-        """The number of seconds between checkpoints."""
-        return self._save_model_secs
-
-    @property
-    def save_path(self) -> str | None:
-        """The prefix of the checkpoints."""
-        return self._save_path
+    is_chief = ReadOnly[bool]("Whether this task initializes and saves the model.")
+    session_manager = ReadOnly[SessionManager]("The SessionManager.")
+    coord = ReadOnly[Coordinator]("The coordinator of the threads.")
+    init_op = ReadOnly[Any]("The operation that initializes the model.")
+    init_feed_dict = ReadOnly[dict[Any, Any] | None]("The feed dictionary of `init_op`.")
+    ready_op = ReadOnly[Any]("The operation that lists what is not initialized.")
+    ready_for_local_init_op = ReadOnly[Any](
+        "The operation that lists what must be initialized before the local variables."
+    )
+    summary_writer = ReadOnly[Any]("The FileWriter of the summaries.")
+    summary_op = ReadOnly[Any]("The operation that merges all summaries.")
+    save_summaries_secs = ReadOnly[float | None]("The number of seconds between summaries.")
+    global_step = ReadOnly[Any]("The global step, or None.")
+    saver = ReadOnly[Any]("The Saver of the model.")
+    save_model_secs = ReadOnly[float | None]("The number of seconds between checkpoints.")
+    save_path = ReadOnly[str | None]("The prefix of the checkpoints.")
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from thalweg._src import errors
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 
 
@@ -47,15 +48,12 @@ class NanTensorHook(SessionRunHook):
 class FinalOpsHook(SessionRunHook):
     """Runs fetches when training ends; `final_ops_values` holds their values."""
 
+    final_ops_values = ReadOnly[Any]("The values of the final operations, after the end of the session.")
+
     def __init__(self, final_ops: Any, final_ops_feed_dict: dict[Any, Any] | None = None) -> None:
         self._final_ops = final_ops
         self._final_ops_feed_dict = final_ops_feed_dict
         self._final_ops_values: Any = None
-
-    @property
-    def final_ops_values(self) -> Any:
-        """The values of the final operations, after the end of the session."""
-        return self._final_ops_values
 
     def end(self, session: Any) -> None:
         if self._final_ops is None:

@@ -18,7 +18,9 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, graph_of, name_scope
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_store import Getter, VariableStore
 
@@ -33,6 +35,18 @@ AUTO_REUSE = ReuseMode.AUTO_REUSE
 @export("VariableScope")
 class VariableScope:
     """The defaults of `get_variable`: name prefix, reuse, initializer, and others."""
+
+    name = ReadOnly[str]("The name of the scope.")
+    original_name_scope = ReadOnly[str]("The name scope that was opened with this variable scope.", "_name_scope")
+    reuse = ReadOnly[Any]("Whether variables are reused.")
+    initializer = ReadOnly[Any]("The default initializer, or None.")
+    dtype = ReadOnly[DType]("The default type of variables.")
+    use_resource = ReadOnly[bool | None]("Whether variables are resource variables, which has no effect.")
+    regularizer = ReadOnly[Any]("The default regularizer, or None.")
+    caching_device = ReadOnly[Any]("The device on which values are cached, or None.")
+    partitioner = ReadOnly[Any]("The default partitioner, or None.")
+    custom_getter = ReadOnly[Getter | None]("The custom getter, or None.")
+    constraint = ReadOnly[Any]("The function applied to variables after updates, or None.")
 
     def __init__(
         self,
@@ -59,61 +73,6 @@ class VariableScope:
         self._dtype = dtypes.as_dtype(dtype)
         self._use_resource = use_resource
         self._constraint = constraint
-
-    @property
-    def name(self) -> str:
-        """The name of the scope."""
-        return self._name
-
-    @property
-    def original_name_scope(self) -> str:
-        """The name scope that was opened with this variable scope."""
-        return self._name_scope
-
-    @property
-    def reuse(self) -> Any:
-        """Whether variables are reused."""
-        return self._reuse
-
-    @property
-    def initializer(self) -> Any:
-        """The default initializer, or None."""
-        return self._initializer
-
-    @property
-    def dtype(self) -> DType:
-        """The default type of variables."""
-        return self._dtype
-
-    @property
-    def use_resource(self) -> bool | None:
-        """Whether variables are resource variables, which has no effect."""
-        return self._use_resource
-
-    @property
-    def regularizer(self) -> Any:
-        """The default regularizer, or None."""
-        return self._regularizer
-
-    @property
-    def caching_device(self) -> Any:
-        """The device on which values are cached, or None."""
-        return self._caching_device
-
-    @property
-    def partitioner(self) -> Any:
-        """The default partitioner, or None."""
-        return self._partitioner
-
-    @property
-    def custom_getter(self) -> Getter | None:
-        """The custom getter, or None."""
-        return self._custom_getter
-
-    @property
-    def constraint(self) -> Any:
-        """The function applied to variables after updates, or None."""
-        return self._constraint
 
     def reuse_variables(self) -> None:
         """Makes this scope return existing variables from now on."""
@@ -294,41 +253,10 @@ def get_variable(
 
 
 @export("get_local_variable")
-def get_local_variable(
-    name: str,
-    shape: ShapeLike = None,
-    dtype: DTypeLike | None = None,
-    initializer: TensorLike | Callable[..., Any] | None = None,
-    regularizer: Callable[..., Any] | None = None,
-    trainable: bool | None = False,
-    collections: Sequence[str] | None = None,
-    caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
-    partitioner: Callable[..., Any] | None = None,
-    validate_shape: bool = True,
-    use_resource: bool | None = None,
-    custom_getter: Getter | None = None,
-    constraint: Callable[..., Any] | None = None,
-    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
-    aggregation: VariableAggregation = VariableAggregation.NONE,
-) -> Any:
+@parameters_of(get_variable, trainable=False)
+def get_local_variable(trainable: bool | None, collections: Sequence[str] | None, **arguments: Any) -> Any:
     """Returns a variable of the local collection: private to this process, neither saved nor trained."""
-    return get_variable(
-        name,
-        shape=shape,
-        dtype=dtype,
-        initializer=initializer,
-        regularizer=regularizer,
-        trainable=False,
-        collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES],
-        caching_device=caching_device,
-        partitioner=partitioner,
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        custom_getter=custom_getter,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
+    return get_variable(trainable=False, collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES], **arguments)
 
 
 @export("variable_scope")
@@ -472,35 +400,10 @@ def _jump(target: VariableScope, scope: VariableScope) -> Iterator[VariableScope
 
 
 @export("variable_op_scope")
-def variable_op_scope(
-    values: Any,
-    name_or_scope: str | VariableScope | None,
-    default_name: str | None = None,
-    initializer: TensorLike | Callable[..., Any] | None = None,
-    regularizer: Callable[..., Any] | None = None,
-    caching_device: str | DeviceSpec | Callable[..., Any] | None = None,
-    partitioner: Callable[..., Any] | None = None,
-    custom_getter: Getter | None = None,
-    reuse: bool | ReuseMode | None = None,
-    dtype: DTypeLike | None = None,
-    use_resource: bool | None = None,
-    constraint: Callable[..., Any] | None = None,
-) -> variable_scope:
+@parameters_of(variable_scope.__init__, without=["self", "values", "auxiliary_name_scope"], before="name_or_scope")
+def variable_op_scope(values: Any, **arguments: Any) -> variable_scope:
     """Deprecated form of `variable_scope`, with the values first."""
-    return variable_scope(
-        name_or_scope,
-        default_name,
-        values,
-        initializer,
-        regularizer,
-        caching_device,
-        partitioner,
-        custom_getter,
-        reuse,
-        dtype,
-        use_resource,
-        constraint,
-    )
+    return variable_scope(values=values, **arguments)
 
 
 export_constants(

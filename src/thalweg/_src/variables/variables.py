@@ -26,6 +26,7 @@ from thalweg._src.ops import state
 from thalweg._src.ops.control import group
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.operators import install_operators
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike, TensorShape
 from thalweg._src.variables.partitions import SaveSliceInfo
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
@@ -186,19 +187,13 @@ class Variable:
 
     # -- facts --------------------------------------------------------------------------------------------------------
 
-    @property
-    def name(self) -> str:
-        """The name of the variable, ending in ":0"."""
-        return self._handle.name
+    name = ReadOnly[str]('The name of the variable, ending in ":0".', "_handle.name")
 
     @property
     def _shared_name(self) -> str:
         return self._handle.op.name
 
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
+    dtype = ReadOnly[DType]("The element type.")
 
     @property
     def shape(self) -> TensorShape:
@@ -214,60 +209,17 @@ class Variable:
         self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
         self._graph_element.set_shape(self.dims)
 
-    @property
-    def handle(self) -> Tensor:
-        """The tensor of the resource."""
-        return self._handle
-
-    @property
-    def op(self) -> Operation:
-        """The operation of the variable."""
-        return self._handle.op
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of the variable."""
-        return self._handle.graph
-
-    @property
-    def device(self) -> str:
-        """The device of the variable."""
-        return self._handle.device
-
-    @property
-    def initializer(self) -> Operation:
-        """The operation that assigns the initial value to the variable."""
-        return self._initializer
-
-    @property
-    def create(self) -> Operation:
-        """The operation that initializes the variable."""
-        return self._initializer
-
-    @property
-    def initial_value(self) -> Tensor:
-        """The tensor of the initial value."""
-        return self._initial_value
-
-    @property
-    def trainable(self) -> bool:
-        """Whether the variable is trainable."""
-        return self._trainable
-
-    @property
-    def constraint(self) -> Callable[[Any], Any] | None:
-        """The function applied after updates, or None."""
-        return self._constraint
-
-    @property
-    def synchronization(self) -> VariableSynchronization:
-        """When copies of a replicated variable are synchronized."""
-        return self._synchronization
-
-    @property
-    def aggregation(self) -> VariableAggregation:
-        """How copies of a replicated variable are aggregated."""
-        return self._aggregation
+    handle = ReadOnly[Tensor]("The tensor of the resource.")
+    op = ReadOnly[Operation]("The operation of the variable.", "_handle.op")
+    graph = ReadOnly[Graph]("The graph of the variable.", "_handle.graph")
+    device = ReadOnly[str]("The device of the variable.", "_handle.device")
+    initializer = ReadOnly[Operation]("The operation that assigns the initial value to the variable.")
+    create = ReadOnly[Operation]("The operation that initializes the variable.", "_initializer")
+    initial_value = ReadOnly[Tensor]("The tensor of the initial value.")
+    trainable = ReadOnly[bool]("Whether the variable is trainable.")
+    constraint = ReadOnly[Callable[[Any], Any] | None]("The function applied after updates, or None.")
+    synchronization = ReadOnly[VariableSynchronization]("When copies of a replicated variable are synchronized.")
+    aggregation = ReadOnly[VariableAggregation]("How copies of a replicated variable are aggregated.")
 
     def _get_save_slice_info(self) -> Any:
         return self._save_slice_info

@@ -24,6 +24,7 @@ from thalweg._src.ops.constants import constant, no_op
 from thalweg._src.ops.control import group
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import constant_value
+from thalweg._src.signatures import parameters_of
 
 _ENDS = (errors.OutOfRangeError, errors.CancelledError)
 
@@ -120,20 +121,15 @@ def _fill_buckets(queues: list[Any], examples: _Examples, which: Tensor, num_thr
 
 
 @export("contrib.training.bucket_by_sequence_length")
+@parameters_of(bucket, without=["tensors", "which_bucket", "batch_size", "num_buckets"], before="num_threads")
 def bucket_by_sequence_length(
     input_length: TensorLike,
     tensors: Any,
     batch_size: TensorLike,
     bucket_boundaries: Sequence[int],
-    num_threads: int = 1,
-    capacity: int = 32,
-    bucket_capacities: Sequence[int] | None = None,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    keep_input: TensorLike = True,
-    shared_name: str | None = None,
-    name: str | None = None,
+    shapes: Any,
+    name: str | None,
+    **arguments: Any,
 ) -> tuple[Tensor, Any]:
     """Returns the lengths and a batch of examples from one bucket of lengths."""
     if not isinstance(bucket_boundaries, list | tuple):
@@ -149,21 +145,9 @@ def bucket_by_sequence_length(
     with name_scope(name, "bucket_by_sequence_length", [input_length, *listed]) as scope:
         length = convert_to_tensor(input_length, dtype=dtypes.int32, name="input_length")
         which = reduce_sum(cast(greater_equal(length, list(bucket_boundaries)), dtypes.int32))
-        _, batch = bucket(
-            [length, *listed],
-            which,
-            batch_size,
-            len(bucket_boundaries) + 1,
-            num_threads,
-            capacity,
-            bucket_capacities,
-            None if shapes is None else [(), *shapes],
-            dynamic_pad,
-            allow_smaller_final_batch,
-            keep_input,
-            shared_name,
-            scope,
-        )
+        known = None if shapes is None else [(), *shapes]
+        count = len(bucket_boundaries) + 1
+        _, batch = bucket([length, *listed], which, batch_size, count, shapes=known, name=scope, **arguments)
         lengths, *parts = batch
         if isinstance(tensors, dict):
             return lengths, dict(zip(sorted(tensors, key=str), parts))

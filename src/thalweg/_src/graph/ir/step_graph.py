@@ -13,6 +13,7 @@ import numpy as np
 from thalweg._src.dtypes import DType
 from thalweg._src.graph.op_def import OPS, Facts, OpDef
 from thalweg._src.graph.source_line import Stack
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape
 
 Output = tuple["Node", int]
@@ -36,6 +37,7 @@ class Node:
         "stack",
         "type",
     )
+    facts = ReadOnly[Facts]("What may be assumed of the op.", "definition.facts")
 
     def __init__(
         self,
@@ -64,11 +66,6 @@ class Node:
         self.order = order
         self.guard = guard
         self.stack = stack
-
-    @property
-    def facts(self) -> Facts:
-        """What may be assumed of the op."""
-        return self.definition.facts
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input that is a constant of the graph."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from thalweg._src import dtypes
 from thalweg._src.compat.logging import warning
@@ -22,6 +22,7 @@ from thalweg._src.ops.math import abs as absolute, add, div_no_nan, divide, log,
 from thalweg._src.ops.reduction import argmax, argmin, cumsum, reduce_min, reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape
 from thalweg._src.ops.where import where
+from thalweg._src.signatures import variant
 from thalweg._src.variables.assign import assign_add
 from thalweg._src.variables.variable_scope import variable_scope
 
@@ -73,25 +74,31 @@ def _spread(number: int, last: float = 1.0 + _EPSILON) -> list[float]:
     return [-_EPSILON, *((i + 1) / (number - 1) for i in range(number - 2)), last]
 
 
+class _Measure(NamedTuple):
+    """A function of the counts of some kinds, with the names of the metric, the value and the update."""
+
+    title: str
+    kinds: tuple[str, ...]
+    function: Callable[..., Any]
+    names: tuple[str, str] = ("value", "update_op")
+
+
 def _at_thresholds(
-    title: str,
-    kinds: tuple[str, ...],
-    measure: Callable[..., Any],
-    given: tuple[Any, ...],
-    names: tuple[str, str] = ("value", "update_op"),
+    measure: _Measure,
+    labels: TensorLike,
+    predictions: TensorLike,
+    thresholds: Iterable[float],
+    weights: TensorLike | None = None,
+    name: str | None = None,
 ) -> Result:
     """Returns value and update of a function of the counts at thresholds."""
-    labels, predictions, thresholds, weights, name = given
-    with variable_scope(name, title, [predictions, labels, weights]):
-        values, updates = _counts(labels, predictions, thresholds, weights, kinds)
-        return measure(*values, name=names[0]), measure(*updates, name=names[1])
+    with variable_scope(name, measure.title, [predictions, labels, weights]):
+        values, updates = _counts(labels, predictions, thresholds, weights, measure.kinds)
+        names = measure.names
+        return measure.function(*values, name=names[0]), measure.function(*updates, name=names[1])
 
 
 # -- counts -----------------------------------------------------------------------------------------------------------
-
-
-def _counted(kind: str, *given: Any) -> Result:
-    return _at_thresholds(kind, (kind,), _itself, given)
 
 
 def _itself(count: Any, name: str) -> Any:
@@ -100,54 +107,30 @@ def _itself(count: Any, name: str) -> Any:
 
 @export("metrics.true_positives_at_thresholds")
 @metric
-def true_positives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Iterable[float],
-    weights: TensorLike | None = None,
-    name: str | None = None,
-) -> Result:
+@variant(_at_thresholds, _Measure("true_positives", ("true_positives",), _itself))
+def true_positives_at_thresholds() -> None:
     """Returns the number of true positives at each threshold."""
-    return _counted("true_positives", labels, predictions, thresholds, weights, name)
 
 
 @export("metrics.true_negatives_at_thresholds")
 @metric
-def true_negatives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Iterable[float],
-    weights: TensorLike | None = None,
-    name: str | None = None,
-) -> Result:
+@variant(_at_thresholds, _Measure("true_negatives", ("true_negatives",), _itself))
+def true_negatives_at_thresholds() -> None:
     """Returns the number of true negatives at each threshold."""
-    return _counted("true_negatives", labels, predictions, thresholds, weights, name)
 
 
 @export("metrics.false_positives_at_thresholds")
 @metric
-def false_positives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Iterable[float],
-    weights: TensorLike | None = None,
-    name: str | None = None,
-) -> Result:
+@variant(_at_thresholds, _Measure("false_positives", ("false_positives",), _itself))
+def false_positives_at_thresholds() -> None:
     """Returns the number of false positives at each threshold."""
-    return _counted("false_positives", labels, predictions, thresholds, weights, name)
 
 
 @export("metrics.false_negatives_at_thresholds")
 @metric
-def false_negatives_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Iterable[float],
-    weights: TensorLike | None = None,
-    name: str | None = None,
-) -> Result:
+@variant(_at_thresholds, _Measure("false_negatives", ("false_negatives",), _itself))
+def false_negatives_at_thresholds() -> None:
     """Returns the number of false negatives at each threshold."""
-    return _counted("false_negatives", labels, predictions, thresholds, weights, name)
 
 
 # -- shares -----------------------------------------------------------------------------------------------------------
@@ -157,36 +140,28 @@ def _share(part: Any, rest: Any, name: str) -> Tensor:
     return divide(part, add(add(_EPSILON, part), rest), name=name)
 
 
+_PRECISION = _Measure(
+    "precision_at_thresholds", ("true_positives", "false_positives"), _share, ("precision_value", "precision_update_op")
+)
+
+
 @export("metrics.precision_at_thresholds")
 @metric
-def precision_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Iterable[float],
-    weights: TensorLike | None = None,
-    name: str | None = None,
-) -> Result:
+@variant(_at_thresholds, _PRECISION)
+def precision_at_thresholds() -> None:
     """Returns the precision at each threshold."""
-    given = (labels, predictions, thresholds, weights, name)
-    names = ("precision_value", "precision_update_op")
-    kinds = ("true_positives", "false_positives")
-    return _at_thresholds("precision_at_thresholds", kinds, _share, given, names)
+
+
+_RECALL = _Measure(
+    "recall_at_thresholds", ("true_positives", "false_negatives"), _share, ("recall_value", "recall_update_op")
+)
 
 
 @export("metrics.recall_at_thresholds")
 @metric
-def recall_at_thresholds(
-    labels: TensorLike,
-    predictions: TensorLike,
-    thresholds: Iterable[float],
-    weights: TensorLike | None = None,
-    name: str | None = None,
-) -> Result:
+@variant(_at_thresholds, _RECALL)
+def recall_at_thresholds() -> None:
     """Returns the recall at each threshold."""
-    given = (labels, predictions, thresholds, weights, name)
-    names = ("recall_value", "recall_update_op")
-    kinds = ("true_positives", "false_negatives")
-    return _at_thresholds("recall_at_thresholds", kinds, _share, given, names)
 
 
 # -- points of a curve ------------------------------------------------------------------------------------------------
@@ -215,8 +190,8 @@ def sensitivity_at_specificity(
         place = cast(argmin(absolute(subtract(shares, specificity)), 0), dtypes.int32)
         return divide(tp[place], add(add(tp[place], fn[place]), _EPSILON), name=name)
 
-    given = (labels, predictions, _spread(num_thresholds), weights, name)
-    return _at_thresholds("sensitivity_at_specificity", _ALL, measure, given)
+    function = _Measure("sensitivity_at_specificity", _ALL, measure)
+    return _at_thresholds(function, labels, predictions, _spread(num_thresholds), weights, name)
 
 
 @export("metrics.specificity_at_sensitivity")
@@ -238,8 +213,8 @@ def specificity_at_sensitivity(
         place = cast(argmax(cumsum(nearest), 0), dtypes.int32)
         return divide(tn[place], add(add(tn[place], fp[place]), _EPSILON), name=name)
 
-    given = (labels, predictions, _spread(num_thresholds, 1.0 - _EPSILON), weights, name)
-    return _at_thresholds("specificity_at_sensitivity", _ALL, measure, given)
+    function = _Measure("specificity_at_sensitivity", _ALL, measure)
+    return _at_thresholds(function, labels, predictions, _spread(num_thresholds, 1.0 - _EPSILON), weights, name)
 
 
 # -- area under a curve -----------------------------------------------------------------------------------------------
@@ -289,7 +264,7 @@ def auc(
         widths = subtract(x[:-1], x[1:])
         return reduce_sum(multiply(widths, _HEIGHTS[summation_method](y[:-1], y[1:])), name=name)
 
-    value, update = _at_thresholds("auc", _ALL, measure, (labels, predictions, limits, weights, name))
+    value, update = _at_thresholds(_Measure("auc", _ALL, measure), labels, predictions, limits, weights, name)
     return collected(value, update, metrics_collections, updates_collections)
 
 
