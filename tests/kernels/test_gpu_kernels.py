@@ -72,4 +72,5 @@ def test_values_stay_on_the_device(outcomes):
 
 def test_few_kernels_synchronize_with_the_host(outcomes):
     assert {name for name, outcome in outcomes.items() if outcome == "waits"} == WAITS
-    assert not {name for name in WAITS if OPS.lookup(name).facts.is_capturable}
+    # The compiler makes this one, with indices that are known to be right.
+    assert {name for name in WAITS if OPS.lookup(name).facts.is_capturable} == {"_MaxPoolIndexedGrad"}

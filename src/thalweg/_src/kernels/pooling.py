@@ -256,7 +256,8 @@ def bind_max_pool_indexed_grad(node: Node, device: Device) -> Function | Call:
         return layout.leave(pool.spread(layout.enter(grad), layout.enter(indices), dims))
 
     source = node.inputs[1][0]
-    if source.type != "_MaxPoolIndexed" or source.inputs[0] != node.inputs[0]:
+    is_trusted = source.type == "_MaxPoolIndexed" and source.inputs[0] == node.inputs[0]
+    if not is_trusted and not device.compiling:  # a cluster sees no further than its inputs
 
         def spread_checked(x: Tensor, indices: Tensor, grad: Tensor) -> Tensor:
             check(node, x.shape, indices.shape, grad.shape)

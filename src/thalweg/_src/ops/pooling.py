@@ -164,6 +164,7 @@ max_pool_indexed = nondifferentiable_op(
     infer=_pool,
     **_MAX,
     traceable=True,
+    compiler=True,
 )
 max_pool_indexed_grad = nondifferentiable_op(
     "_MaxPoolIndexedGrad",
@@ -172,7 +173,7 @@ max_pool_indexed_grad = nondifferentiable_op(
     infer=_max_pool_grad,
     **_MAX,
     traceable=True,
-    capturable=False,
+    compiler=True,
 )
 max_pool_with_argmax_op = op(
     "MaxPoolWithArgmax",
