@@ -209,15 +209,25 @@ class Generated(Elements):
 # -- one input --------------------------------------------------------------------------------------------------------
 
 
-class Mapped(Unary):
-    """A function of each element."""
+class Applying(Unary):
+    """Base class of passes that apply a function."""
 
     __slots__ = ("_function",)
-    maps: ClassVar = True
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self._function = plan.function()
+
+    def close(self) -> None:
+        super().close()
+        self._function.cancel()
+
+
+class Mapped(Applying):
+    """A function of each element."""
+
+    __slots__ = ()
+    maps: ClassVar = True
 
     def __next__(self) -> Element:
         return self._function(*next(self.input))
@@ -225,47 +235,34 @@ class Mapped(Unary):
     def prompt(self) -> bool:
         return self._function.is_plain and self.input.prompt()
 
-    def close(self) -> None:
-        super().close()
-        self._function.cancel()
 
-
-class Filtered(Unary):
+class Filtered(Applying):
     """The elements that satisfy a predicate."""
 
-    __slots__ = ("_predicate",)
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self._predicate = plan.function()
+    __slots__ = ()
 
     def __next__(self) -> Element:
-        predicate = self._predicate
+        predicate = self._function
         for element in self.input:
             if predicate(*element)[0]:
                 return element
         raise StopIteration
 
-    def close(self) -> None:
-        super().close()
-        self._predicate.cancel()
 
-
-class TakenWhile(Unary):
+class TakenWhile(Applying):
     """The elements before the first that does not satisfy a predicate."""
 
-    __slots__ = ("_predicate", "ended")
+    __slots__ = ("ended",)
     kept: ClassVar = ("ended",)
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
-        self._predicate = plan.function()
         self.ended = False
 
     def __next__(self) -> Element:
         if not self.ended:
             element = next(self.input)
-            if self._predicate(*element)[0]:
+            if self._function(*element)[0]:
                 return element
             self.ended = True
         raise StopIteration
@@ -433,15 +430,14 @@ class WithoutErrors(Unary):
                 continue
 
 
-class Scanned(Unary):
+class Scanned(Applying):
     """A function from a state and each element to the next state and an element."""
 
-    __slots__ = ("_function", "now")
+    __slots__ = ("now",)
     kept: ClassVar = ("now",)
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
-        self._function = plan.function()
         self.now: Element = plan.values
 
     def __next__(self) -> Element:
@@ -450,15 +446,14 @@ class Scanned(Unary):
         return tuple(results[len(self.now) :])
 
 
-class Reduced(Unary):
+class Reduced(Applying):
     """The final state of a function of a state and each element."""
 
-    __slots__ = ("_function", "done")
+    __slots__ = ("done",)
     kept: ClassVar = ("done",)
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
-        self._function = plan.function()
         self.done = False
 
     def __next__(self) -> Element:

@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.data.structure import (
-    Spec,
-    compatible,
-    converted,
-    element_of,
-    flatten,
-    outputs,
-    spec_of,
-    structure_of,
-    tensors_of,
-)
+from thalweg._src.data.structure import ElementsSpec, converted, element_of, outputs, structure_of, tensors_of
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -27,7 +16,6 @@ from thalweg._src.ops.optional import (
     optional_none_op,
 )
 from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import Shape
 
 
 @export("data.experimental.Optional")
@@ -74,15 +62,14 @@ class Optional:
 
 
 @export("OptionalSpec", "data.experimental.OptionalStructure")
-class OptionalSpec(Spec):
+class OptionalSpec(ElementsSpec):
     """The specification of an optional that may hold an element of a structure."""
 
-    __slots__ = ("_element",)
+    __slots__ = ()
     value_class = Optional
 
     def __init__(self, element_spec: Any) -> None:
-        super().__init__((), dtypes.variant)
-        self._element = element_spec
+        super().__init__(element_spec)
 
     @staticmethod
     def from_value(value: Optional) -> OptionalSpec:
@@ -91,23 +78,3 @@ class OptionalSpec(Spec):
 
     def pack(self, tensors: Sequence[Tensor]) -> Optional:
         return Optional(tensors[0], self._element)
-
-    def with_shape(self, shape: Shape) -> OptionalSpec:
-        """Returns the spec unchanged: an Optional is a scalar."""
-        return self
-
-    def legacy(self) -> tuple[Any, Any, Any]:
-        return self, self, self
-
-    def is_compatible_with(self, other: Any) -> bool:
-        other = other if isinstance(other, Spec) else spec_of(other)
-        return isinstance(other, OptionalSpec) and compatible(self._element, other._element)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OptionalSpec) and self._element == other._element
-
-    def __hash__(self) -> int:
-        return hash((OptionalSpec, *flatten(self._element)))
-
-    def __repr__(self) -> str:
-        return f"OptionalSpec({self._element})"

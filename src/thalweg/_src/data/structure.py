@@ -114,17 +114,46 @@ class SparseTensorSpec(Spec):
         return result
 
 
-@export("data.DatasetSpec", "data.experimental.DatasetStructure")
-class DatasetSpec(Spec):
-    """A dataset whose elements have a structure."""
+class ElementsSpec(Spec):
+    """A scalar that holds elements of a structure: a dataset or an optional."""
 
     __slots__ = ("_element",)
+
+    def __init__(self, element_spec: Any, shape: Any = ()) -> None:
+        super().__init__(shape, dtypes.variant)
+        self._element = element_spec
+
+    def with_shape(self, shape: Shape) -> ElementsSpec:
+        """Returns the spec unchanged: what it describes is a scalar."""
+        return self
+
+    def legacy(self) -> tuple[Any, Any, Any]:
+        return self, self, self
+
+    def is_compatible_with(self, other: Any) -> bool:
+        other = other if isinstance(other, Spec) else spec_of(other)
+        return type(other) is type(self) and compatible(self._element, other._element)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._element == other._element
+
+    def __hash__(self) -> int:
+        return hash((type(self), *flatten(self._element)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._element})"
+
+
+@export("data.DatasetSpec", "data.experimental.DatasetStructure")
+class DatasetSpec(ElementsSpec):
+    """A dataset whose elements have a structure."""
+
+    __slots__ = ()
     make: Callable[[Tensor, Any], Any]  # `Dataset`, which depends on this module
     element_spec = ReadOnly[Any]("The types and static shapes of an element.", "_element")
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
-        super().__init__(dataset_shape, dtypes.variant)
-        self._element = element_spec
+        super().__init__(element_spec, dataset_shape)
 
     @classmethod
     def from_value(cls, value: Any) -> DatasetSpec:
@@ -133,26 +162,6 @@ class DatasetSpec(Spec):
 
     def pack(self, tensors: Sequence[Tensor]) -> Any:
         return DatasetSpec.make(tensors[0], self._element)
-
-    def with_shape(self, shape: Shape) -> DatasetSpec:
-        """Returns the spec unchanged: a dataset is a scalar."""
-        return self
-
-    def legacy(self) -> tuple[Any, Any, Any]:
-        return self, self, self
-
-    def is_compatible_with(self, other: Any) -> bool:
-        other = other if isinstance(other, Spec) else spec_of(other)
-        return isinstance(other, DatasetSpec) and compatible(self._element, other._element)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DatasetSpec) and self._element == other._element
-
-    def __hash__(self) -> int:
-        return hash((DatasetSpec, *flatten(self._element)))
-
-    def __repr__(self) -> str:
-        return f"DatasetSpec({self._element})"
 
 
 # -- nesting ----------------------------------------------------------------------------------------------------------

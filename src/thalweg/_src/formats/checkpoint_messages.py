@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from thalweg._src.formats.graph_messages import add_messages
+
 _FILE = "tensorflow/core/protobuf/checkpoint.proto"
 
 # Fields by number: type, then name; a star marks repeated fields.
@@ -56,19 +58,8 @@ _MESSAGES: dict[str, dict[int, str]] = {
 def _file() -> Any:
     from google.protobuf import descriptor_pb2
 
-    field_proto = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="tensorflow", syntax="proto3")
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for number, text in fields.items():
-            field_type, field_name = text.split()
-            field = message.field.add(name=field_name, number=number)
-            field.label = field_proto.LABEL_REPEATED if field_type.endswith("*") else field_proto.LABEL_OPTIONAL
-            field_type = field_type.rstrip("*")
-            if field_type in _MESSAGES:
-                field.type, field.type_name = field_proto.TYPE_MESSAGE, f".tensorflow.{field_type}"
-            else:
-                field.type = field_proto.Type.Value(f"TYPE_{field_type.upper()}")
+    add_messages(file, _MESSAGES, {name: f".tensorflow.{name}" for name in _MESSAGES})
     length = next(m for m in file.message_type if m.name == "Extent")
     length.oneof_decl.add(name="has_length")  # a slice without a length is a whole axis
     length.field[1].oneof_index = 0

@@ -15,7 +15,7 @@ from thalweg._src.errors import invalid
 _MARK = ".tempstate"
 _DIRECT = getattr(os, "O_DIRECT", 0)
 _MOST = 1 << 30  # limit of one write; kernels accept no more than 2 GB
-_CLASSES: dict[int, type[errors._CodedError]] = {
+ERROR_CLASSES: dict[int, type[errors._CodedError]] = {
     errno.ENOENT: errors.NotFoundError,
     errno.EACCES: errors.PermissionDeniedError,
     errno.EPERM: errors.PermissionDeniedError,
@@ -36,7 +36,7 @@ def typed_error(error: Exception, path: str) -> errors.OpError:
     """Returns the typed error of an OSError about a file."""
     if not isinstance(error, OSError):  # a path with a zero byte
         return invalid(f"{path!r}: {error}")
-    error_class = _CLASSES.get(error.errno or 0, errors.UnknownError)
+    error_class = ERROR_CLASSES.get(error.errno or 0, errors.UnknownError)
     name = path if error.filename is None else os.fsdecode(error.filename)
     return error_class(None, None, f"{name}: {error.strerror or error}")
 

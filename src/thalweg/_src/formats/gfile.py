@@ -14,21 +14,12 @@ from typing import IO, Any
 from thalweg._src import errors
 from thalweg._src.errors import invalid
 from thalweg._src.export import export
+from thalweg._src.formats.durable import ERROR_CLASSES
 from thalweg._src.formats.text import PathLike
 from thalweg._src.read_only import ReadOnly
 
-_CLASSES: dict[int, type[errors._CodedError]] = {
-    errno.ENOENT: errors.NotFoundError,
+_CLASSES = ERROR_CLASSES | {
     errno.EEXIST: errors.AlreadyExistsError,
-    errno.EACCES: errors.PermissionDeniedError,
-    errno.EPERM: errors.PermissionDeniedError,
-    errno.EROFS: errors.PermissionDeniedError,
-    errno.EISDIR: errors.FailedPreconditionError,
-    errno.ENOTDIR: errors.FailedPreconditionError,
-    errno.ENOTEMPTY: errors.FailedPreconditionError,
-    errno.ENOSPC: errors.ResourceExhaustedError,
-    errno.EMFILE: errors.ResourceExhaustedError,
-    errno.ENAMETOOLONG: errors.InvalidArgumentError,
     errno.EINVAL: errors.InvalidArgumentError,
     errno.EXDEV: errors.UnimplementedError,
 }

@@ -36,21 +36,25 @@ def _add_file() -> None:
     from google.protobuf import descriptor_pb2, descriptor_pool
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
-    field_proto = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="thalweg", syntax="proto3")
     file.dependency.append(MetaGraphDef.DESCRIPTOR.file.name)
-    for name, fields in _MESSAGES.items():
+    add_messages(file, _MESSAGES, {_META_GRAPH: f".{MetaGraphDef.DESCRIPTOR.full_name}"})
+    descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
+
+
+def add_messages(file: Any, messages: dict[str, dict[int, str]], type_names: dict[str, str]) -> None:
+    """Adds messages to the description of a file; type_names: the full names of types that are messages."""
+    for name, fields in messages.items():
         message = file.message_type.add(name=name)
         for number, text in fields.items():
             field_type, field_name = text.split()
             field = message.field.add(name=field_name, number=number)
-            field.label = field_proto.LABEL_REPEATED if field_type.endswith("*") else field_proto.LABEL_OPTIONAL
+            field.label = field.LABEL_REPEATED if field_type.endswith("*") else field.LABEL_OPTIONAL
             field_type = field_type.rstrip("*")
-            if field_type == _META_GRAPH:
-                field.type, field.type_name = field_proto.TYPE_MESSAGE, f".{MetaGraphDef.DESCRIPTOR.full_name}"
+            if field_type in type_names:
+                field.type, field.type_name = field.TYPE_MESSAGE, type_names[field_type]
             else:
-                field.type = field_proto.Type.Value(f"TYPE_{field_type.upper()}")
-    descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
+                field.type = field.Type.Value(f"TYPE_{field_type.upper()}")
 
 
 def parse_text(text: str, message: Any) -> Any:

@@ -10,6 +10,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -17,6 +18,7 @@ from thalweg._src.ops import accumulators as ops
 from thalweg._src.ops.cast import cast
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike
+from thalweg._src.signatures import parameters_of
 
 
 def _step(value: Any) -> Tensor:
@@ -57,6 +59,20 @@ class ConditionalAccumulatorBase:
         )
 
 
+def _create(
+    definition: OpDef, dtype: DTypeLike, shape: ShapeLike, shared_name: str | None, name: str, reduction_type: str
+) -> Tensor:
+    """Adds the operation of an accumulator and returns its handle."""
+    return definition(
+        dtype=dtype,
+        shape=shape,
+        container=get_default_graph().scopes.container,
+        shared_name=shared_name,
+        reduction_type=_reduction(reduction_type),
+        name=name,
+    )
+
+
 @export("ConditionalAccumulator")
 class ConditionalAccumulator(ConditionalAccumulatorBase):
     """A sum of dense gradients."""
@@ -69,14 +85,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        handle = ops.conditional_accumulator_op(
-            dtype=dtype,
-            shape=shape,
-            container=get_default_graph().scopes.container,
-            shared_name=shared_name,
-            reduction_type=_reduction(reduction_type),
-            name=name,
-        )
+        handle = _create(ops.conditional_accumulator_op, dtype, shape, shared_name, name, reduction_type)
         super().__init__(dtype, shape, handle)
 
     def apply_grad(self, grad: TensorLike, local_step: TensorLike = 0, name: str | None = None) -> Operation:
@@ -102,22 +111,9 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     """A sum of sparse gradients; the mean of a row is over those gradients that contain it."""
 
-    def __init__(
-        self,
-        dtype: DTypeLike,
-        shape: ShapeLike = None,
-        shared_name: str | None = None,
-        name: str = "sparse_conditional_accumulator",
-        reduction_type: str = "MEAN",
-    ) -> None:
-        handle = ops.sparse_conditional_accumulator_op(
-            dtype=dtype,
-            shape=shape,
-            container=get_default_graph().scopes.container,
-            shared_name=shared_name,
-            reduction_type=_reduction(reduction_type),
-            name=name,
-        )
+    @parameters_of(ConditionalAccumulator.__init__, name="sparse_conditional_accumulator")
+    def __init__(self, dtype: DTypeLike, shape: ShapeLike, **arguments: Any) -> None:
+        handle = _create(ops.sparse_conditional_accumulator_op, dtype=dtype, shape=shape, **arguments)
         super().__init__(dtype, shape, handle)
 
     def apply_indexed_slices_grad(

@@ -12,6 +12,7 @@ from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.seeds import get_seed
@@ -202,8 +203,10 @@ def _values(vals: Any) -> list[Any]:
     return list(vals.values()) if isinstance(vals, dict) else list(vals) if isinstance(vals, list | tuple) else [vals]
 
 
-def _container() -> str:
-    return get_default_graph().scopes.container
+def _create(definition: OpDef, types: list[DType], shapes: list[Shape] | None, **attrs: Any) -> Tensor:
+    """Adds the operation of a queue and returns its handle."""
+    container = get_default_graph().scopes.container
+    return definition(component_types=types, shapes=shapes or (), container=container, **attrs)
 
 
 @export("FIFOQueue", "io.FIFOQueue", "queue.FIFOQueue")
@@ -221,14 +224,7 @@ class FIFOQueue(QueueBase):
     ) -> None:
         types = _as_types(dtypes)
         known = _as_shapes(shapes, len(types))
-        handle = ops.fifo_queue_op(
-            component_types=types,
-            shapes=known or (),
-            capacity=capacity,
-            container=_container(),
-            shared_name=shared_name,
-            name=name,
-        )
+        handle = _create(ops.fifo_queue_op, types, known, capacity=capacity, shared_name=shared_name, name=name)
         super().__init__(types, known, names, handle)
 
 
@@ -254,14 +250,14 @@ class RandomShuffleQueue(QueueBase):
             # Graphs that share the queue have operations with different seeds: the name alone identifies it.
             text = f"{get_default_graph().seed}{shared_name}".encode()
             second = int(hashlib.md5(text).hexdigest()[:8], 16) & 0x7FFFFFFF
-        handle = ops.random_shuffle_queue_op(
-            component_types=types,
-            shapes=known or (),
+        handle = _create(
+            ops.random_shuffle_queue_op,
+            types,
+            known,
             capacity=capacity,
             min_after_dequeue=min_after_dequeue,
             seed=first or 0,
             seed2=second or 0,
-            container=_container(),
             shared_name=shared_name,
             name=name,
         )
@@ -283,14 +279,7 @@ class PriorityQueue(QueueBase):
     ) -> None:
         own = _as_types(types)
         known = _as_shapes(shapes, len(own)) if own else []
-        handle = ops.priority_queue_op(
-            component_types=own,
-            shapes=known or (),
-            capacity=capacity,
-            container=_container(),
-            shared_name=shared_name,
-            name=name,
-        )
+        handle = _create(ops.priority_queue_op, own, known, capacity=capacity, shared_name=shared_name, name=name)
         super().__init__([types_.int64, *own], None if known is None else [(), *known], names, handle)
 
 
@@ -311,12 +300,5 @@ class PaddingFIFOQueue(QueueBase):
         known = _as_shapes(shapes, len(types), unknown_dim_allowed=True)
         if known is None or len(known) != len(types):
             raise ValueError(f"shapes: expected one for each of the {len(types)} dtypes, received {shapes!r}")
-        handle = ops.padding_fifo_queue_op(
-            component_types=types,
-            shapes=known,
-            capacity=capacity,
-            container=_container(),
-            shared_name=shared_name,
-            name=name,
-        )
+        handle = _create(ops.padding_fifo_queue_op, types, known, capacity=capacity, shared_name=shared_name, name=name)
         super().__init__(types, known, names, handle)

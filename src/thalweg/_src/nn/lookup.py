@@ -23,9 +23,8 @@ from thalweg._src.ops.control import group
 from thalweg._src.read_only import ReadOnly
 
 
-@export("contrib.lookup.LookupInterface")
-class LookupInterface(ABC):
-    """The interface of lookup tables: key and value types, name, size and lookup."""
+class _Typed:
+    """What has a type of keys and a type of values."""
 
     key_dtype = ReadOnly[DType]("The type of the keys.")
     value_dtype = ReadOnly[DType]("The type of the values.")
@@ -33,6 +32,11 @@ class LookupInterface(ABC):
     def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
+
+
+@export("contrib.lookup.LookupInterface")
+class LookupInterface(_Typed, ABC):
+    """The interface of lookup tables: key and value types, name, size and lookup."""
 
     @property
     @abstractmethod
@@ -97,15 +101,8 @@ class _Table(LookupInterface):
 
 
 @export("contrib.lookup.TableInitializerBase")
-class TableInitializerBase(ABC):
+class TableInitializerBase(_Typed, ABC):
     """The base class of initializers of static tables."""
-
-    key_dtype = ReadOnly[DType]("The type of the keys.")
-    value_dtype = ReadOnly[DType]("The type of the values.")
-
-    def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
-        self._key_dtype = dtypes.as_dtype(key_dtype)
-        self._value_dtype = dtypes.as_dtype(value_dtype)
 
     @property
     def _shared_name(self) -> str:

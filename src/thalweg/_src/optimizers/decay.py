@@ -22,6 +22,7 @@ from thalweg._src.ops.math import add, ceil, cos, divide, exp, floor, log, minim
 from thalweg._src.ops.random import random_normal
 from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.where import where
+from thalweg._src.signatures import parameters_of
 
 
 def _require_step(global_step: Any, what: str) -> None:
@@ -51,18 +52,12 @@ def exponential_decay(
 
 
 @export("train.natural_exp_decay")
-def natural_exp_decay(
-    learning_rate: TensorLike,
-    global_step: TensorLike,
-    decay_steps: TensorLike,
-    decay_rate: TensorLike,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Tensor:
+@parameters_of(exponential_decay)
+def natural_exp_decay(global_step: TensorLike, decay_rate: TensorLike, **arguments: Any) -> Tensor:
     """Returns learning_rate * exp(-decay_rate * global_step / decay_steps); with `staircase` in whole periods."""
     _require_step(global_step, "natural_exp_decay")
     factor = exp(negative(convert_to_tensor(decay_rate)))
-    return exponential_decay(learning_rate, global_step, decay_steps, factor, staircase, name)
+    return exponential_decay(global_step=global_step, decay_rate=factor, **arguments)
 
 
 @export("train.inverse_time_decay")

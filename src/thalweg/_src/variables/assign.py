@@ -9,6 +9,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -22,6 +23,7 @@ from thalweg._src.ops.control import group
 from thalweg._src.ops.gather import boolean_mask
 from thalweg._src.ops.pad_tile import meshgrid
 from thalweg._src.ops.reshape import reshape, shape
+from thalweg._src.signatures import variant
 from thalweg._src.variables.variables import Variable, global_variables, local_variables
 
 
@@ -76,58 +78,52 @@ def scatter_update(
         return variable._write(state.resource_scatter_update, indices, variable._convert(updates), name=name)
 
 
-@export("scatter_add")
-def scatter_add(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+def _scatter(
+    definition: OpDef,
+    ref: Any,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
-    """Adds to rows of a variable; equal indices add up."""
     with _written(ref) as variable:
-        return variable._write(state.resource_scatter_add, indices, variable._convert(updates), name=name)
+        return variable._write(definition, indices, variable._convert(updates), name=name)
+
+
+@export("scatter_add")
+@variant(_scatter, state.resource_scatter_add)
+def scatter_add() -> None:
+    """Adds to rows of a variable; equal indices add up."""
 
 
 @export("scatter_sub")
-def scatter_sub(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
-) -> Any:
+@variant(_scatter, state.resource_scatter_sub)
+def scatter_sub() -> None:
     """Subtracts from rows of a variable; equal indices add up."""
-    with _written(ref) as variable:
-        return variable._write(state.resource_scatter_sub, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_mul")
-def scatter_mul(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
-) -> Any:
+@variant(_scatter, state.resource_scatter_mul)
+def scatter_mul() -> None:
     """Multiplies rows of a variable by the updates; factors of equal indices are all applied."""
-    with _written(ref) as variable:
-        return variable._write(state.resource_scatter_mul, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_div")
-def scatter_div(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
-) -> Any:
+@variant(_scatter, state.resource_scatter_div)
+def scatter_div() -> None:
     """Divides rows of a variable by the updates; divisors of equal indices are all applied."""
-    with _written(ref) as variable:
-        return variable._write(state.resource_scatter_div, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_min")
-def scatter_min(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
-) -> Any:
+@variant(_scatter, state.resource_scatter_min)
+def scatter_min() -> None:
     """Replaces rows of a variable by the element-wise minimum of the row and the updates."""
-    with _written(ref) as variable:
-        return variable._write(state.resource_scatter_min, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_max")
-def scatter_max(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
-) -> Any:
+@variant(_scatter, state.resource_scatter_max)
+def scatter_max() -> None:
     """Replaces rows of a variable by the element-wise maximum of the row and the updates."""
-    with _written(ref) as variable:
-        return variable._write(state.resource_scatter_max, indices, variable._convert(updates), name=name)
 
 
 @export("scatter_nd_update")

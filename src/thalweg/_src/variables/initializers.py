@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,23 +29,25 @@ class Initializer:
     """Base class: `initializer(shape, dtype)` returns a tensor, and `from_config(get_config())` a copy."""
 
     dtype: DType
+    _arguments: ClassVar[tuple[str, ...]] = ()  # of the constructor, besides dtype
 
     def __call__(
         self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
     ) -> Tensor:
+        """Returns an initial value of a shape and type."""
+        return self._value(shape, self.dtype if dtype is None else dtypes.as_dtype(dtype), partition_info)
+
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
         raise TypeError(f"{type(self).__name__} does not implement __call__")
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments that create an equal initializer."""
-        return {"dtype": self.dtype.name}
+        return {**{name: getattr(self, name) for name in self._arguments}, "dtype": self.dtype.name}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         """Returns the initializer of a configuration."""
         return cls(**config)
-
-    def _dtype(self, dtype: Any) -> DType:
-        return self.dtype if dtype is None else dtypes.as_dtype(dtype)
 
 
 def _floating(dtype: Any) -> DType:
@@ -74,11 +76,8 @@ class Zeros(Initializer):
     def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        """Returns an initial value of a shape and type."""
-        return zeros(shape, self._dtype(dtype))
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        return zeros(shape, dtype)
 
 
 @export("ones_initializer", "initializers.ones")
@@ -88,16 +87,15 @@ class Ones(Initializer):
     def __init__(self, dtype: DTypeLike = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        """Returns an initial value of a shape and type."""
-        return ones(shape, self._dtype(dtype))
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        return ones(shape, dtype)
 
 
 @export("constant_initializer", "initializers.constant")
 class Constant(Initializer):
     """Initializes with constant values; the last one fills the rest of the shape."""
+
+    _arguments: ClassVar = ("value",)
 
     def __init__(self, value: TensorLike = 0, dtype: DTypeLike = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
@@ -113,15 +111,15 @@ class Constant(Initializer):
     ) -> Tensor:
         """Returns an initial value of a shape and type."""
         verify = self._verify_shape if verify_shape is None else verify_shape
-        return constant(self.value, self._dtype(dtype), shape, verify_shape=verify)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"value": self.value, "dtype": self.dtype.name}
+        kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+        return constant(self.value, kind, shape, verify_shape=verify)
 
 
 @export("random_uniform_initializer", "initializers.random_uniform")
 class RandomUniform(Initializer):
     """Initializes with uniformly distributed values in [minval, maxval)."""
+
+    _arguments: ClassVar = ("minval", "maxval", "seed")
 
     def __init__(
         self,
@@ -135,19 +133,15 @@ class RandomUniform(Initializer):
         self.seed = seed
         self.dtype = dtypes.as_dtype(dtype)
 
-    def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        """Returns an initial value of a shape and type."""
-        return random_uniform(shape, self.minval, self.maxval, self._dtype(dtype), seed=self.seed)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed, "dtype": self.dtype.name}
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        return random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
 
 
 @export("random_normal_initializer", "initializers.random_normal")
 class RandomNormal(Initializer):
     """Initializes with normally distributed values."""
+
+    _arguments: ClassVar = ("mean", "stddev", "seed")
 
     def __init__(
         self,
@@ -161,51 +155,40 @@ class RandomNormal(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        """Returns an initial value of a shape and type."""
-        return random_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed, "dtype": self.dtype.name}
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        return random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
 @export("truncated_normal_initializer", "initializers.truncated_normal")
 class TruncatedNormal(RandomNormal):
     """Initializes with normally distributed values, resampled beyond two standard deviations."""
 
-    def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        """Returns an initial value of a shape and type."""
-        return truncated_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
+        return truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
 @export("uniform_unit_scaling_initializer", "initializers.uniform_unit_scaling")
 class UniformUnitScaling(Initializer):
     """Initializes with uniform values that keep the variance through a matrix product or convolution."""
 
+    _arguments: ClassVar = ("factor", "seed")
+
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.factor = factor
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        """Returns an initial value of a shape and type."""
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
         inputs = max(math.prod(_full_sizes(shape, partition_info)[:-1]), 1)
         limit = math.sqrt(3 / inputs) * self.factor
-        return random_uniform(shape, -limit, limit, self._dtype(dtype), seed=self.seed)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
+        return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
 
 
 @export("variance_scaling_initializer", "initializers.variance_scaling")
 class VarianceScaling(Initializer):
     """Initializes with values whose variance is `scale` divided by fan-in, fan-out or their mean."""
+
+    _arguments: ClassVar[tuple[str, ...]] = ("scale", "mode", "distribution", "seed")
 
     def __init__(
         self,
@@ -228,28 +211,16 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        """Returns an initial value of a shape and type."""
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
         fan_in, fan_out = _fans(_full_sizes(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
-        scale, kind = self.scale / max(1.0, fan), self._dtype(dtype)
+        scale = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * scale)
-            return random_uniform(shape, -limit, limit, kind, seed=self.seed)
+            return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
-            return random_normal(shape, 0.0, math.sqrt(scale), kind, seed=self.seed)
-        return truncated_normal(shape, 0.0, math.sqrt(scale) / _TRUNCATED_STDDEV, kind, seed=self.seed)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            "scale": self.scale,
-            "mode": self.mode,
-            "distribution": self.distribution,
-            "seed": self.seed,
-            "dtype": self.dtype.name,
-        }
+            return random_normal(shape, 0.0, math.sqrt(scale), dtype, seed=self.seed)
+        return truncated_normal(shape, 0.0, math.sqrt(scale) / _TRUNCATED_STDDEV, dtype, seed=self.seed)
 
 
 def _fans(sizes: Sequence[int]) -> tuple[float, float]:
@@ -266,73 +237,61 @@ def _fans(sizes: Sequence[int]) -> tuple[float, float]:
 class GlorotUniform(VarianceScaling):
     """Initializes with a uniform distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
+    _arguments: ClassVar = ("seed",)
+
     def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"seed": self.seed, "dtype": self.dtype.name}
 
 
 @export("glorot_normal_initializer", "initializers.glorot_normal")
 class GlorotNormal(VarianceScaling):
     """Initializes with a truncated normal distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
+    _arguments: ClassVar = ("seed",)
+
     def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"seed": self.seed, "dtype": self.dtype.name}
 
 
 @export("initializers.identity")
 class Identity(Initializer):
     """Initializes with a multiple of the identity matrix."""
 
+    _arguments: ClassVar = ("gain",)
+
     def __init__(self, gain: float = 1.0, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        """Returns an initial value of a shape and type."""
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
         full = _full_sizes(shape, partition_info)
         if len(full) != 2:
             raise ValueError(f"identity_initializer makes matrices: expected a shape of rank 2, received {full}")
-        kind, matrix = self._dtype(dtype), np.eye(full[0], full[1])
+        matrix = np.eye(full[0], full[1])
         if partition_info is not None:
             matrix = matrix[tuple(slice(o, o + n) for o, n in zip(partition_info.var_offset, _sizes(shape)))]
-        return array_constant((self.gain * matrix).astype(kind.as_numpy_dtype), kind)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"gain": self.gain, "dtype": self.dtype.name}
+        return array_constant((self.gain * matrix).astype(dtype.as_numpy_dtype), dtype)
 
 
 @export("orthogonal_initializer", "initializers.orthogonal")
 class Orthogonal(Initializer):
     """Initializes with an orthogonal matrix times `gain`; other shapes are flattened to a matrix."""
 
+    _arguments: ClassVar = ("gain", "seed")
+
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: ShapeLike | TensorLike, dtype: DTypeLike | None = None, partition_info: Any = None
-    ) -> Tensor:
-        """Returns an initial value of a shape and type."""
+    def _value(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
         sizes = _sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"orthogonal_initializer needs a shape of rank 2 or more, received {sizes}")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
-        q, r = qr.many(
-            random_normal([max(rows, columns), min(rows, columns)], dtype=self._dtype(dtype), seed=self.seed)
-        )
+        q, r = qr.many(random_normal([max(rows, columns), min(rows, columns)], dtype=dtype, seed=self.seed))
         q = multiply(q, sign(matrix_diag_part(r)))  # makes the distribution uniform
         return multiply(reshape(matrix_transpose(q) if rows < columns else q, sizes), self.gain)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
 
 
 @export("initializers.he_normal")

@@ -41,22 +41,16 @@ class DecoupledWeightDecayExtension:
         self._weight_decay_tensor: Any = None
         super().__init__(*args, **kwargs)
 
+    @parameters_of(Optimizer.minimize)
     def minimize(
         self,
-        loss: TensorLike | Callable[[], TensorLike],
-        global_step: Variable | None = None,
-        var_list: Any = None,
-        gate_gradients: int = Optimizer.GATE_OP,
-        aggregation_method: int | None = None,
-        colocate_gradients_with_ops: bool = False,
-        name: str | None = None,
-        grad_loss: TensorLike | None = None,
+        global_step: Variable | None,
+        name: str | None,
         decay_var_list: Iterable[Any] | None = None,
+        **arguments: Any,
     ) -> Any:
         """Returns the training operation; weight decay applies to `decay_var_list`, by default to all variables."""
-        pairs = self.compute_gradients(  # type: ignore[attr-defined]
-            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
-        )
+        pairs = self.compute_gradients(**arguments)  # type: ignore[attr-defined]
         return self.apply_gradients(pairs, global_step, name, decay_var_list)
 
     def apply_gradients(

@@ -19,6 +19,7 @@ from thalweg._src.ops.concat import stack, unstack
 from thalweg._src.ops.pad_tile import reverse, reverse_sequence
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike, as_shape
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.initializers import Zeros
 from thalweg._src.variables.variable_scope import ReuseMode, VariableScope
 
@@ -53,36 +54,16 @@ class FusedRNNCellAdaptor(FusedRNNCell):
         self._cell = cell
         self._use_dynamic_rnn = use_dynamic_rnn
 
-    def __call__(
-        self,
-        inputs: Any,
-        initial_state: Any = None,
-        dtype: DTypeLike | None = None,
-        sequence_length: TensorLike | None = None,
-        scope: str | VariableScope | None = None,
-    ) -> Any:
+    @parameters_of(FusedRNNCell.__call__)
+    def __call__(self, inputs: Any, **arguments: Any) -> Any:
         """Runs all steps."""
         listed = isinstance(inputs, list)
         if self._use_dynamic_rnn:
-            outputs, state = dynamic_rnn(
-                self._cell,
-                stack(inputs) if listed else inputs,
-                sequence_length=sequence_length,
-                initial_state=initial_state,
-                dtype=dtype,
-                time_major=True,
-                scope=scope,
-            )
+            together = stack(inputs) if listed else inputs
+            outputs, state = dynamic_rnn(self._cell, together, time_major=True, **arguments)
             return (list(unstack(outputs, len(inputs))) if listed else outputs), state
         steps = inputs if listed else list(unstack(convert_to_tensor(inputs)))
-        outputs, state = static_rnn(
-            self._cell,
-            steps,
-            initial_state=initial_state,
-            dtype=dtype,
-            sequence_length=sequence_length,
-            scope=scope,
-        )
+        outputs, state = static_rnn(self._cell, steps, **arguments)
         return (outputs if listed else stack(outputs)), state
 
 
@@ -93,22 +74,11 @@ class TimeReversedFusedRNN(FusedRNNCell):
     def __init__(self, cell: FusedRNNCell) -> None:
         self._cell = cell
 
-    def __call__(
-        self,
-        inputs: TensorLike,
-        initial_state: Any = None,
-        dtype: DTypeLike | None = None,
-        sequence_length: TensorLike | None = None,
-        scope: str | VariableScope | None = None,
-    ) -> Any:
+    @parameters_of(FusedRNNCell.__call__)
+    def __call__(self, inputs: Any, sequence_length: TensorLike | None, **arguments: Any) -> Any:
         """Runs all steps in reverse order."""
-        outputs, state = self._cell(
-            _reversed(inputs, sequence_length),
-            initial_state=initial_state,
-            dtype=dtype,
-            sequence_length=sequence_length,
-            scope=scope,
-        )
+        backwards = _reversed(inputs, sequence_length)
+        outputs, state = self._cell(backwards, sequence_length=sequence_length, **arguments)
         return _reversed(outputs, sequence_length), state
 
 

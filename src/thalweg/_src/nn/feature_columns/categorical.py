@@ -95,7 +95,7 @@ class VocabularyListCategoricalColumn(_KeyedColumn):
     def __init__(
         self,
         key: str,
-        vocabulary_list: Any,
+        vocabulary_list: Sequence[str] | Sequence[int],
         dtype: DTypeLike | None = None,
         default_value: int = -1,
         num_oov_buckets: int = 0,
@@ -111,7 +111,7 @@ class VocabularyListCategoricalColumn(_KeyedColumn):
         if (self.dtype is dtypes.string) != (found is dtypes.string):
             raise ValueError(f"dtype {self.dtype.name} does not fit the vocabulary's, {found.name}, column_name: {key}")
         self.key = key
-        self.vocabulary_list = tuple(vocabulary_list)
+        self.vocabulary_list: Any = tuple(vocabulary_list)
         self.default_value = default_value
         self.num_oov_buckets = num_oov_buckets
 

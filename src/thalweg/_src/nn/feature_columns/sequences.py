@@ -28,6 +28,7 @@ from thalweg._src.ops.segment import segment_max
 from thalweg._src.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.ops.sparse_shaping import sparse_reshape
 from thalweg._src.read_only import ReadOnly
+from thalweg._src.signatures import parameters_of
 from thalweg._src.variables.variable_scope import variable_scope
 
 
@@ -122,57 +123,40 @@ sequence_numeric_column = SequenceNumericColumn
     "feature_column.sequence_categorical_column_with_hash_bucket",
     "contrib.feature_column.sequence_categorical_column_with_hash_bucket",
 )
-def sequence_categorical_column_with_hash_bucket(
-    key: str, hash_bucket_size: int, dtype: DTypeLike = dtypes.string
-) -> SequenceCategoricalColumn:
+@parameters_of(HashedCategoricalColumn)
+def sequence_categorical_column_with_hash_bucket(**arguments: Any) -> SequenceCategoricalColumn:
     """Returns a sequence column of categories by hash."""
-    return SequenceCategoricalColumn(HashedCategoricalColumn(key, hash_bucket_size, dtype))
+    return SequenceCategoricalColumn(HashedCategoricalColumn(**arguments))
 
 
 @export(
     "feature_column.sequence_categorical_column_with_identity",
     "contrib.feature_column.sequence_categorical_column_with_identity",
 )
-def sequence_categorical_column_with_identity(
-    key: str, num_buckets: int, default_value: int | None = None
-) -> SequenceCategoricalColumn:
+@parameters_of(IdentityCategoricalColumn)
+def sequence_categorical_column_with_identity(**arguments: Any) -> SequenceCategoricalColumn:
     """Returns a sequence column of integer ids."""
-    return SequenceCategoricalColumn(IdentityCategoricalColumn(key, num_buckets, default_value))
+    return SequenceCategoricalColumn(IdentityCategoricalColumn(**arguments))
 
 
 @export(
     "feature_column.sequence_categorical_column_with_vocabulary_list",
     "contrib.feature_column.sequence_categorical_column_with_vocabulary_list",
 )
-def sequence_categorical_column_with_vocabulary_list(
-    key: str,
-    vocabulary_list: Sequence[str] | Sequence[int],
-    dtype: DTypeLike | None = None,
-    default_value: int = -1,
-    num_oov_buckets: int = 0,
-) -> SequenceCategoricalColumn:
+@parameters_of(VocabularyListCategoricalColumn)
+def sequence_categorical_column_with_vocabulary_list(**arguments: Any) -> SequenceCategoricalColumn:
     """Returns a sequence column of categories in a list."""
-    return SequenceCategoricalColumn(
-        VocabularyListCategoricalColumn(key, vocabulary_list, dtype, default_value, num_oov_buckets)
-    )
+    return SequenceCategoricalColumn(VocabularyListCategoricalColumn(**arguments))
 
 
 @export(
     "feature_column.sequence_categorical_column_with_vocabulary_file",
     "contrib.feature_column.sequence_categorical_column_with_vocabulary_file",
 )
-def sequence_categorical_column_with_vocabulary_file(
-    key: str,
-    vocabulary_file: str,
-    vocabulary_size: int | None = None,
-    num_oov_buckets: int = 0,
-    default_value: int | None = None,
-    dtype: DTypeLike = dtypes.string,
-) -> SequenceCategoricalColumn:
+@parameters_of(VocabularyFileCategoricalColumn)
+def sequence_categorical_column_with_vocabulary_file(**arguments: Any) -> SequenceCategoricalColumn:
     """Returns a sequence column of categories in a file."""
-    return SequenceCategoricalColumn(
-        VocabularyFileCategoricalColumn(key, vocabulary_file, vocabulary_size, num_oov_buckets, default_value, dtype)
-    )
+    return SequenceCategoricalColumn(VocabularyFileCategoricalColumn(**arguments))
 
 
 @export("contrib.feature_column.sequence_input_layer")
