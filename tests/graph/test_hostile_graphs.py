@@ -419,7 +419,7 @@ def nested(depth: int) -> GraphDef:
     return graph_def
 
 
-@pytest.mark.parametrize("depth", [15, 16, 17, 30, 1500])
+@pytest.mark.parametrize("depth", [15, 16, 17, 30, 1100])
 def test_deeply_nested_loops_run(depth: int) -> None:
     tf.import_graph_def(nested(depth), name="")
     with tf.Session() as session:
@@ -428,7 +428,7 @@ def test_deeply_nested_loops_run(depth: int) -> None:
             session.run("AddV20:0")
 
 
-@pytest.mark.parametrize("depth", [79, 80, 81, 120, 3000])
+@pytest.mark.parametrize("depth", [79, 80, 81, 120, 1100])
 def test_deeply_nested_conditionals_run(depth: int) -> None:
     graph_def = small()
     for name, dtype in (("p", BOOL), ("x", FLOAT)):
@@ -453,7 +453,7 @@ def test_deeply_nested_conditionals_run(depth: int) -> None:
 def test_a_control_edge_from_a_long_chain_is_followed() -> None:
     p, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
     last = x
-    for _ in range(3000):
+    for _ in range(1100):
         last = tf.identity(last)
     with tf.control_dependencies([last]):
         y = tf.cond(p, lambda: tf.negative(x), lambda: x)
