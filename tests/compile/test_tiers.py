@@ -46,14 +46,15 @@ def test_a_large_program_is_interpreted_once_then_generated() -> None:
 
 
 def test_a_hot_step_is_compiled_once() -> None:
-    step = StepTiers(is_large=False, compiles=True)
-    assert [step.ran(4.0, 10.0) for _ in range(5)] == [False, False, True, False, False]
-    assert not step.compiles
+    machine = Tiers()
+    machine.step = StepTiers(is_large=False, compiles=True)
+    assert [machine.step_ran(4.0, 10.0) for _ in range(5)] == [False, False, True, False, False]
+    assert not machine.step.compiles
 
 
 def test_compilation_can_be_disabled() -> None:
-    step = StepTiers(is_large=False, compiles=False)
-    assert not any(step.ran(100.0, 10.0) for _ in range(3))
+    machine = Tiers()
+    assert not any(machine.step_ran(100.0, 10.0) for _ in range(3))
 
 
 @pytest.mark.parametrize(("plain", "compiled", "kept"), [(2.0, 1.0, True), (1.0, 2.0, False), (1.0, 1.0, False)])
@@ -200,7 +201,7 @@ def test_a_step_is_interpreted_compiled_tried_and_captured() -> None:
     machine = Tiers()
     machine.step = StepTiers(is_large=True, compiles=True)
     assert [machine.step_called() for _ in range(3)] == [Tier.INTERPRET, Tier.GENERATE, Tier.RUN]
-    assert [machine.step_ran(6.0, 10.0) for _ in range(3)] == [False, True, False] and not machine.compiles
+    assert [machine.step_ran(6.0, 10.0) for _ in range(3)] == [False, True, False] and not machine.step.compiles
     assert machine.layout_seen("cluster", "layout")
     machine.library_arrived("cluster", "layout")
     assert decide(machine, "cluster", "layout", plain=2.0, compiled=1.0)[-1] is True

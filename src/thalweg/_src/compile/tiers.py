@@ -33,7 +33,7 @@ class StepTiers:
     def __init__(self, is_large: bool, compiles: bool) -> None:
         self._tier = Tier.INTERPRET if is_large else Tier.RUN
         self.compiles = compiles  # whether time is still counted
-        self._spent = 0.0
+        self.spent = 0.0  # seconds
 
     def called(self) -> Tier:
         """Returns how the step runs now."""
@@ -41,13 +41,10 @@ class StepTiers:
         self._tier = Tier.GENERATE if tier is Tier.INTERPRET else Tier.RUN
         return tier
 
-    def ran(self, seconds: float, threshold: float) -> bool:
-        """Counts the time of a run; returns True once, when the step is hot and is to be compiled."""
-        self._spent += seconds
-        if not self.compiles or self._spent <= threshold:
-            return False
-        self.compiles = False
-        return True
+    def is_hot(self) -> bool:
+        """Returns whether the step has proved hot and is to be compiled; True once."""
+        compiles, self.compiles = self.compiles, False
+        return compiles
 
 
 class TrialTiers:
@@ -152,11 +149,6 @@ class Tiers:
         self._undecided = 0  # trials
         self._version = 0  # increases whenever a cluster changes its function
 
-    @property
-    def compiles(self) -> bool:
-        """Whether the time of steps is still counted."""
-        return self.step.compiles
-
     def step_called(self) -> Tier:
         """Returns how the step runs now."""
         with self._lock:
@@ -164,8 +156,11 @@ class Tiers:
 
     def step_ran(self, seconds: float, threshold: float) -> bool:
         """Returns whether the step is to be compiled in the background; True once."""
+        self.step.spent += seconds  # without the lock: threads may lose each other's time, and that harms nothing
+        if self.step.spent <= threshold:
+            return False
         with self._lock:
-            return self.step.ran(seconds, threshold)
+            return self.step.is_hot()
 
     def layout_seen(self, cluster: Hashable, layout: Hashable) -> bool:
         """Returns whether a cluster is to be compiled for a layout of its inputs; True once per layout."""

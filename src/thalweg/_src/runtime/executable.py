@@ -81,11 +81,10 @@ class Executable:
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it has finished or failed."""
-        run = self._run if step.deadline is None else self._run_limited
-        if not self._tiers.compiles:
-            return run(step, feeds)
+        if not self._tiers.step.compiles:
+            return self._run(step, feeds) if step.deadline is None else self._run_limited(step, feeds)
         start = time.perf_counter()
-        values = run(step, feeds)
+        values = self._run(step, feeds) if step.deadline is None else self._run_limited(step, feeds)
         if self._tiers.step_ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS):
             threads.submit(self._compile)
         return values

@@ -6,7 +6,6 @@ import contextlib
 import sys
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,7 +79,7 @@ class BaseSession:
         self._is_measured = _schedule(self._config.graph_options)
         self._resources = Containers()
         self._devices: list[Device] = local_devices(self._config, self._resources)
-        self._plans: OrderedDict[Any, _Plan | _Expanding] = OrderedDict()
+        self._plans: dict[Any, _Plan | _Expanding] = {}  # the oldest first
         self._lock = threading.RLock()  # reentrant: a Python function in constant folding may run this session
         self._closed = False
         self._running: set[Step] = set()
@@ -150,7 +149,8 @@ class BaseSession:
         A step or a callable that has a plan keeps it; the programs, code and CUDA graphs of others are freed.
         """
         while len(self._plans) >= MAX_PLANS:
-            key, plan = self._plans.popitem(last=False)
+            key = next(iter(self._plans))
+            plan = self._plans.pop(key)
             if plan.is_used:
                 plan.is_used = False
                 self._plans[key] = plan
