@@ -470,3 +470,40 @@ def test_exit_outside_of_loops_is_an_error():
     value = node("value", "Const")
     with pytest.raises(errors.InvalidArgumentError, match="'stray' is not inside a loop"):
         TokenMachine([value, node("stray", "Exit", value)], [])
+
+
+def test_exit_that_is_also_reached_outside_of_loops_is_an_error():
+    value = node("value", "Const")
+    entered = enter("enter", value)
+    merge = node("merge", "Merge", value, entered, count=2)
+    events = Events([value, merge, node("exit", "Exit", merge), entered])
+    events.start()
+    with pytest.raises(errors.InvalidArgumentError, match="'exit' is not inside a loop"):
+        events.finish_all()
+
+
+def test_control_edge_from_a_next_iteration_arrives_once():
+    value = node("value", "Const")
+    loop = Loop(enter("enter", value))
+    outside = node("outside", "Identity", value, controls=[loop.next])
+    events = Events([value, *loop.nodes, outside])
+    events.start()
+    order = events.finish_all({f"test/loop:{i}": i < 3 for i in range(4)})
+    assert "exit/loop:3" in order
+    assert not [label for label in order if "outside" in label]
+
+
+def test_node_that_is_signalled_in_place_of_its_input_is_an_error():
+    value = node("value", "Const")
+    loop = Loop(enter("enter", value))
+    in_each_iteration = node("early", "Exit", (loop.switch, 1))
+    late = node("late", "Const")
+    joined = node("joined", "Identity", late, controls=[in_each_iteration])
+    machine = TokenMachine([late, value, *loop.nodes, in_each_iteration, joined], [])
+    ready = machine.start()
+    with pytest.raises(errors.InvalidArgumentError, match="'joined' receives several values for one input"):
+        while ready:
+            item = ready.pop()  # the late one last
+            taken = [DEAD, 1] if item.iteration.index < 3 else [1, DEAD]
+            count = len(item.node.dtypes)
+            ready += machine.finish(item, taken if item.node is loop.switch else [DEAD if item.dead else 1] * count)

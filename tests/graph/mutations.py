@@ -16,12 +16,17 @@ import thalweg as tf
 CODE = "__import__('builtins').thalweg_canary()"
 
 
+def given(value: Any) -> Any:
+    """Returns a value of unknown static shape, so that kernels must check what a mutant makes of it."""
+    return tf.placeholder_with_default(tf.constant(value), None)
+
+
 def layers() -> None:
     x = tf.placeholder_with_default(np.ones([2, 8, 8, 1], np.float32), [None, 8, 8, 1], name="x")
     kernel = tf.get_variable("kernel", [3, 3, 1, 4])
     y = tf.nn.max_pool(tf.nn.relu(tf.nn.conv2d(x, kernel, [1, 1, 1, 1], "SAME")), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
     flat = tf.reshape(y, [-1, 64])
-    logits = tf.matmul(flat, tf.get_variable("w", [64, 3])) + tf.constant([0.1, 0.2, 0.3])
+    logits = tf.matmul(flat, tf.get_variable("w", [64, 3])) + given([0.1, 0.2, 0.3])
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0, 2], logits=logits))
     tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
     tf.train.Saver()
@@ -35,10 +40,29 @@ def loops() -> None:
     tf.scan(lambda a, b: a + b, tf.range(4))
 
 
+def inner_loops() -> None:
+    x, steps = given(1.5), given([3, 1, 2])
+    tf.while_loop(
+        lambda i, a: tf.reduce_any(i < steps),
+        lambda i, a: (
+            i + 1,
+            tf.while_loop(lambda b: b < 7, lambda b: tf.cond(b > 3, lambda: b * 2, lambda: b + x), [a]),
+        ),
+        [given(0), x],
+    )
+    tf.gradients(tf.map_fn(lambda e: tf.cond(e > 1, lambda: e * x, lambda: e), given([1.0, 2.0])), x)
+    tf.foldl(lambda a, b: tf.concat([a, b[None]], 0), steps, initializer=given([0]))
+
+
 def texts() -> None:
-    words = tf.string_split(tf.constant(["a b", "c d e"])).values
-    tf.strings.join([words, tf.as_string(tf.range(5))], separator="/")
-    tf.strings.to_number(tf.constant(["1", "2.5"]))
+    words = tf.string_split(given(["a b", "c d e"])).values
+    tf.strings.join([words, tf.as_string(tf.range(given(5)))], separator="/")
+    tf.strings.to_number(given(["1", "2.5"]))
+    tf.strings.substr(given(["abc", "de"]), given([0, 1]), given([2, 1]))
+    tf.strings.regex_replace(given(["abc"]), given("a(.)"), given(r"\1"))
+    tf.strings.reduce_join(given([["a", "b"], ["c", "d"]]), given([1]))
+    tf.decode_csv(given(["1,2.5,c"]), [[0], [0.5], ["x"]])
+    tf.parse_example(given([b""]), {"a": tf.FixedLenFeature([2], tf.float32, [1.0, 2.0])})
     tf.py_func(lambda: np.float32(1), [], tf.float32)
     queue = tf.FIFOQueue(3, tf.float32, [[]])
     with tf.control_dependencies([queue.enqueue(1.0)]):
@@ -57,38 +81,64 @@ def shapes() -> None:
     tf.fill(tf.shape(x), 1.5)
 
 
+def given_shapes() -> None:
+    x = given(np.arange(24).reshape(2, 3, 4))
+    parts = tf.split(tf.transpose(x, given([2, 0, 1])), 2)
+    tf.concat([tf.tile(part, given([1, 2, 1])) for part in parts], given(0))
+    tf.gather_nd(x, given([[0, 1, 2], [1, 2, 3]]))
+    tf.gather(x, given([1, 0]), axis=given(2))
+    tf.one_hot(tf.argmax(x, given(2)), given(5))
+    tf.pad(tf.strided_slice(x, given([0, 0, 0]), given([2, 2, 2])), given([[1, 1], [0, 0], [2, 0]]))
+    tf.nn.top_k(tf.cast(x, tf.float32), given(2))
+    tf.linalg.solve(given(np.eye(3)), given(np.ones([3, 1])))
+    tf.fill(given([2, 3]), given(1.5))
+    tf.reshape(tf.reduce_sum(x, given([0, 2])), given([3, 1]))
+    tf.slice(x, given([0, 1, 0]), given([1, -1, 2]))
+    tf.reverse_sequence(x, given([1, 2]), 1, 0)
+    tf.broadcast_to(given([1, 2]), given([3, 2]))
+    tf.matmul(given(np.ones([2, 3])), given(np.ones([3, 2])))
+    tf.unstack(tf.stack([given([1, 2]), given([3, 4])], 1), num=2)
+    tf.roll(tf.cumsum(x, given(1)), given([1]), given([0]))
+
+
 def states() -> None:
-    table = tf.get_variable("table", [5, 2])
-    rows = tf.nn.embedding_lookup_sparse(
-        table, tf.SparseTensor([[0, 0], [1, 2]], np.array([1, 3], np.int64), [2, 3]), None, combiner="mean"
-    )
-    tf.scatter_add(table, [0, 2], rows)
+    table = tf.get_variable("table", [5, 2], initializer=tf.ones_initializer())
+    ids = tf.SparseTensor(given(np.array([[0, 0], [1, 2]])), given(np.array([1, 3])), given(np.array([2, 3])))
+    tf.sparse.to_dense(ids)
+    tf.sparse.reorder(ids)
+    tf.scatter_update(table, given([0, 2]), tf.nn.embedding_lookup_sparse(table, ids, None, combiner="mean"))
     array = tf.TensorArray(tf.float32, 3, dynamic_size=True, infer_shape=False)
-    array.scatter([0, 2, 1], tf.random_uniform([3, 2], seed=1)).gather([2, 0]).set_shape([2, 2])
+    array.scatter(given([0, 2, 1]), tf.random_uniform(given([3, 2]), seed=1)).gather(given([2, 0]))
     keys, values = tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64)
-    tf.contrib.lookup.HashTable(tf.contrib.lookup.KeyValueTensorInitializer(keys, values), -1).lookup(keys[:1])
-    tf.dynamic_partition(tf.range(6), [0, 1, 1, 0, 1, 0], 2)
-    tf.dynamic_stitch([[0, 2], [1, 3]], [[1.0, 2.0], [3.0, 4.0]])
-    tf.segment_sum(tf.ones([4, 2]), [0, 0, 1, 2])
-    tf.unsorted_segment_max(tf.ones([4, 2]), [0, 2, 1, 0], 3)
-    tf.while_loop(lambda i: i < 3, lambda i: tf.while_loop(lambda j: j < 7, lambda j: j + i + 1, [i]), [tf.constant(0)])
+    tf.contrib.lookup.HashTable(tf.contrib.lookup.KeyValueTensorInitializer(keys, values), -1).lookup(given(["a"]))
+    tf.dynamic_partition(given([1, 2, 3]), given([0, 1, 1]), 2)
+    tf.dynamic_stitch([given([0, 2]), given([1, 3])], [given([1.0, 2.0]), given([3.0, 4.0])])
+    rows = given(np.ones([4, 2], np.float32))
+    tf.segment_sum(rows, given([0, 0, 1, 2]))
+    tf.unsorted_segment_max(rows, given([0, 2, 1, 0]), given(3))
+    tf.sparse.segment_mean(rows, given([0, 3]), given([0, 1]))
+    tf.scatter_nd(given([[0], [2]]), given([1.0, 2.0]), given([4]))
+    tf.multinomial(rows, given(3), seed=1)
 
 
 def images() -> None:
-    image = tf.image.resize_bilinear(tf.random_normal([1, 6, 6, 3], seed=2), [4, 5], align_corners=True)
-    tf.image.crop_and_resize(image, [[0.0, 0.0, 0.5, 1.0]], [0], [2, 2])
-    tf.nn.fused_batch_norm(image, tf.ones([3]), tf.zeros([3]))
-    tf.nn.depthwise_conv2d(image, tf.ones([2, 2, 3, 1]), [1, 1, 1, 1], "SAME")
+    image = given(np.ones([1, 6, 6, 3], np.float32))
+    small = tf.image.resize_bilinear(image, given([4, 5]), align_corners=True)
+    tf.image.crop_and_resize(small, given([[0.0, 0.0, 0.5, 1.0]]), given([0]), given([2, 2]))
+    tf.nn.fused_batch_norm(tf.ensure_shape(small, [None, None, None, 3]), given([1.0] * 3), given([0.0] * 3))
+    tf.nn.depthwise_conv2d(image, given(np.ones([2, 2, 3, 1], np.float32)), [1, 1, 1, 1], "SAME")
     tf.nn.avg_pool(tf.nn.lrn(image, 2), [1, 2, 2, 1], [1, 1, 1, 1], "SAME")
-    tf.gradients(tf.nn.conv2d_transpose(image, tf.ones([2, 2, 2, 3]), [1, 8, 10, 2], [1, 2, 2, 1], "SAME"), image)
-    tf.image.non_max_suppression([[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0]], [0.5, 0.6], 2)
-    tf.space_to_batch_nd(image, [2, 1], [[0, 0], [0, 0]])
-    tf.cumsum(tf.reverse(tf.cast(image, tf.int32), [1]), 2, exclusive=True)
-    tf.einsum("abc,cd->abd", image[0], tf.ones([3, 2]))
+    kernel = given(np.ones([2, 2, 2, 3], np.float32))
+    tf.gradients(tf.nn.conv2d_transpose(image, kernel, given([1, 12, 12, 2]), [1, 2, 2, 1], "SAME"), [image, kernel])
+    tf.image.non_max_suppression(given([[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.9, 1.0]]), given([0.5, 0.6]), given(2))
+    tf.space_to_batch_nd(image, given([2, 1]), given([[0, 0], [0, 0]]))
+    tf.batch_to_space_nd(given(np.ones([2, 3, 3, 1])), given([2, 1]), given([[0, 1], [0, 0]]))
+    tf.cumsum(tf.reverse(tf.cast(image, tf.int32), given([1])), given(2), exclusive=True)
     tf.where(image > 0)
-    tf.unique(tf.constant([3, 1, 3]))
-    tf.decode_raw(tf.constant(["abcd"]), tf.int16)
-    tf.matrix_band_part(tf.cholesky(tf.eye(3)), 1, 0)
+    tf.unique(given([3, 1, 3]))
+    tf.decode_raw(given(["abcd"]), tf.int16)
+    tf.matrix_band_part(tf.cholesky(given(np.eye(3))), given(1), given(0))
+    tf.fft(tf.cast(given([1.0, 2.0]), tf.complex64))
 
 
 @dataclass
@@ -102,7 +152,7 @@ class Original:
 @functools.cache
 def originals() -> list[Original]:
     made = []
-    for build in (layers, loops, loops, texts, shapes, states, images):
+    for build in (layers, loops, inner_loops, texts, shapes, given_shapes, states, images):
         with tf.Graph().as_default() as graph:
             build()
         dtypes = {t.name.removesuffix(":0"): t.dtype for o in graph.get_operations() for t in o.outputs}

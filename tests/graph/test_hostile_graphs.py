@@ -367,6 +367,7 @@ MALFORMED: dict[str, tuple[str, list[str]]] = {
     "a condition from outside": (f"{W}LoopCond", ["Greater"]),
     "a predicate from outside": (f"{W}Switch", [f"{W}Merge", "Greater"]),
     "a predicate that is no bool": (f"{W}Switch", [f"{W}Merge", f"{W}Merge"]),
+    "a control from the back edge to outside": ("cond/pred_id", ["Greater", f"^{W}NextIteration_1"]),
     "a control from after the loop": ("while/add", [f"{W}Identity", "while/add/y", f"^{W}Exit_1"]),
     "a Merge of one side twice": ("cond/Merge", ["cond/mul", "cond/mul"]),
     "a product of both sides": ("cond/mul", ["cond/x/Switch", "cond/x/Switch_1:1"]),

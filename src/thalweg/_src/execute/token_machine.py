@@ -151,11 +151,14 @@ class TokenMachine:
 
     def _spread(self, node: Node, iteration: Iteration, outputs: Sequence[Any], dead: bool) -> None:
         for index, value in enumerate(outputs):
-            if (node, index) in self._wanted and iteration.frame is self._root:
-                self.fetched[node, index] = value
-            for consumer, position in self._edges.get((node, index), ()):
-                self._arrive(iteration, consumer, position, value)
+            self._send(node, index, iteration, value)
         self._signal(node, iteration, dead)
+
+    def _send(self, node: Node, index: int, iteration: Iteration, value: Any) -> None:
+        if (node, index) in self._wanted and iteration.frame is self._root:
+            self.fetched[node, index] = value
+        for consumer, position in self._edges.get((node, index), ()):
+            self._arrive(iteration, consumer, position, value)
 
     def _signal(self, node: Node, iteration: Iteration, dead: bool) -> None:
         for consumer in self._after.get(node, ()):
@@ -185,9 +188,13 @@ class TokenMachine:
             self._fire(iteration, node, dead=node in iteration.dead and node.type != "ControlTrigger")
 
     def _fire(self, iteration: Iteration, node: Node, dead: bool = False) -> None:
+        inputs = list(iteration.arrived.get(node, ()))
+        if not dead and node.type != "Merge" and any(value is DEAD for value in inputs):
+            text = f"{node.type} '{node.name}' receives several values for one input in an iteration"
+            raise errors.InvalidArgumentError(node, node, f"{text}.\n  defined at: {made_at(node.stack)}")
         iteration.fired.add(node)
         iteration.in_flight += 1
-        self._ready.append(Item(node, iteration, list(iteration.arrived.get(node, ())), dead))
+        self._ready.append(Item(node, iteration, inputs, dead))
 
     # -- frames ------------------------------------------------------------------------------------------------------
 
@@ -216,7 +223,7 @@ class TokenMachine:
                 frame.deferred.append((node, value))
                 return
             self._begin(frame, index)
-        self._spread(node, frame.iterations[index], [value], False)
+        self._send(node, 0, frame.iterations[index], value)
 
     def _begin(self, frame: Frame, index: int) -> None:
         iteration = frame.iterations[index] = Iteration(frame, index)
@@ -249,7 +256,7 @@ class TokenMachine:
                 newest = max(frame.iterations, default=iteration.index) + 1
                 self._begin(frame, newest)
                 for node, value in deferred:
-                    self._spread(node, frame.iterations[newest], [value], False)
+                    self._send(node, 0, frame.iterations[newest], value)
             following = frame.iterations.get(iteration.index + 1)
             if following is not None:
                 iteration = following
