@@ -234,28 +234,30 @@ arg_min = export("arg_min")(
 )
 
 
-def _position(
-    definition: OpDef,
+@export("argmax", "math.argmax")
+def argmax(
     input: TensorLike,
     axis: TensorLike | None = None,
     name: str | None = None,
     dimension: TensorLike | None = None,
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
-    axis = one_of("axis", axis, "dimension", dimension)
-    return definition(input, 0 if axis is None else axis, output_type=output_type, name=name)
-
-
-@export("argmax", "math.argmax")
-@variant(_position, arg_max)
-def argmax() -> None:
     """Returns the index of the maximum along an axis, the first by default."""
+    axis = one_of("axis", axis, "dimension", dimension)
+    return arg_max(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 @export("argmin", "math.argmin")
-@variant(_position, arg_min)
-def argmin() -> None:
+def argmin(
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dimension: TensorLike | None = None,
+    output_type: DTypeLike = dtypes.int64,
+) -> Tensor:
     """Returns the index of the minimum along an axis, the first by default."""
+    axis = one_of("axis", axis, "dimension", dimension)
+    return arg_min(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
 def _along_axis(c: Inference) -> Sequence[Shape]:
