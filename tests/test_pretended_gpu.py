@@ -3,7 +3,6 @@
 `make test-pretended-gpu` runs all other tests there too.
 """
 
-import os
 import sys
 from pathlib import Path
 
@@ -25,9 +24,8 @@ RUNS = {
 def test_on_a_gpu(tests, pytestconfig, tmp_path):
     if pytestconfig.getoption("--pretend-gpu"):
         pytest.skip("these tests run there already")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
     options = ["-n0", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'child'}", "--tb=short", "--pretend-gpu"]
     command = [sys.executable, "-m", "pytest", *options, *tests]
-    done = children.run(command, check=False, cwd=ROOT, env=environment)
+    done = children.run(command, check=False, cwd=ROOT, env=children.environment(OMP_NUM_THREADS="1"))
     assert done.returncode == 0, done.stdout[-4000:]
     assert "passed" in done.stdout

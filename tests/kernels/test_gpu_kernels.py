@@ -1,7 +1,6 @@
 """GPU kernels keep values on the device and, with few exceptions, do not synchronize; checked without a GPU."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -59,9 +58,10 @@ NOT_TRIED = {
 
 @pytest.fixture(scope="module")
 def outcomes():
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "tests.kernels.gpu_kernels"]
-    return json.loads(children.run(command, cwd=ROOT, env=environment).stdout.splitlines()[-1])
+    return json.loads(
+        children.run(command, cwd=ROOT, env=children.environment(OMP_NUM_THREADS="1")).stdout.splitlines()[-1]
+    )
 
 
 def test_values_stay_on_the_device(outcomes):
