@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 RANDOM = "tests/control_flow/test_random_programs.py::test_engines_agree"
 RUNS = {
     "device": ["tests/test_away_tensors.py"],
+    "types": ["tests/kernels/test_types.py"],
     "programs": ["tests/test_programs.py", "tests/place/test_towers.py"],
     "random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 3)],
 }
