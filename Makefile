@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow test-pretended-gpu cuda-dtypes conformance check api docs bench format clean
+.PHONY: demo test test-slow test-gpu test-pretended-gpu cuda-dtypes conformance check api docs bench format clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/base: pyproject.toml
@@ -32,6 +32,10 @@ test: $(VENV)/test
 
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow
+
+# On a machine with a GPU; with an empty VENV, $(PYTHON) runs them, with the torch and the packages that it finds.
+test-gpu: $(if $(VENV),$(VENV)/test)
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/src$(PYTHONPATH:%=:%) $(or $(VENV:%=%/bin/python),$(PYTHON)) -m pytest -m "not slow" -n 4
 
 # The tests as they run on a machine with a GPU, on any machine.
 test-pretended-gpu: $(VENV)/test

@@ -5,6 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
 
 # A job in the background ignores SIGINT, and what it starts would inherit that. Where the system can, a child also ends
 # with this process: it leads a session of its own, so nothing that ends this one's group reaches it.
@@ -15,6 +18,12 @@ if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 os.execv(sys.argv[1], sys.argv[1:])
 """
+
+
+def environment(**variables):
+    """Returns the environment of a child that imports thalweg and the tests, and has the packages of this process."""
+    before = filter(None, [os.environ.get("PYTHONPATH")])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), *before]), **variables}
 
 
 def start(command, **options):

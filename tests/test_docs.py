@@ -1,7 +1,6 @@
 """The programs in the documentation run and print what it shows."""
 
 import importlib.util
-import os
 import pathlib
 import re
 import sys
@@ -83,8 +82,7 @@ def test_the_migration_example_is_checked_as_shown(tmp_path):
     program, shown = blocks("docs/migrating.md")
     (tmp_path / "train.py").write_text(program)
     command = [sys.executable, "-m", "thalweg._src.cli.main", "check", "train.py"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    done = children.run(command, cwd=tmp_path, env=environment, check=False)
+    done = children.run(command, cwd=tmp_path, env=children.environment(), check=False)
     assert (done.returncode, done.stdout) == (1, shown)
 
 
@@ -115,8 +113,7 @@ def test_the_demo_learns(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("example", sorted(p.name for p in (ROOT / "examples").glob("*.py") if p.name != "digits.py"))
 def test_examples_run(example, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    children.run([sys.executable, ROOT / "examples" / example], cwd=tmp_path, env=environment)
+    children.run([sys.executable, ROOT / "examples" / example], cwd=tmp_path, env=children.environment())
 
 
 # -- links and paths --------------------------------------------------------------------------------------------------

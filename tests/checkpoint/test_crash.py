@@ -13,9 +13,6 @@ import thalweg as tf
 from tests import children
 from tests.checkpoint import tracing
 
-ROOT = Path(__file__).parent.parent.parent
-
-
 SMALL = ("numbered", "same", "sharded", "asynchronous")
 
 
@@ -23,7 +20,7 @@ def _killed(folder, moments, kinds):
     """Yields for each kind of save how many moments were tried in which it was killed, and the calls there."""
     result = children.run(
         [sys.executable, Path(__file__).with_name("crash_worker.py"), folder, moments, *kinds],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        env=children.environment(OMP_NUM_THREADS="1"),
     )
     lines = [line.split() for line in result.stdout.splitlines()]
     assert len(lines) == len(kinds)

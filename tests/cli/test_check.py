@@ -1,7 +1,6 @@
 """`thalweg check`: the names that a program uses and Thalweg lacks, found by the real command."""
 
 import json
-import os
 import pathlib
 import sys
 
@@ -13,9 +12,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def thalweg(*arguments, cwd):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-m", "thalweg._src.cli.main", *map(str, arguments)]
-    return children.run(command, cwd=cwd, env=environment, check=False)
+    return children.run(command, cwd=cwd, env=children.environment(), check=False)
 
 
 def test_a_program_with_available_names_passes(tmp_path):

@@ -1,6 +1,7 @@
 """Fusion clusters in programs and loops, compiled and uncompiled."""
 
 import pickle
+import re
 import time
 
 import numpy as np
@@ -232,7 +233,7 @@ def test_a_failure_inside_a_cluster_names_the_node(uncompiled):
     z = tf.exp(tf.add(tf.sin(x), tf.cos(y), name="sum"))
     with tf.Session(config=JIT) as session, pytest.raises(tf.errors.InvalidArgumentError) as failure:
         session.run(z, {x: [1.0, 2.0], y: [1.0, 2.0, 3.0]})
-    assert failure.value.message.startswith("AddV2 'sum' on /device:CPU:0: shapes [2] and [3] do not broadcast")
+    assert re.match(r"AddV2 'sum' on /device:[CG]PU:0: shapes \[2\] and \[3\] do not broadcast", failure.value.message)
     assert failure.value.op.name == "sum" and "defined at: test_clusters.py" in failure.value.message
 
 
@@ -262,6 +263,7 @@ def _classifier():
     return labels, loss, tf.group(count, train)
 
 
+@pytest.mark.cpu_only(reason="a GPU does not check what is out of range")
 def test_a_failed_library_gives_the_error_of_the_node(lowered):
     labels, loss, _ = _classifier()
     scaled = tf.exp(tf.sin(loss))
@@ -278,6 +280,7 @@ def test_a_failed_library_gives_the_error_of_the_node(lowered):
     assert messages[0] == messages[1]
 
 
+@pytest.mark.cpu_only(reason="a GPU does not check what is out of range")
 def test_a_failed_library_updates_nothing_again(lowered):
     """To find the node that failed, nodes run once more, but no update."""
     labels, _, train = _classifier()
@@ -293,6 +296,7 @@ def test_a_failed_library_updates_nothing_again(lowered):
     assert lowered == [10]  # all in one cluster
 
 
+@pytest.mark.cpu_only(reason="on a GPU the library may fail under capture")
 def test_a_library_that_fails_alone_is_replaced_by_the_calls(monkeypatch):
     def library(values):
         raise RuntimeError("a compiled part of the step failed")

@@ -38,6 +38,7 @@ AWAY = torch.device("away", 0)
 torch._C._set_only_lift_cpu_tensors(True)  # what is made of numbers goes there by a copy
 _aten = torch.ops.aten
 READ = (_aten._local_scalar_dense.default, _aten.item.default, _aten.is_nonzero.default)
+ELEMENTWISE = (_aten._standard_gamma.default, _aten._standard_gamma_grad.default)  # not every torch knows their shapes
 PATIENCE = 16  # answers after which the other one comes: a series that is summed up until it converges ends
 
 
@@ -75,6 +76,8 @@ class Away(TorchDispatchMode):
         if is_away and function is _aten.nonzero.default:
             self.waits = True
             return torch.empty((1, args[0].dim()), dtype=torch.int64, device=AWAY)
+        if is_away and function in ELEMENTWISE:
+            return torch.empty_like(args[0])
         if is_away or (goes_there and not tensors):
             return function(*args, **kwargs)
         if goes_there:  # a copy from the host

@@ -199,8 +199,11 @@ def test_the_least_integer_by_minus_one_wraps_around(name: str, dtype: str) -> N
     np.testing.assert_array_equal(found, np.full(17, 0 if "mod" in name else least, dtype))
 
 
+UNCHECKED = pytest.mark.cpu_only(reason="a GPU does not check divisors; those of other types stay on the host")
+
+
 @pytest.mark.parametrize("name", ["floordiv", "truncatediv", "div_op", "floormod", "truncatemod", "div"])
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint16", "uint64"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", pytest.param("uint16", marks=UNCHECKED), "uint64"])
 def test_integer_division_by_zero(name: str, dtype: str) -> None:
     if name == "truncatemod" and dtype.startswith("u"):
         return

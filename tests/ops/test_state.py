@@ -133,7 +133,10 @@ REFERENCE = {
 }
 
 
-@pytest.mark.parametrize("verb", REFERENCE)
+DUPLICATES = pytest.mark.cpu_only(reason="which of several updates of a row stays is undefined on a GPU")
+
+
+@pytest.mark.parametrize("verb", [pytest.param("Update", marks=DUPLICATES), *list(REFERENCE)[1:]])
 @pytest.mark.parametrize(
     "dtype", [np.float32, np.float64, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 )

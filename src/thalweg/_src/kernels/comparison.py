@@ -50,9 +50,9 @@ def bind_unsigned_order(node: Node, device: Device) -> Call:
     return by_order(_ORDER[node.type], node.attrs["T"], 2, returns_number=False)
 
 
-@kernel("Invert", T=UNSIGNED, priority=1)
-def bind_unsigned_invert(node: Node, device: Device) -> Call:
-    return by_bits(torch.bitwise_not, node.attrs["T"], 1)
+@kernel("BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", T=UNSIGNED, priority=1)
+def bind_unsigned_bits(node: Node, device: Device) -> Call:
+    return by_bits(_PLAIN[node.type], node.attrs["T"], len(node.inputs))
 
 
 @kernel("Equal", "NotEqual", devices=("CPU",), T=(dtypes.string,), priority=1)

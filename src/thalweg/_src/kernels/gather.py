@@ -22,6 +22,7 @@ from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, signed
 from thalweg._src.kernels.scatter import is_in_range
 from thalweg._src.kernels.sorting import comparable, restored
+from thalweg._src.kernels.unsigned import UNSIGNED
 from thalweg._src.ops.gather import gathered
 from thalweg._src.ops.shape_functions import normalize_axis, require
 from thalweg._src.resources.devices import Device
@@ -281,7 +282,7 @@ def _require_beginning(data: Any, partitions: torch.Tensor) -> None:
     )
 
 
-@kernel("DynamicPartition")
+@kernel("DynamicPartition", cpu_types=UNSIGNED)
 def bind_dynamic_partition(node: Node, device: Device) -> Function:
     count = node.attrs["num_partitions"]
 

@@ -13,14 +13,13 @@ from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
-from thalweg._src.kernels.unsigned import SAME_BITS
+from thalweg._src.kernels.unsigned import SAME_BITS, UNSIGNED
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import is_fully_defined, show
 
 Tensor = torch.Tensor
 Function = Callable[..., Any]
 _aten = torch.ops.aten
-_UNSIGNED = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 _LINEAR = 40.0  # where log(1 + exp(x)) equals x in double precision
 
@@ -48,10 +47,10 @@ def _itself(x: Tensor) -> Tensor:
 
 @kernel("Relu")
 def bind_relu(node: Node, device: Device) -> Function:
-    return _itself if node.attrs["T"] in _UNSIGNED else torch.relu
+    return _itself if node.attrs["T"] in (dtypes.uint8, *UNSIGNED) else torch.relu
 
 
-@kernel("ReluGrad")
+@kernel("ReluGrad", cpu_types=UNSIGNED)
 def bind_relu_grad(node: Node, device: Device) -> Function | Call:
     if node.attrs["T"].is_floating:
         return _guarded(node, _aten.threshold_backward.default, 0)
@@ -64,12 +63,12 @@ def _is_unsigned(x: Tensor) -> bool:
 
 @kernel("Relu6")
 def bind_relu6(node: Node, device: Device) -> Function | Call:
-    if node.attrs["T"] in _UNSIGNED[1:]:
+    if node.attrs["T"] in UNSIGNED:
         return lambda x: x.to(torch.int64).clamp(0, 6).to(x.dtype)
     return Call(torch.clamp, (Input(0), 0, 6))
 
 
-@kernel("Relu6Grad")
+@kernel("Relu6Grad", cpu_types=UNSIGNED)
 def bind_relu6_grad(node: Node, device: Device) -> Function | Call:
     if node.attrs["T"].is_floating:
         return _guarded(node, _aten.hardtanh_backward.default, 0, 6)
@@ -236,7 +235,7 @@ def bind_bias_add(node: Node, device: Device) -> Function | Call:
     value, bias = node.input_shape(0), node.input_shape(1)
     last = node.attrs.get("data_format", "NHWC") == "NHWC"
     known = value is not None and bias is not None and bias[0] is not None and value[-1 if last else 1] == bias[0]
-    if known and node.attrs["T"] not in _UNSIGNED[1:]:
+    if known and node.attrs["T"] not in UNSIGNED:
         assert value is not None
         addend = Input(1) if last else Call(torch.reshape, (Input(1), (-1, *(1,) * (len(value) - 2))))
         return Call(torch.add, (Input(0), addend))
@@ -344,7 +343,7 @@ _IN_PLACE: dict[str, Function] = {
 # top_k.
 
 
-@kernel("TopK", "TopKV2")
+@kernel("TopK", "TopKV2", cpu_types=UNSIGNED)
 def bind_top_k(node: Node, device: Device) -> Function:
     largest = _largest_on_cpu if device.type == "CPU" else _largest_by_sort
     index_type = TORCH[node.attrs.get("index_type", dtypes.int32)]

@@ -12,6 +12,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, by_position, flip, flip_function, signed
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.kernels.unsigned import UNSIGNED
 from thalweg._src.ops.shape_functions import normalize_axis, require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import broadcast, show
@@ -198,7 +199,7 @@ def bind_broadcast_args(node: Node, device: Device) -> Function:
     return lambda s0, s1: torch.tensor(broadcast(tuple(s0.tolist()), tuple(s1.tolist())), dtype=kind)
 
 
-@plain_kernel("Roll")
+@plain_kernel("Roll", cpu_types=UNSIGNED)
 def _roll(value: torch.Tensor, shift: torch.Tensor, axis: torch.Tensor) -> torch.Tensor:
     shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
     require(value.ndim > 0, "input is a scalar", expected="rank at least 1")

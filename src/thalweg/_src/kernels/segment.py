@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.scatter import is_in_range
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.kernels.unsigned import UNSIGNED
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
@@ -82,7 +84,9 @@ def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, 
 
 
 plain_kernel("UnsortedSegmentSum")(lambda data, ids, count: segment_sum(data, ids, int(count)))
-plain_kernel("UnsortedSegmentProd")(lambda data, ids, count: segment_reduce(data, ids, int(count), "prod"))
+plain_kernel("UnsortedSegmentProd", cpu_types=dtypes.COMPLEX)(
+    lambda data, ids, count: segment_reduce(data, ids, int(count), "prod")
+)
 plain_kernel("UnsortedSegmentMax")(lambda data, ids, count: segment_reduce(data, ids, int(count), "amax"))
 plain_kernel("UnsortedSegmentMin")(lambda data, ids, count: segment_reduce(data, ids, int(count), "amin"))
 
@@ -132,10 +136,10 @@ def _segment_mean(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     return torch.div(total.to(torch.int64), rows, rounding_mode="trunc").to(data.dtype)
 
 
-plain_kernel("SegmentProd")(lambda data, ids: segment_reduce(data, ids, rows_of(ids), "prod"))
+plain_kernel("SegmentProd", cpu_types=dtypes.COMPLEX)(lambda data, ids: segment_reduce(data, ids, rows_of(ids), "prod"))
 
 
-@kernel("SegmentMax", "SegmentMin")
+@kernel("SegmentMax", "SegmentMin", cpu_types=UNSIGNED)
 def bind_segment_extreme(node: Node, device: Device) -> Function:
     how = "amax" if node.type == "SegmentMax" else "amin"
     beyond = -torch.inf if how == "amax" else torch.inf

@@ -202,7 +202,7 @@ def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 plain_kernel("SparseDenseCwiseAdd")(_bind_cwise(_by_bits(torch.add)))
 plain_kernel("SparseDenseCwiseMul")(_bind_cwise(_by_bits(torch.mul)))
-plain_kernel("SparseDenseCwiseDiv")(_bind_cwise(_quotient))
+plain_kernel("SparseDenseCwiseDiv", cpu_types=[dtypes.uint64])(_bind_cwise(_quotient))
 
 
 def _kept(shape: Sequence[int], axes: torch.Tensor, keep: bool) -> tuple[list[int], list[int]]:

@@ -35,10 +35,10 @@ def bind_plain(node: Node, device: Device) -> Callable[..., Any]:
     return _PLAIN[node.type]
 
 
-@kernel("Ndtri", T=(dtypes.float16, dtypes.bfloat16), priority=1)
-def bind_narrow_ndtri(node: Node, device: Device) -> Call:
-    wide = Call(torch.Tensor.to, (Input(0), torch.float32))
-    return Call(torch.Tensor.to, (Call(torch.special.ndtri, (wide,)), TORCH[node.attrs["T"]]))
+@kernel("Ndtri", "Igamma", "Igammac", T=(dtypes.float16, dtypes.bfloat16), priority=1)
+def bind_narrow(node: Node, device: Device) -> Call:
+    wide = tuple(Call(torch.Tensor.to, (Input(i), torch.float32)) for i in range(len(node.inputs)))
+    return Call(torch.Tensor.to, (Call(_PLAIN[node.type], wide), TORCH[node.attrs["T"]]))
 
 
 @plain_kernel("Polygamma")

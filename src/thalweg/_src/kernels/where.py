@@ -13,6 +13,7 @@ from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function
 from thalweg._src.kernels.scatter import movable
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.kernels.unsigned import UNSIGNED
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
@@ -20,7 +21,7 @@ from thalweg._src.shapes import show
 plain_kernel("Where")(lambda value: (value if value.dtype is torch.bool else value != 0).nonzero())
 
 
-@kernel("Select")
+@kernel("Select", cpu_types=UNSIGNED)
 def bind_select(node: Node, device: Device) -> Function | Call:
     condition, t, e = (node.input_shape(i) for i in range(3))
     if condition is not None and t is not None and t == e and None not in (*condition, *t):
@@ -56,14 +57,14 @@ def _rows(condition: Any, t: Any, e: Any) -> Any:
 
 
 plain_kernel("Select", **STRINGS)(lambda condition, t, e: np.where(_rows(condition, t, e).numpy(), t, e))
-plain_kernel("SelectV2")(Call(torch.where, (Input(0), Input(1), Input(2))))
+plain_kernel("SelectV2", cpu_types=UNSIGNED)(Call(torch.where, (Input(0), Input(1), Input(2))))
 plain_kernel("SelectV2", **STRINGS)(lambda condition, t, e: np.where(condition.numpy(), t, e))
 
 
 _WRITTEN = {dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool}
 
 
-@kernel("OneHot")
+@kernel("OneHot", cpu_types=UNSIGNED)
 def bind_one_hot(node: Node, device: Device) -> Function:
     axis = node.attrs["axis"]
 
