@@ -26,9 +26,10 @@ def copy():
 
 threading.Thread(target=copy).start()
 jit = tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1)
+config = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=jit), device_count={"GPU": 0})
 x = tf.placeholder(tf.float32, [4])
 y = tf.tanh(tf.sin(tf.exp(x) + 1.0))
-with tf.Session(config=tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=jit))) as session:
+with tf.Session(config=config) as session:
     session.run(y, {x: [0.0] * 4})
 """
 

@@ -5,7 +5,9 @@ import pytest
 
 import thalweg as tf
 
-X = np.random.default_rng(0).standard_normal((12, 6)).astype(np.float32)
+RANDOM = np.random.default_rng(0)
+X = RANDOM.standard_normal((12, 6)).astype(np.float32)
+HIDDEN, WEIGHTS = RANDOM.standard_normal((6, 8)), RANDOM.standard_normal((8, 2))
 LABELS = (X.sum(1) > 0).astype(np.int32)
 
 
@@ -25,9 +27,9 @@ def needs_a_gpu():
 
 
 def tower(x, labels):
-    hidden = tf.layers.dense(x, 8, tf.nn.tanh, name="hidden", kernel_initializer=tf.constant_initializer(0.1))
+    hidden = tf.layers.dense(x, 8, tf.nn.tanh, name="hidden", kernel_initializer=tf.constant_initializer(HIDDEN))
     hidden = tf.layers.batch_normalization(hidden, training=True, name="normal")
-    logits = tf.layers.dense(hidden, 2, name="logits", kernel_initializer=tf.random_normal_initializer(seed=1))
+    logits = tf.layers.dense(hidden, 2, name="logits", kernel_initializer=tf.constant_initializer(WEIGHTS))
     return tf.losses.sparse_softmax_cross_entropy(labels, logits)
 
 

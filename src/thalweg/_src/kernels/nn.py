@@ -50,15 +50,16 @@ def bind_relu(node: Node, device: Device) -> Function:
     return _itself if node.attrs["T"] in (dtypes.uint8, *UNSIGNED) else torch.relu
 
 
-@kernel("ReluGrad", cpu_types=UNSIGNED)
+@kernel("ReluGrad")
 def bind_relu_grad(node: Node, device: Device) -> Function | Call:
     if node.attrs["T"].is_floating:
         return _guarded(node, _aten.threshold_backward.default, 0)
-    return _guarded(node, lambda grad, x: torch.where(x.ne(0) if _is_unsigned(x) else x > 0, grad, 0).to(grad.dtype))
+    return _guarded(node, lambda grad, x: _kept(grad, x > 0 if x.dtype.is_signed else x.ne(0)))
 
 
-def _is_unsigned(x: Tensor) -> bool:
-    return not x.dtype.is_signed
+def _kept(grad: Tensor, mask: Tensor) -> Tensor:
+    """Returns a gradient of integers where a mask is true, and zero elsewhere."""
+    return (grad.view(SAME_BITS.get(grad.dtype, grad.dtype)) * mask).view(grad.dtype)
 
 
 @kernel("Relu6")
@@ -68,14 +69,14 @@ def bind_relu6(node: Node, device: Device) -> Function | Call:
     return Call(torch.clamp, (Input(0), 0, 6))
 
 
-@kernel("Relu6Grad", cpu_types=UNSIGNED)
+@kernel("Relu6Grad")
 def bind_relu6_grad(node: Node, device: Device) -> Function | Call:
     if node.attrs["T"].is_floating:
         return _guarded(node, _aten.hardtanh_backward.default, 0, 6)
 
     def grad_of_integers(grad: Tensor, x: Tensor) -> Tensor:
         wide = x.to(torch.int64)
-        return torch.where((wide > 0) & (wide < 6), grad, 0).to(grad.dtype)
+        return _kept(grad, (wide > 0) & (wide < 6))
 
     return _guarded(node, grad_of_integers)
 

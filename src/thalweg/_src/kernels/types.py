@@ -71,7 +71,11 @@ def from_numpy(array: np.ndarray[Any, Any], dtype: DType, device: torch.device =
         tensor = torch.from_numpy(array)
     except ValueError:  # negative strides
         tensor = torch.from_numpy(np.ascontiguousarray(array))
-    return tensor if device is _CPU or device.type == "cpu" else tensor.to(device)
+    if device is _CPU or device.type == "cpu":
+        return tensor
+    if tensor.numel() > 1 and not any(tensor.stride()):  # one value, repeated
+        return tensor[(0,) * tensor.dim()].to(device).expand(tensor.shape)
+    return tensor.to(device)
 
 
 def fetched(values: Sequence[Value]) -> list[Any]:

@@ -19,6 +19,14 @@ _WIDER = {torch.uint16: torch.int32, torch.uint32: torch.int64}
 _SIGN_BIT = torch.tensor(-(2**63))
 
 
+def where(condition: torch.Tensor, t: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
+    """Selects elements of any type; torch's own function lacks unsigned types on CUDA and in older versions."""
+    same = SAME_BITS.get(t.dtype)
+    if same is None:
+        return torch.where(condition, t, e)
+    return torch.where(condition, t.view(same), e.view(same)).view(t.dtype)
+
+
 def by_bits(function: Callable[..., Any], dtype: dtypes.DType, count: int) -> Call:
     """Calls a function whose result has the same bits for signed and unsigned integers: sums, products."""
     unsigned = TORCH[dtype]

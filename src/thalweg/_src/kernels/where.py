@@ -13,7 +13,7 @@ from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.reshape import STRINGS, Function
 from thalweg._src.kernels.scatter import movable
 from thalweg._src.kernels.types import TORCH
-from thalweg._src.kernels.unsigned import UNSIGNED
+from thalweg._src.kernels.unsigned import UNSIGNED, where
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
@@ -21,10 +21,11 @@ from thalweg._src.shapes import show
 plain_kernel("Where")(lambda value: (value if value.dtype is torch.bool else value != 0).nonzero())
 
 
-@kernel("Select", cpu_types=UNSIGNED)
+@kernel("Select")
 def bind_select(node: Node, device: Device) -> Function | Call:
     condition, t, e = (node.input_shape(i) for i in range(3))
-    if condition is not None and t is not None and t == e and None not in (*condition, *t):
+    is_plain = node.attrs["T"] not in UNSIGNED
+    if is_plain and condition is not None and t is not None and t == e and None not in (*condition, *t):
         if condition == t:
             return Call(torch.where, (Input(0), Input(1), Input(2)))
         if len(condition) == 1 and condition[0] == t[0]:
@@ -32,7 +33,7 @@ def bind_select(node: Node, device: Device) -> Function | Call:
             return Call(torch.where, (rows, Input(1), Input(2)))
 
     def select(condition: torch.Tensor, t: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
-        return torch.where(_rows(condition, t, e), t, e)
+        return where(_rows(condition, t, e), t, e)
 
     return select
 
@@ -57,19 +58,20 @@ def _rows(condition: Any, t: Any, e: Any) -> Any:
 
 
 plain_kernel("Select", **STRINGS)(lambda condition, t, e: np.where(_rows(condition, t, e).numpy(), t, e))
-plain_kernel("SelectV2", cpu_types=UNSIGNED)(Call(torch.where, (Input(0), Input(1), Input(2))))
+plain_kernel("SelectV2")(Call(torch.where, (Input(0), Input(1), Input(2))))
+plain_kernel("SelectV2", T=UNSIGNED, priority=1)(where)
 plain_kernel("SelectV2", **STRINGS)(lambda condition, t, e: np.where(condition.numpy(), t, e))
 
 
 _WRITTEN = {dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool}
 
 
-@kernel("OneHot", cpu_types=UNSIGNED)
+@kernel("OneHot")
 def bind_one_hot(node: Node, device: Device) -> Function:
     axis = node.attrs["axis"]
 
     def one_hot(indices: torch.Tensor, depth: torch.Tensor, on: torch.Tensor, off: torch.Tensor) -> torch.Tensor:
-        return torch.where(_hits(indices, int(depth), axis), on, off)
+        return where(_hits(indices, int(depth), axis), on, off)
 
     values = node.constant(2), node.constant(3)
     if device.type != "CPU" or node.dtypes[0] not in _WRITTEN or any(value is None for value in values):

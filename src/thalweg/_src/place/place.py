@@ -121,10 +121,12 @@ def _place_loops(step: StepGraph, devices: dict[Node, str]) -> None:
         decided = _device_of(region.condition.fetches[0], devices)
         if decided is not None and decided in inside:
             devices[loop] = decided
-        for _ in arguments:  # as often as a value can pass from one loop variable to the next
+        placed = -1
+        while placed != len(devices):  # a value may pass from one loop variable to the next
+            placed = len(devices)
             for argument, following in zip(arguments, region.body.fetches):
                 device = _device_of(following, devices)
-                if argument not in devices and device in inside:
+                if argument not in devices and device is not None and device in inside:
                     devices[argument] = device
         for argument in arguments:
             devices.setdefault(argument, devices[loop])
