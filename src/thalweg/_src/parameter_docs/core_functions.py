@@ -360,7 +360,10 @@ SCOPED: dict[str, dict[str, str]] = {
     "identity_n shape_n": {"input": "The tensors."},
     "histogram_fixed_width histogram_fixed_width_bins": {"values": "The numbers to count."},
     "import_graph_def": {"name": 'Prefix of the imported names; "import" by default.'},
-    "kernel": {"priority": "Among kernels that serve a node the highest number wins."},
+    "kernel": {
+        "priority": "Among kernels that serve a node the highest number wins.",
+        "cpu_types": "Types `T` that other devices have no kernel for; such nodes are placed on the CPU.",
+    },
     "register_tensor_conversion_function": {"priority": "Functions with a lower number are tried first."},
     "lin_space": {"start": "The first value.", "num": "Number of values."},
     "range": {
