@@ -8,6 +8,8 @@ import pytest
 
 import thalweg as tf
 from tests import children
+from thalweg._src.compile import clusters
+from thalweg._src.compile.inductor import Compiler
 
 JIT = tf.ConfigProto(
     graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1))
@@ -19,6 +21,7 @@ JIT = tf.ConfigProto(
 def test_a_truncated_library_is_compiled_again(tmp_path, monkeypatch, caplog):
     """Also while a process runs it."""
     monkeypatch.setenv("THALWEG_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(clusters, "FOREGROUND", Compiler(low_priority=False))  # with a process that has this cache
     x = tf.placeholder(tf.float32, [4])
     y = tf.tanh(tf.sin(tf.exp(x) + 1.0))
     feed = {x: np.zeros(4)}
