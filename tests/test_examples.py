@@ -59,9 +59,9 @@ def test_dqn(example, capsys):
 
 
 def test_char_rnn(example, capsys):
-    result = example("char_rnn").main(["--steps", "300"])
+    result = example("char_rnn").main(["--steps", "600"])
     assert result["loss"] < 0.2 * result["guess"]
-    assert result["right"] > 0.6 and result["long"] > 0.5  # from 0.67 and 0.56 to 0.93, by the seed
+    assert result["right"] > 0.85 and result["long"] > 0.85  # whatever the seed: a GPU draws other numbers
     assert re.search(r"^(a|two|three|some) \w+ .*[.]$", capsys.readouterr().out, re.MULTILINE)
 
 
