@@ -261,3 +261,19 @@ def test_a_copy_to_the_device_that_is_used_after_the_capture_too():
     with tf.Session() as session:
         values = [session.run(result, {x: np.zeros((3, 4))}) for _ in range(8)]
     np.testing.assert_allclose(values, [np.full((6, 4), 2 * 12 + 12)] * 8)
+
+
+def test_the_error_of_the_run_before_a_capture_names_the_node():
+    x, index = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.int32, [2])
+    with tf.device("/device:FAKE:0"):
+        y = tf.concat([tf.exp(tf.tanh(tf.exp(tf.tanh(x))))] * 2, 0)
+        size = tf.stack([tf.shape(y)[0] * 2] * 4)  # copied to the device in the middle
+        rows = tf.gather(tf.cast(y, tf.int32) * size, tf.cast(tf.cast(index, tf.float32) + 0.5, tf.int32), name="rows")
+    errors = []
+    with tf.Session() as session:
+        for call in range(6):
+            try:
+                session.run(rows, {x: np.zeros((3, 4)), index: [0, 99 if call in (2, 5) else 1]})
+            except tf.errors.InvalidArgumentError as error:
+                errors.append(error)
+    assert [error.op.name for error in errors] == ["rows", "rows"]

@@ -157,7 +157,7 @@ class CapturedSegment:
 
     @property
     def codes(self) -> list[Code]:
-        return [part.code for part in (self._before, self._middle, self._after)]
+        return [part.code for part in (self._before, self._middle, self._watched, self._after)]
 
     def __call__(self, step: Step, *inputs: Any) -> Sequence[Any]:
         values = dict(zip(self._inputs, inputs))
