@@ -17,6 +17,7 @@ from thalweg._src.graph.default_stacks import default_graph_scope, get_default_s
 from thalweg._src.graph.explain import explain_shape_error
 from thalweg._src.graph.graphdef import to_graph_def
 from thalweg._src.graph.infer import Inference, WithoutValues
+from thalweg._src.graph.names import NAME, SCOPE
 from thalweg._src.graph.op_def import OPS, OpDef, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.source_line import user_stack
@@ -24,8 +25,8 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import show
 
-_VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*\Z")
-_VALID_SCOPE = re.compile(r"[A-Za-z0-9_.\-/>]*\Z")
+_is_name = re.compile(NAME).fullmatch
+_is_scope = re.compile(SCOPE).fullmatch
 DeviceFunction = Callable[[Operation], Any]
 
 
@@ -322,7 +323,7 @@ class Graph:
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Returns the name under the current scope, with a numeric suffix if it is taken (case is ignored)."""
-        if not _VALID_NAME.match(name) and not (self.scopes.name and _VALID_SCOPE.match(name)):
+        if not _is_name(name) and not (self.scopes.name and _is_scope(name)):
             raise ValueError(f"{name!r} is not a valid operation name")
         scope = self.scopes.name
         if scope:
@@ -347,7 +348,7 @@ class Graph:
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Prefixes the names of operations created inside; a name that ends in '/' re-enters that exact scope."""
         scopes = self.scopes
-        if name and not (_VALID_SCOPE if scopes.name else _VALID_NAME).match(name):
+        if name and not (_is_scope if scopes.name else _is_name)(name):
             raise ValueError(
                 f"{name!r} cannot name a scope: expected letters, digits and . _ - / (at the top not _ - / first)"
             )

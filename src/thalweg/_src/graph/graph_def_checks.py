@@ -13,21 +13,20 @@ from typing import Any
 from thalweg._src.devices import canonical_name
 from thalweg._src.dtypes import as_dtype
 from thalweg._src.graph.attr import AttrDef
+from thalweg._src.graph.names import INNER_NAME, NAME
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.tensor_proto import MAX_RANK, constant_array
 from thalweg._src.shapes import Shape
 
 MAX_NAME = 4096  # characters of a name, a device or an input
 _SHOWN = 80  # characters of a name in an error
-_NAME = r"[A-Za-z0-9.][A-Za-z0-9_./>\-]*"
-_INNER_NAME = r"[A-Za-z0-9._][A-Za-z0-9_./>\-]*"
-_node_name = re.compile(_NAME).fullmatch
-_inner_name = re.compile(_INNER_NAME).fullmatch
+_node_name = re.compile(NAME).fullmatch
+_inner_name = re.compile(INNER_NAME).fullmatch
 _op_type = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.>\-]*").fullmatch
 _attr_name = re.compile(r"[A-Za-z][A-Za-z0-9_]*|_[A-Za-z0-9_.:/>\-]*").fullmatch
 _device = re.compile(r"(?!.*[0-9]{10})[A-Za-z0-9_/:*.\-]*").fullmatch
-_input = re.compile(rf"(\^)?({_NAME})(?::([0-9]{{1,9}}))?").fullmatch
-_body_input = re.compile(rf"\^?{_INNER_NAME}(:[A-Za-z0-9_]+)?(:[0-9]{{1,9}})?").fullmatch
+_input = re.compile(rf"(\^)?({NAME})(?::([0-9]{{1,9}}))?").fullmatch
+_body_input = re.compile(rf"\^?{INNER_NAME}(:[A-Za-z0-9_]+)?(:[0-9]{{1,9}})?").fullmatch
 # Attributes that passes write on nodes of a step: from outside they would state what no pass has found.
 _COMPILER_ATTRS = frozenset(("_host", "_feeds", "_fetched"))
 _PRIVATE_ATTRS = {
