@@ -54,25 +54,6 @@ def in_threads(*functions):
     return results
 
 
-class Gate:
-    """A Python function for a graph that says when it is reached and stays until it is let go."""
-
-    def __init__(self):
-        self.reached, self.open = threading.Event(), threading.Event()
-
-    def __call__(self, *values):
-        self.reached.set()
-        assert self.open.wait(PATIENCE)
-        return np.float32(1)
-
-
-@pytest.fixture
-def gate():
-    gate = Gate()
-    yield gate
-    gate.open.set()
-
-
 # -- shared state ------------------------------------------------------------------------------------------------------
 
 

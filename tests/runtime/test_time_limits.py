@@ -15,25 +15,6 @@ LIMIT = tf.RunOptions(timeout_in_ms=200)
 GENEROUS = tf.RunOptions(timeout_in_ms=60_000)
 
 
-class Gate:
-    """A Python function that blocks until it is opened."""
-
-    def __init__(self):
-        self.reached, self.open = threading.Event(), threading.Event()
-
-    def __call__(self, *_):
-        self.reached.set()
-        assert self.open.wait(PATIENCE)
-        return np.float32(1)
-
-
-@pytest.fixture
-def gate():
-    gate = Gate()
-    yield gate
-    gate.open.set()
-
-
 def _ends(sess, fetches, feeds=None):
     with pytest.raises(tf.errors.DeadlineExceededError, match="Timed out after 200 ms"):
         sess.run(fetches, feeds, options=LIMIT)
