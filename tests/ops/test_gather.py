@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from tests.checks import check_op
+from tests.ops.values import array, run
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.ops import gather as gather_ops
 from thalweg._src.ops.constants import constant, placeholder
@@ -28,23 +28,6 @@ from thalweg._src.ops.gather import (
     tensor_scatter_nd_min,
     unravel_index,
 )
-from thalweg._src.session.session import Session
-
-
-def array(*shape: int, dtype: str = "float32") -> np.ndarray:
-    return (np.random.default_rng(0).normal(size=shape) * 10).astype(dtype)
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with Session() as session:
-        return session.run(fetches, feeds)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with Graph().as_default():
-        yield
-
 
 INDICES = [np.array([3, 0, 3]), np.array(2, np.int32), np.array([[0, 1], [1, 3]]), np.zeros((0,), np.int32)]
 

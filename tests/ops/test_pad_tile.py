@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 
 from tests.checks import check_op
+from tests.ops.values import array, run
 from thalweg._src import errors
-from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.diagonal import (
     diag,
@@ -40,22 +38,6 @@ from thalweg._src.ops.space_to_depth import (
     space_to_batch_nd,
     space_to_depth,
 )
-from thalweg._src.session.session import Session
-
-
-def array(*shape: int, dtype: str = "float32") -> np.ndarray:
-    return (np.random.default_rng(0).normal(size=shape) * 10).astype(dtype)
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with Session() as session:
-        return session.run(fetches, feeds)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with Graph().as_default():
-        yield
 
 
 def test_tile() -> None:

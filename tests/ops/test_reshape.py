@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from tests.checks import check_op
+from tests.ops.values import array, run
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.graph.graph import Graph
 from thalweg._src.ops import reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.concat import concat, split, stack, unstack
 from thalweg._src.ops.constants import constant, placeholder
@@ -28,23 +28,6 @@ from thalweg._src.ops.reshape import (
     zeros_like,
 )
 from thalweg._src.ops.sequences import linspace
-from thalweg._src.session.session import Session
-
-
-def array(*shape: int, dtype: str = "float32") -> np.ndarray:
-    return (np.random.default_rng(0).normal(size=shape) * 10).astype(dtype)
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with Session() as session:
-        return session.run(fetches, feeds)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with Graph().as_default():
-        yield
-
 
 TYPES = ["float32", "float64", "float16", "int8", "int32", "uint8", "uint16", "uint64", "bool", "complex64"]
 

@@ -9,29 +9,11 @@ import pytest
 import torch
 
 from tests.checks import check_op
+from tests.ops.values import array, run
 from thalweg._src import errors
-from thalweg._src.graph.graph import Graph
+from thalweg._src.ops import segment
 from thalweg._src.ops.constants import placeholder
-from thalweg._src.session.session import Session
-
-
-def array(*shape: int, dtype: str = "float32") -> np.ndarray:
-    return (np.random.default_rng(0).normal(size=shape) * 10).astype(dtype)
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with Session() as session:
-        return session.run(fetches, feeds)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with Graph().as_default():
-        yield
-
-
-from thalweg._src.ops import segment  # noqa: E402
-from thalweg._src.ops.segment import unsorted_segment_sum  # noqa: E402
+from thalweg._src.ops.segment import unsorted_segment_sum
 
 IDS = np.array([2, 0, -1, 2, 0, 4])
 SORTED = np.array([0, 0, 2, 2, 2, 4])

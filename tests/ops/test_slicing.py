@@ -8,29 +8,12 @@ import numpy as np
 import pytest
 
 from tests.checks import check_op
+from tests.ops.values import array, run
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.slicing import newaxis, slice as slice_, strided_slice
-from thalweg._src.session.session import Session
-
-
-def array(*shape: int, dtype: str = "float32") -> np.ndarray:
-    return (np.random.default_rng(0).normal(size=shape) * 10).astype(dtype)
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with Session() as session:
-        return session.run(fetches, feeds)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with Graph().as_default():
-        yield
-
 
 KEYS = [
     np.s_[0],

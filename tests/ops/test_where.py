@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 
 from tests.checks import check_op
+from tests.ops.values import array, run
 from thalweg._src import errors
-from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.reshape import zeros
 from thalweg._src.ops.where import one_hot, sequence_mask, setdiff1d, unique, unique_with_counts, where, where_v2
-from thalweg._src.session.session import Session
 from thalweg._src.shapes import Dimension
-
-
-def array(*shape: int, dtype: str = "float32") -> np.ndarray:
-    return (np.random.default_rng(0).normal(size=shape) * 10).astype(dtype)
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with Session() as session:
-        return session.run(fetches, feeds)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with Graph().as_default():
-        yield
 
 
 def test_where_finds_positions() -> None:
