@@ -227,12 +227,12 @@ class Cluster:
         """Handles a new layout: requests its library, and waits for it unless it is compiled in the background."""
         if not all(isinstance(variable.value, torch.Tensor) for variable in self._variables):
             return self.plain
-        buffers = [variable.pin_layout() for variable in self._variables]
-        if any(buffer is None for buffer in buffers):  # destroyed meanwhile
-            return self.plain
         if not self._clusters.tiers.layout_seen(self, layout):
             return self._runs.get(layout, self.plain)
         self._runs[layout] = self.plain
+        buffers = [variable.pin_layout() for variable in self._variables]
+        if any(buffer is None for buffer in buffers):  # destroyed meanwhile
+            return self.plain
         layouts: list[Layout] = [(tuple(v.shape), v.stride(), v.dtype) for v in [*values, *buffers]]
         request = describe(
             self._members, self._inputs, self._outputs, self._handles, self._written, layouts, self._device
