@@ -5,8 +5,6 @@ import threading
 import time
 from pathlib import Path
 
-from thalweg._src.compile.inductor import BACKGROUND, FOREGROUND
-
 # What serves a whole program, and ends with it; torch's compiler shows its progress and keeps what it made.
 _POOLS = ("thalweg", "ThreadPoolExecutor", "tqdm_monitor")
 _CACHE = "torchinductor_"
@@ -33,14 +31,8 @@ def _processes():
             command = Path(f"/proc/{number}/cmdline").read_text().replace("\0", " ").strip()
         except FileNotFoundError:
             continue
-        if _COMPILER not in command and not _is_ended_compiler(int(number)):
+        if _COMPILER not in command:
             yield f"process {number}: {command or 'a zombie'}"
-
-
-def _is_ended_compiler(number):
-    """Returns whether a process is a compiler that has ended by itself, and nothing has asked for its exit status."""
-    ended = [compiler._process for compiler in (BACKGROUND, FOREGROUND)]
-    return any(process is not None and process.pid == number and process.poll() is not None for process in ended)
 
 
 def _threads(before):

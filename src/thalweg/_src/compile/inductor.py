@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import pickle
-import select
 import shutil
 import struct
 import subprocess
@@ -22,7 +21,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO
 
 from thalweg._src.compile.aot_inductor import load
@@ -112,7 +111,11 @@ class Compiler:
 
     def _serve(self) -> None:
         while True:
-            request, done = self._requests.get()
+            try:
+                request, done = self._requests.get(timeout=_IDLE)
+            except Empty:
+                self._end()
+                continue
             try:
                 done(find(request) or self._compile(request))
             except Exception as error:
@@ -120,12 +123,16 @@ class Compiler:
                 done(None)
             self.is_busy = not self._requests.empty()
 
+    def _end(self) -> None:
+        """Ends the process: one that is told to, rather than ends by itself, leaves no zombie."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+            self._process = None
+
     def _compile(self, request: Request) -> Library | None:
         self.is_busy = True
-        try:
-            failure = self._answer(request)
-        except (BrokenPipeError, EOFError):  # the process may have ended just now because it was idle
-            failure = self._answer(request)
+        failure = self._answer(request)
         if failure:
             warn(failure)
             return None
@@ -138,7 +145,7 @@ class Compiler:
             _send(process.stdin, request)
             return _receive(process.stdout)
         except (OSError, EOFError):
-            self._process = None
+            self._end()
             raise
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -187,7 +194,7 @@ def main() -> None:
     tempfile.tempdir = None
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # compilers print to it
-    while select.select([sys.stdin], [], [], _IDLE)[0]:
+    while True:
         try:
             request: Request = _receive(sys.stdin.buffer)
         except EOFError:
