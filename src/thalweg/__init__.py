@@ -21,6 +21,9 @@ from thalweg._src.autodiff.registry import (
     no_gradient as NotDifferentiable,
     no_gradient as no_gradient,
 )
+from thalweg._src.compat.as_tensorflow import (
+    install_as_tensorflow as install_as_tensorflow,
+)
 from thalweg._src.compat.logging import (
     get_logger as get_logger,
 )
@@ -1141,6 +1144,7 @@ __all__ = [
     "initialize_local_variables",
     "initialize_variables",
     "initializers",
+    "install_as_tensorflow",
     "int16",
     "int32",
     "int64",
