@@ -28,6 +28,7 @@ from thalweg._src.ops.gather import (
     tensor_scatter_nd_min,
     unravel_index,
 )
+from thalweg._src.ops.strings import string_length
 
 INDICES = [np.array([3, 0, 3]), np.array(2, np.int32), np.array([[0, 1], [1, 3]]), np.zeros((0,), np.int32)]
 
@@ -226,6 +227,12 @@ def test_strings() -> None:
         assert found.tolist() == wanted.tolist()
     with pytest.raises(errors.InvalidArgumentError, match="is not in"):
         run(gather(x, [2]), {x: value})
+
+
+def test_one_string_is_a_scalar_for_its_consumers() -> None:
+    x = placeholder("string", [2])
+    lengths = [string_length(gather(x, 1)), string_length(gather_nd(x, [1]))]
+    assert run(lengths, {x: [b"a", b"bcd"]}) == [3, 3]
 
 
 def test_second_order() -> None:

@@ -114,11 +114,15 @@ def bind_gather_strings(node: Node, device: Device) -> Function:
     batch_dims = node.attrs.get("batch_dims", 0)
 
     def gather(params: Any, indices: torch.Tensor, axis: Any = 0) -> Any:
-        # Strings are gathered by position: the index of each is gathered, then looked up.
         positions = torch.arange(params.size).reshape(params.shape)
-        return params.ravel()[_take(positions, indices, int(axis), batch_dims).numpy()]
+        return _strings_at(params, _take(positions, indices, int(axis), batch_dims))
 
     return gather
+
+
+def _strings_at(params: Any, positions: torch.Tensor) -> Any:
+    """Looks up strings by their positions, which are gathered first; the ellipsis keeps a scalar an array."""
+    return params.ravel()[positions.numpy(), ...]
 
 
 def linear_index(indices: torch.Tensor, dims: Sequence[int], outside: int) -> torch.Tensor:
@@ -171,7 +175,7 @@ def _take_nd(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
 @plain_kernel("GatherNd", devices=("CPU",), priority=1, Tparams=[dtypes.string])
 def _gather_nd_strings(params: Any, indices: torch.Tensor) -> Any:
     positions = torch.arange(params.size).reshape(params.shape)
-    return params.ravel()[_take_nd(positions, indices).numpy()]
+    return _strings_at(params, _take_nd(positions, indices))
 
 
 def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, how: str) -> torch.Tensor:
