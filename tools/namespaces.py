@@ -56,6 +56,7 @@ DESCRIPTIONS = {
     "contrib.sparsemax": "Sparsemax, a sparse alternative to softmax, and its loss.",
     "contrib.staging": "Staging areas: buffers of values between steps.",
     "contrib.stateless": "Stateless random operations, which are functions of a seed.",
+    "contrib.summary": "Summaries that a step writes to an event file itself.",
     "contrib.training": "Hyperparameters, bucketing, and training and evaluation loops.",
     "contrib.util": "Constant values of tensors, and conversion between arrays and TensorProto.",
     "core": "Modules of protocol messages under the paths that published programs import.",

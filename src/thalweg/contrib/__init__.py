@@ -27,12 +27,13 @@ if _TYPE_CHECKING:
     from thalweg.contrib import sparsemax as sparsemax
     from thalweg.contrib import staging as staging
     from thalweg.contrib import stateless as stateless
+    from thalweg.contrib import summary as summary
     from thalweg.contrib import training as training
     from thalweg.contrib import util as util
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "training", "util",),
+    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "summary", "training", "util",),
     {},
 )
 
@@ -57,6 +58,7 @@ __all__ = [
     "sparsemax",
     "staging",
     "stateless",
+    "summary",
     "training",
     "util",
 ]
