@@ -19,10 +19,12 @@ if _TYPE_CHECKING:
     from thalweg.contrib import lookup as lookup
     from thalweg.contrib import losses as losses
     from thalweg.contrib import metrics as metrics
+    from thalweg.contrib import nn as nn
     from thalweg.contrib import opt as opt
     from thalweg.contrib import predictor as predictor
     from thalweg.contrib import rnn as rnn
     from thalweg.contrib import seq2seq as seq2seq
+    from thalweg.contrib import signal as signal
     from thalweg.contrib import slim as slim
     from thalweg.contrib import sparsemax as sparsemax
     from thalweg.contrib import staging as staging
@@ -33,7 +35,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "summary", "training", "util",),
+    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "training", "util",),
     {},
 )
 
@@ -50,10 +52,12 @@ __all__ = [
     "lookup",
     "losses",
     "metrics",
+    "nn",
     "opt",
     "predictor",
     "rnn",
     "seq2seq",
+    "signal",
     "slim",
     "sparsemax",
     "staging",
