@@ -19,20 +19,23 @@ if _TYPE_CHECKING:
     from thalweg.contrib import lookup as lookup
     from thalweg.contrib import losses as losses
     from thalweg.contrib import metrics as metrics
+    from thalweg.contrib import nn as nn
     from thalweg.contrib import opt as opt
     from thalweg.contrib import predictor as predictor
     from thalweg.contrib import rnn as rnn
     from thalweg.contrib import seq2seq as seq2seq
+    from thalweg.contrib import signal as signal
     from thalweg.contrib import slim as slim
     from thalweg.contrib import sparsemax as sparsemax
     from thalweg.contrib import staging as staging
     from thalweg.contrib import stateless as stateless
+    from thalweg.contrib import summary as summary
     from thalweg.contrib import training as training
     from thalweg.contrib import util as util
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "training", "util",),
+    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "training", "util",),
     {},
 )
 
@@ -49,14 +52,17 @@ __all__ = [
     "lookup",
     "losses",
     "metrics",
+    "nn",
     "opt",
     "predictor",
     "rnn",
     "seq2seq",
+    "signal",
     "slim",
     "sparsemax",
     "staging",
     "stateless",
+    "summary",
     "training",
     "util",
 ]

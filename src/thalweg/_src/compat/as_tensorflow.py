@@ -10,6 +10,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
@@ -32,7 +33,7 @@ class _Finder:
         return None
 
 
-class _Loader:
+class _Loader(Loader):
     """Loads a module of TensorFlow: the import system stores the module of Thalweg under both names."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
