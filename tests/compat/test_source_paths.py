@@ -37,6 +37,8 @@ SAME = {
     "contrib.layers.python.layers.initializers": {"xavier_initializer": tf.contrib.layers.xavier_initializer},
     "contrib.framework.python.ops.arg_scope": {"arg_scope": tf.contrib.framework.arg_scope},
     "contrib.rnn.python.ops.core_rnn_cell": {"LSTMCell": tf.nn.rnn_cell.LSTMCell},
+    "contrib.slim.python.slim.nets.resnet_v1": {"resnet_v1_50": tf.contrib.slim.nets.resnet_v1.resnet_v1_50},
+    "contrib.slim.python.slim.data.parallel_reader": {"get_data_files": tf.contrib.slim.parallel_reader.get_data_files},
     "core.protobuf.config_pb2": {"ConfigProto": tf.ConfigProto},
     "core.framework.graph_pb2": {"GraphDef": tf.GraphDef},
     "core.framework.summary_pb2": {"Summary": tf.Summary},
