@@ -37,6 +37,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "framework.dtypes": ("dtypes", ""),
     "framework.errors": ("errors",),
     "framework.errors_impl": ("errors",),
+    "framework.function": ("thalweg._src.internals.function",),
     "framework.graph_util": ("graph_util",),
     "framework.graph_util_impl": ("graph_util",),
     "framework.importer": ("",),

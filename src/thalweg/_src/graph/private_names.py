@@ -27,7 +27,6 @@ class PrivateNames:
 
     if TYPE_CHECKING:
         operations: list[Operation]
-        scopes: Any
         _functions: dict[str, Any]
 
         def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any: ...
@@ -48,7 +47,7 @@ class PrivateNames:
         return {name: OPS.lookup(name) for name in OPS}
 
     @property
-    def _device_functions_outer_to_inner(self) -> tuple[Callable[[Any], str], ...]:
+    def _device_functions_outer_to_inner(self: Any) -> tuple[Callable[[Any], str], ...]:
         """The current device scopes as functions that return the device of an operation, outermost first."""
         entries = self.scopes.devices
         first = max((i for i, entry in enumerate(entries) if entry is None), default=-1) + 1
@@ -57,7 +56,7 @@ class PrivateNames:
     def _as_graph_element_locked(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         return self.as_graph_element(obj, allow_tensor, allow_operation)
 
-    def _current_control_dependencies(self) -> set[Operation]:
+    def _current_control_dependencies(self: Any) -> set[Operation]:
         return {operation for scope in self.scopes.controls for operation in scope.controls}
 
     def _is_function(self, name: str) -> bool:

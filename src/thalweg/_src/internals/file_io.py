@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from thalweg._src import errors
@@ -42,6 +43,6 @@ def atomic_write_string_to_file(filename: PathLike, contents: str | bytes, overw
     """Writes a file beside its final place and renames it, so that readers never see a part of it."""
     if not overwrite and file_exists(filename):
         raise errors.AlreadyExistsError(None, None, f"{filename!s} exists")
-    temporary = temporary_name(as_text(filename))
+    temporary = temporary_name(as_text(os.fspath(filename)))
     write_string_to_file(temporary, contents)
     rename(temporary, filename, overwrite=True)

@@ -24,7 +24,7 @@ def getfullargspec(obj: Any) -> inspect.FullArgSpec:
     """Returns the arguments of a function or of its innermost decorator that states others."""
     decorators, target = unwrap(obj)
     stated = next((d.decorator_argspec for d in decorators if d.decorator_argspec is not None), None)
-    return stated if isinstance(stated, FullArgSpec) else inspect.getfullargspec(target)
+    return stated if isinstance(stated, inspect.FullArgSpec) else inspect.getfullargspec(target)
 
 
 def getargspec(obj: Any) -> ArgSpec:
