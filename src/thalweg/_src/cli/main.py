@@ -10,16 +10,29 @@ from pathlib import Path
 import click
 
 from thalweg._src.cli.check import Report, check_files
+from thalweg._src.cli.run import Program, parse, run
 from thalweg._src.compat.versions import THALWEG_VERSION
 
 
 @click.group()
 @click.version_option(THALWEG_VERSION, prog_name="thalweg")
-def main() -> None:
+def commands() -> None:
     """Thalweg: TensorFlow 1 programs on today's machines."""
 
 
-@main.command()
+@commands.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--force", is_flag=True, help="Run although a TensorFlow is installed, which the program will not see.")
+@click.argument("arguments", metavar="SCRIPT [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def run_program(force: bool, arguments: tuple[str, ...]) -> Program:
+    """Run a program for TensorFlow 1 as it is: its `import tensorflow` imports Thalweg.
+
+    SCRIPT is what `python` accepts in its place: the path of a script or folder, `-m MODULE`, `-c CODE`, or `-` for
+    standard input. Processes that the program starts import Thalweg too.
+    """
+    return parse(arguments, ("force",) if force else ())
+
+
+@commands.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object instead of lines.")
 def check(paths: tuple[Path, ...], as_json: bool) -> None:
@@ -48,6 +61,27 @@ def _show(report: Report) -> None:
         click.echo(f"{files}: {distinct} of {report.names} names are missing")
     elif not report.failures:
         click.echo(f"{files}: all {report.names} names are available")
+
+
+def main(arguments: list[str] | None = None, program_name: str = "thalweg") -> None:
+    """Executes a command line, by default that of the process."""
+    try:
+        program = commands.main(arguments, program_name, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(1)
+    if isinstance(program, Program):  # which runs outside of click, since that treats some exceptions in its own way
+        run(program)
+
+
+def module_main() -> None:
+    """Executes `python -m thalweg`: `run` may be left out, so that a script stands where `python` expects it."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] not in (*commands.commands, "--help", "--version"):
+        arguments = ["run", *arguments]
+    main(arguments, "python -m thalweg")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,9 @@ _INITIALIZERS = (
 )
 
 SCOPED: dict[str, dict[str, str]] = {
+    "install_as_tensorflow": {
+        "force": "Whether to take the name of a TensorFlow that is installed too; otherwise that is refused.",
+    },
     "Assert": {
         "condition": "Boolean tensor; the step fails unless all of it is true.",
         "data": "Tensors that are printed with the error.",
