@@ -20,6 +20,7 @@ DESCRIPTIONS = {
     "contrib.feature_column": "Feature columns of sequences.",
     "contrib.framework": "Argument scopes, model variables, checkpoint utilities and nested structures.",
     "contrib.framework.nest": "Nested structures, flattened completely or up to a shallower structure.",
+    "contrib.graph_editor": "Selection, copying and rewiring of parts of a graph.",
     "contrib.image": "Images: projective transforms, warps, connected components, adjustment in YIQ space.",
     "contrib.layers": "Layers as functions, with normalizer and activation, and default arguments from arg_scope.",
     "contrib.layers.utils": "Utilities of layers: collections, aliases and dimensions.",

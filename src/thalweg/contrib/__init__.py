@@ -13,6 +13,7 @@ if _TYPE_CHECKING:
     from thalweg.contrib import distributions as distributions
     from thalweg.contrib import feature_column as feature_column
     from thalweg.contrib import framework as framework
+    from thalweg.contrib import graph_editor as graph_editor
     from thalweg.contrib import image as image
     from thalweg.contrib import layers as layers
     from thalweg.contrib import legacy_seq2seq as legacy_seq2seq
@@ -35,7 +36,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "training", "util",),
+    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "graph_editor", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "training", "util",),
     {},
 )
 
@@ -46,6 +47,7 @@ __all__ = [
     "distributions",
     "feature_column",
     "framework",
+    "graph_editor",
     "image",
     "layers",
     "legacy_seq2seq",
