@@ -293,20 +293,22 @@ _CONTRIB = {  # files below `python` in each part of contrib; they resolve to th
         ops.rnn_cell""",
     "seq2seq": """ops.attention_wrapper ops.basic_decoder ops.beam_search_decoder ops.beam_search_ops ops.decoder
         ops.helper ops.loss""",
-    "slim": "slim.evaluation slim.learning slim.losses slim.metrics slim.queues slim.summaries",
     "training": """training.bucket_ops training.evaluation training.hparam training.sampling_ops
         training.sequence_queueing_state_saver training.training""",
 }
 CONTRIB: dict[str, tuple[str, ...]] = {
     f"{part}.python.{path}": (f"contrib.{part}",) for part, paths in _CONTRIB.items() for path in paths.split()
+} | {"layers.python.layers.utils": ("contrib.layers.utils", "contrib.layers")}
+_SLIM = {  # files below `slim.python.slim`, each a namespace of its own below slim, or below its networks
+    "": "evaluation learning losses metrics model_analyzer queues summaries",
+    "data.": "data_provider dataset dataset_data_provider parallel_reader prefetch_queue tfexample_decoder",
+    "nets.": "alexnet inception inception_v1 inception_v2 inception_v3 overfeat resnet_utils resnet_v1 resnet_v2 vgg",
 }
-_SLIM = {  # files whose names are not those of slim itself
-    "data": "data_provider dataset dataset_data_provider parallel_reader prefetch_queue tfexample_decoder",
-    "nets": "alexnet inception inception_v1 inception_v2 inception_v3 overfeat resnet_utils resnet_v1 resnet_v2 vgg",
+CONTRIB |= {
+    f"slim.python.slim.{folder}{file}": (f"contrib.slim.{'nets.' if folder == 'nets.' else ''}{file}", "contrib.slim")
+    for folder, files in _SLIM.items()
+    for file in files.split()
 }
-for _folder, _files in _SLIM.items():
-    _home = "contrib.slim.nets" if _folder == "nets" else "contrib.slim"
-    CONTRIB |= {f"slim.python.slim.{_folder}.{file}": (f"{_home}.{file}",) for file in _files.split()}
 _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "thalweg.python": PYTHON,
     "thalweg.core": CORE,
