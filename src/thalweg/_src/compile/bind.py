@@ -94,7 +94,8 @@ def _bind_beside_variable(node: Node, device: Device) -> Call | Known:
     Such a node runs where its variable is: its other inputs are copied there, and its outputs back.
     """
     kernel = bind_node(node, device)
-    if isinstance(kernel, Known) or not node.inputs or node.input_dtype(0) is not dtypes.resource:
+    blocks = node.definition.waits  # uses a queue or barrier, never a variable
+    if isinstance(kernel, Known) or blocks or not node.inputs or node.input_dtype(0) is not dtypes.resource:
         return kernel
     inputs = arguments(node.definition.inputs, node.attrs, len(node.inputs))
     stays = [arg.name in node.definition.host for arg in inputs]
