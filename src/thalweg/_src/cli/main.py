@@ -21,15 +21,17 @@ def commands() -> None:
 
 
 @commands.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--legacy", is_flag=True, help="Restore names that NumPy, SciPy, Python and others have removed since.")
 @click.option("--force", is_flag=True, help="Run although a TensorFlow is installed, which the program will not see.")
 @click.argument("arguments", metavar="SCRIPT [ARGS]...", nargs=-1, type=click.UNPROCESSED)
-def run_program(force: bool, arguments: tuple[str, ...]) -> Program:
+def run_program(legacy: bool, force: bool, arguments: tuple[str, ...]) -> Program:
     """Run a program for TensorFlow 1 as it is: its `import tensorflow` imports Thalweg.
 
     SCRIPT is what `python` accepts in its place: the path of a script or folder, `-m MODULE`, `-c CODE`, or `-` for
     standard input. Processes that the program starts import Thalweg too.
     """
-    return parse(arguments, ("force",) if force else ())
+    options = {"legacy": legacy, "force": force}
+    return parse(arguments, tuple(name for name, is_on in options.items() if is_on))
 
 
 @commands.command()
