@@ -68,8 +68,8 @@ REMOVED: dict[str, dict[str, str]] = {
         **{"in1d": f"{_HERE}:in1d", "mat": "asmatrix", "msort": f"{_HERE}:msort", "round_": "round"},
         **{"row_stack": "vstack", "sctypes": f"{_HERE}:sctypes", "trapz": "trapezoid", "lib.pad": "pad"},
         "issubclass_": f"{_HERE}:issubclass_",
-        **{f"ndarray.{name}": f"{_HERE}:_{name}" for name in ("itemset", "newbyteorder", "ptp", "tostring")},
         "generic.tostring": f"{_HERE}:_tostring",
+        **{f"ndarray.{name}": f"{_HERE}:_{name}" for name in ("itemset", "newbyteorder", "ptp", "tostring")},
     },
     "os": {"errno": "errno:"},
     "scipy.integrate": {"cumtrapz": "cumulative_trapezoid", "simps": "simpson", "trapz": "trapezoid"},
@@ -359,17 +359,18 @@ class _Renamed(Loader):
 
 def is_removed(name: str) -> bool:
     """Returns whether a name, with its module, has been removed from what is installed here and can be restored."""
-    if name in MODULES:
-        return _is_missing(name)
     parts = name.split(".")
-    for count in range(1, len(parts)):
+    for count in range(1, len(parts) + 1):
         module, inside = ".".join(parts[:count]), ".".join(parts[count:])
+        if module in MODULES and _is_missing(module):
+            return True
         if inside in REMOVED.get(module, {}):
             loaded = sys.modules.get(module)
             return loaded is None or not _has(loaded, inside)
     return False
 
 
+@functools.cache
 def _is_missing(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is None
