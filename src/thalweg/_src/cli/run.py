@@ -13,6 +13,7 @@ from types import CodeType, ModuleType, TracebackType
 import click
 
 from thalweg._src.compat.as_tensorflow import install_as_tensorflow
+from thalweg._src.compat.legacy import hint
 from thalweg._src.errors import FailedPreconditionError
 
 _CHILDREN = str(Path(__file__).parent / "children")
@@ -65,9 +66,9 @@ def run(program: Program) -> None:
     except BaseException as error:
         error.__traceback__ = _without_own_frames(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
-        hint = _hint(error, program)
-        if hint:
-            print(f"hint: {hint}", file=sys.stderr)
+        advice = _advice(error, program)
+        if advice:
+            print(f"hint: {advice}", file=sys.stderr)
         sys.excepthook = lambda *_: None  # the interpreter sets the exit status, or ends by SIGINT
         raise
 
@@ -114,10 +115,10 @@ def _without_own_frames(traceback: TracebackType | None) -> TracebackType | None
     return traceback
 
 
-def _hint(error: BaseException, program: Program) -> str | None:
+def _advice(error: BaseException, program: Program) -> str | None:
     """Returns what to try after an error that ends a program."""
     owner = getattr(error, "obj", None) if isinstance(error, AttributeError) else None
     place = owner.__name__ if isinstance(owner, ModuleType) else getattr(error, "name", None)
     if isinstance(error, AttributeError | ImportError) and str(place).partition(".")[0] == "thalweg":
         return f"`thalweg check {program.what or '.'}` lists the names of TensorFlow that Thalweg lacks"
-    return None
+    return hint(error)

@@ -14,6 +14,7 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
+from thalweg._src.compat.legacy import install as install_legacy
 from thalweg._src.compat.logging import get_logger
 from thalweg._src.errors import FailedPreconditionError, describe
 from thalweg._src.export import export
@@ -64,13 +65,15 @@ class _Loader(Loader):
 
 
 @export("install_as_tensorflow")
-def install_as_tensorflow(force: bool = False) -> None:
+def install_as_tensorflow(force: bool = False, legacy: bool = False) -> None:
     """Makes `import tensorflow` import Thalweg, in this process.
 
     A program for TensorFlow 1 then runs without an edit: `tensorflow`, `tensorflow.compat.v1`, `tensorflow.contrib`,
     `tensorflow.python` and `tensorflow.core` lead to the modules of Thalweg. Call it before the first such import.
     `thalweg run script.py` does it for a whole program and the processes that it starts.
     """
+    if legacy:
+        install_legacy()
     if not force:
         _require_no_tensorflow()
     if _Finder not in sys.meta_path:

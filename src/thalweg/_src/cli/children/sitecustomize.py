@@ -35,6 +35,17 @@ def _options() -> list[str]:
     return os.environ["THALWEG_RUN"].split()
 
 
+def _restore_names() -> None:
+    """Restores removed names by a file that needs nothing else of Thalweg."""
+    name = "thalweg._src.compat.legacy"
+    path = os.path.join(_FOLDER, os.pardir, os.pardir, "compat", "legacy.py")
+    spec = importlib.util.spec_from_file_location(name, os.path.normpath(path))
+    assert spec is not None and spec.loader is not None
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+    sys.modules[name].install()
+
+
 def _import_shadowed() -> None:
     """Executes the sitecustomize that would have been imported without this folder."""
     spec = PathFinder.find_spec("sitecustomize", [path for path in sys.path if os.path.abspath(path) != _FOLDER])
@@ -44,4 +55,6 @@ def _import_shadowed() -> None:
 
 if "THALWEG_RUN" in os.environ:
     sys.meta_path.insert(0, _Finder)
+    if "legacy" in _options():
+        _restore_names()
 _import_shadowed()
