@@ -316,6 +316,7 @@ LENIENT = {"AssignVariableOp", "_InitializedValue"}
 FUNCTIONS = {"sandbox": lambda *values: list(values), "abort": os.abort, "hang": lambda: time.sleep(1000)}
 PREPARE = {"PyFunc": _prepare_py_func, "PyFuncStateless": _prepare_py_func}
 RANDOM = {
+    "_MemoryStatistic",
     *("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "RandomShuffle"),
     *("RandomGamma", "RandomPoissonV2", "Multinomial"),
     *("UniformCandidateSampler", "LogUniformCandidateSampler", "FixedUnigramCandidateSampler"),

@@ -15,11 +15,15 @@ if _TYPE_CHECKING:
     from thalweg.contrib import framework as framework
     from thalweg.contrib import graph_editor as graph_editor
     from thalweg.contrib import image as image
+    from thalweg.contrib import input_pipeline as input_pipeline
     from thalweg.contrib import layers as layers
+    from thalweg.contrib import learn as learn
     from thalweg.contrib import legacy_seq2seq as legacy_seq2seq
     from thalweg.contrib import lookup as lookup
     from thalweg.contrib import losses as losses
+    from thalweg.contrib import memory_stats as memory_stats
     from thalweg.contrib import metrics as metrics
+    from thalweg.contrib import nccl as nccl
     from thalweg.contrib import nn as nn
     from thalweg.contrib import opt as opt
     from thalweg.contrib import predictor as predictor
@@ -31,12 +35,13 @@ if _TYPE_CHECKING:
     from thalweg.contrib import staging as staging
     from thalweg.contrib import stateless as stateless
     from thalweg.contrib import summary as summary
+    from thalweg.contrib import tensorboard as tensorboard
     from thalweg.contrib import training as training
     from thalweg.contrib import util as util
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "graph_editor", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "predictor", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "training", "util",),
+    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "graph_editor", "image", "input_pipeline", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "nccl", "nn", "opt", "predictor", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
     {},
 )
 
@@ -49,11 +54,15 @@ __all__ = [
     "framework",
     "graph_editor",
     "image",
+    "input_pipeline",
     "layers",
+    "learn",
     "legacy_seq2seq",
     "lookup",
     "losses",
+    "memory_stats",
     "metrics",
+    "nccl",
     "nn",
     "opt",
     "predictor",
@@ -65,6 +74,7 @@ __all__ = [
     "staging",
     "stateless",
     "summary",
+    "tensorboard",
     "training",
     "util",
 ]
