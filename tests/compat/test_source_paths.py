@@ -36,6 +36,7 @@ SAME = {
     "contrib.layers.python.layers": {"batch_norm": tf.contrib.layers.batch_norm},
     "contrib.layers.python.layers.initializers": {"xavier_initializer": tf.contrib.layers.xavier_initializer},
     "contrib.layers.python.layers.utils": {"last_dimension": tf.contrib.layers.utils.last_dimension},
+    "contrib.framework.python.ops": {"arg_scope": tf.contrib.framework.arg_scope},
     "contrib.framework.python.ops.arg_scope": {"arg_scope": tf.contrib.framework.arg_scope},
     "contrib.rnn.python.ops.core_rnn_cell": {"LSTMCell": tf.nn.rnn_cell.LSTMCell},
     "contrib.slim.python.slim.learning": {"train": tf.contrib.slim.learning.train},

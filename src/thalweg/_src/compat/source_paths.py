@@ -343,6 +343,9 @@ class SourcePath(ModuleType):
                 return getattr(_opened(source), name)
             except AttributeError:
                 continue
+        inside = sys.modules.get(f"{self.__name__}.{name}")
+        if inside is not None:
+            return inside
         private = _PRIVATE.get(f"{self.__name__.removeprefix('thalweg.python.')}.{name}")
         if private is not None:
             module, _, attribute = private.rpartition(".")
@@ -352,7 +355,13 @@ class SourcePath(ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no public name {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets an attribute, also where it is read if only one module of ours stands behind the path."""
+        """Sets an attribute, also where it is read if only one module of ours stands behind the path.
+
+        A file below the path is found by its name instead, after the public names: `contrib.framework.python.ops` has
+        the function `arg_scope` of the file `arg_scope`.
+        """
+        if isinstance(value, SourcePath) and self._sources:
+            return
         super().__setattr__(name, value)
         if not name.startswith("__") and len(getattr(self, "_sources", ())) == 1 and name != "_sources":
             module = sys.modules.get(self._sources[0])
