@@ -37,6 +37,14 @@ SAME = {
     "contrib.layers.python.layers.initializers": {"xavier_initializer": tf.contrib.layers.xavier_initializer},
     "contrib.layers.python.layers.utils": {"last_dimension": tf.contrib.layers.utils.last_dimension},
     "contrib.framework.python.ops": {"arg_scope": tf.contrib.framework.arg_scope},
+    "contrib.slim.python.slim.nets": {"resnet_v1": tf.contrib.slim.nets.resnet_v1},
+    "contrib.slim.python.slim.nets.vgg": {"vgg_16": tf.contrib.slim.nets.vgg.vgg_16},
+    "contrib.learn.python.learn.datasets.mnist": {"DataSet": tf.contrib.learn.datasets.mnist.DataSet},
+    "contrib.losses.python.metric_learning.metric_loss_ops": {
+        "npairs_loss": tf.contrib.losses.metric_learning.npairs_loss
+    },
+    "contrib.graph_editor.util": {"make_list_of_op": tf.contrib.graph_editor.make_list_of_op},
+    "contrib.nn.python.ops.sampling_ops": {"rank_sampled_softmax_loss": tf.contrib.nn.rank_sampled_softmax_loss},
     "contrib.framework.python.ops.arg_scope": {"arg_scope": tf.contrib.framework.arg_scope},
     "contrib.rnn.python.ops.core_rnn_cell": {"LSTMCell": tf.nn.rnn_cell.LSTMCell},
     "contrib.slim.python.slim.learning": {"train": tf.contrib.slim.learning.train},

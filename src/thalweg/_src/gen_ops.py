@@ -1419,6 +1419,7 @@ def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: s
 
     Args:
         input: The input tensor.
+        n: Position in the sorted row.
         reverse: Whether it works from the last element to the first.
         name: A name for the operations that are added to the graph.
     """

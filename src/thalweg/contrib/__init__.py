@@ -10,9 +10,11 @@ if _TYPE_CHECKING:
     from thalweg.contrib import compiler as compiler
     from thalweg.contrib import crf as crf
     from thalweg.contrib import data as data
+    from thalweg.contrib import deprecated as deprecated
     from thalweg.contrib import distributions as distributions
     from thalweg.contrib import feature_column as feature_column
     from thalweg.contrib import framework as framework
+    from thalweg.contrib import gan as gan
     from thalweg.contrib import graph_editor as graph_editor
     from thalweg.contrib import image as image
     from thalweg.contrib import input_pipeline as input_pipeline
@@ -23,10 +25,12 @@ if _TYPE_CHECKING:
     from thalweg.contrib import losses as losses
     from thalweg.contrib import memory_stats as memory_stats
     from thalweg.contrib import metrics as metrics
+    from thalweg.contrib import mixed_precision as mixed_precision
     from thalweg.contrib import nccl as nccl
     from thalweg.contrib import nn as nn
     from thalweg.contrib import opt as opt
     from thalweg.contrib import predictor as predictor
+    from thalweg.contrib import resampler as resampler
     from thalweg.contrib import rnn as rnn
     from thalweg.contrib import seq2seq as seq2seq
     from thalweg.contrib import signal as signal
@@ -41,7 +45,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "graph_editor", "image", "input_pipeline", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "nccl", "nn", "opt", "predictor", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
+    ("compiler", "crf", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "image", "input_pipeline", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
     {},
 )
 
@@ -49,9 +53,11 @@ __all__ = [
     "compiler",
     "crf",
     "data",
+    "deprecated",
     "distributions",
     "feature_column",
     "framework",
+    "gan",
     "graph_editor",
     "image",
     "input_pipeline",
@@ -62,10 +68,12 @@ __all__ = [
     "losses",
     "memory_stats",
     "metrics",
+    "mixed_precision",
     "nccl",
     "nn",
     "opt",
     "predictor",
+    "resampler",
     "rnn",
     "seq2seq",
     "signal",

@@ -15,7 +15,7 @@ from thalweg._src.contrib.summary.writers import (
     all_summary_ops as all_summary_ops,
     always_record_summaries as always_record_summaries,
     create_file_writer as create_file_writer,
-    create_summary_file_writer as create_summary_file_writer,
+    create_file_writer as create_summary_file_writer,
     eval_dir as eval_dir,
     flush as flush,
     initialize as initialize,

@@ -282,23 +282,39 @@ _CONTRIB = {  # files below `python` in each part of contrib; they resolve to th
     "distributions": "ops.bijectors ops.distribution_util",
     "framework": """framework.checkpoint_utils framework.tensor_util framework.graph_util ops.arg_scope ops.ops
         ops.variables""",
+    "gan": "losses.python.losses_impl losses.python.tuple_losses namedtuples train",
     "image": "ops.image_ops",
     "layers": """layers.encoders layers.feature_column layers.initializers layers.layers layers.normalization
         layers.optimizers layers.regularizers layers.summaries layers.utils ops.sparse_ops""",
     "legacy_seq2seq": "ops.seq2seq",
     "losses": "losses.loss_ops",
+    "memory_stats": "ops.memory_stats_ops",
     "metrics": "metrics.classification ops.confusion_matrix_ops ops.metric_ops ops.set_ops",
+    "mixed_precision": "loss_scale_manager loss_scale_optimizer",
+    "nccl": "ops.nccl_ops",
+    "nn": "ops.alpha_dropout ops.cross_entropy ops.sampling_ops ops.scaled_softplus",
     "opt": "training.adamax training.external_optimizer training.moving_average_optimizer training.nadam_optimizer",
+    "resampler": "ops.resampler_ops",
     "rnn": """ops.core_rnn_cell ops.core_rnn_cell_impl ops.fused_rnn_cell ops.gru_ops ops.lstm_ops ops.rnn
         ops.rnn_cell""",
     "seq2seq": """ops.attention_wrapper ops.basic_decoder ops.beam_search_decoder ops.beam_search_ops ops.decoder
         ops.helper ops.loss""",
+    "signal": "ops.mel_ops ops.mfcc_ops ops.reconstruction_ops ops.shape_ops ops.spectral_ops ops.window_ops",
     "training": """training.bucket_ops training.evaluation training.hparam training.sampling_ops
         training.sequence_queueing_state_saver training.training""",
 }
 CONTRIB: dict[str, tuple[str, ...]] = {
     f"{part}.python.{path}": (f"contrib.{part}",) for part, paths in _CONTRIB.items() for path in paths.split()
-} | {"layers.python.layers.utils": ("contrib.layers.utils", "contrib.layers")}
+}
+CONTRIB |= {
+    "layers.python.layers.utils": ("contrib.layers.utils", "contrib.layers"),
+    "learn.python.learn.datasets.base": ("contrib.learn.datasets.base",),
+    "learn.python.learn.datasets.mnist": ("contrib.learn.datasets.mnist",),
+    "learn.python.learn.preprocessing.text": ("contrib.learn.preprocessing",),
+    "losses.python.metric_learning.metric_loss_ops": ("contrib.losses.metric_learning",),
+    "slim.python.slim.nets": ("contrib.slim.nets",),
+    **{f"graph_editor.{name}": ("contrib.graph_editor",) for name in ("edit", "reroute", "select", "subgraph", "util")},
+}
 _SLIM = {  # files below `slim.python.slim`, each a namespace of its own below slim, or below its networks
     "": "evaluation learning losses metrics model_analyzer queues summaries",
     "data.": "data_provider dataset dataset_data_provider parallel_reader prefetch_queue tfexample_decoder",

@@ -67,6 +67,12 @@ def _scalar_summary(tags: Array, values: torch.Tensor) -> Array:
 
 @kernel("HistogramSummary", devices=("CPU",))
 def bind_histogram_summary(node: Node, device: Device) -> Callable[..., Array]:
+    return histogram_summarizer(node)
+
+
+def histogram_summarizer(node: Node) -> Callable[[Array, torch.Tensor], Array]:
+    """Returns a function from a tag and values to a histogram summary."""
+
     def summarize(tag: Array, values: torch.Tensor) -> Array:
         name, numbers = text_tag(tag), values.reshape(-1).to(torch.float64).numpy()
         if not np.isfinite(numbers).all():
@@ -125,6 +131,11 @@ def _as_bytes(image: Array, bad_color: Array) -> Array:
 
 @kernel("AudioSummaryV2", devices=("CPU",))
 def bind_audio_summary(node: Node, device: Device) -> Callable[..., Array]:
+    return audio_summarizer(node)
+
+
+def audio_summarizer(node: Node) -> Callable[[Array, torch.Tensor, torch.Tensor], Array]:
+    """Returns a function from a tag, clips and their sample rate to a summary of the first clips."""
     most = node.attrs["max_outputs"]
 
     def summarize(tag: Array, tensor: torch.Tensor, sample_rate: torch.Tensor) -> Array:
@@ -166,6 +177,11 @@ def _proto(value: Any, dtype: DType) -> Any:
 
 @kernel("TensorSummaryV2", devices=("CPU",))
 def bind_tensor_summary_v2(node: Node, device: Device) -> Callable[..., Array]:
+    return tensor_summarizer(node)
+
+
+def tensor_summarizer(node: Node) -> Callable[[Array, Any, Array], Array]:
+    """Returns a function from a tag, a tensor and metadata to a summary."""
     dtype = node.attrs["T"]
 
     def summarize(tag: Array, value: Any, metadata: Array) -> Array:

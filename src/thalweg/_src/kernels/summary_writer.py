@@ -14,11 +14,11 @@ from thalweg._src.formats import summaries
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.summary import (
-    bind_audio_summary,
-    bind_histogram_summary,
-    bind_tensor_summary_v2,
+    audio_summarizer,
+    histogram_summarizer,
     image_summarizer,
     only,
+    tensor_summarizer,
     text_tag,
 )
 from thalweg._src.kernels.waiting import shared
@@ -82,7 +82,7 @@ def _close(writer: Any) -> None:
 
 @kernel("WriteSummary", devices=("CPU",))
 def bind_write_summary(node: Node, device: Device) -> Callable[..., None]:
-    summarize = bind_tensor_summary_v2(node, device)
+    summarize = tensor_summarizer(node)
 
     def write(writer: Any, step: torch.Tensor, tensor: Any, tag: Array, summary_metadata: Array) -> None:
         _add(writer, step, summarize(tag, tensor, summary_metadata).item())
@@ -98,7 +98,7 @@ def _write_scalar(writer: Any, step: torch.Tensor, tag: Array, value: torch.Tens
 
 @kernel("WriteHistogramSummary", devices=("CPU",))
 def bind_write_histogram(node: Node, device: Device) -> Callable[..., None]:
-    summarize = bind_histogram_summary(node, device)
+    summarize = histogram_summarizer(node)
     return lambda writer, step, tag, values: _add(writer, step, summarize(tag, values).item())
 
 
@@ -115,7 +115,7 @@ def bind_write_image(node: Node, device: Device) -> Callable[..., None]:
 
 @kernel("WriteAudioSummary", devices=("CPU",))
 def bind_write_audio(node: Node, device: Device) -> Callable[..., None]:
-    summarize = bind_audio_summary(node, device)
+    summarize = audio_summarizer(node)
     return lambda writer, step, tag, tensor, rate: _add(writer, step, summarize(tag, tensor, rate).item())
 
 

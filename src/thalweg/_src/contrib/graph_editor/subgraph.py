@@ -6,10 +6,15 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.contrib.graph_editor.elements import ControlOutputs, graph_of_all, make_list_of_op, make_list_of_t
+from thalweg._src.contrib.graph_editor.elements import (
+    ControlOutputs,
+    get_consuming_ops,
+    graph_of_all,
+    make_list_of_op,
+    make_list_of_t,
+)
 from thalweg._src.contrib.graph_editor.select import (
     compute_boundary_ts,
-    get_consuming_ops,
     get_name_scope_ops,
     get_walks_union_ops,
     select_ops_and_ts,

@@ -45,7 +45,7 @@ class TransformerInfo:
 
     def transformed(self, original_top: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Returns what became of tensors, operations or nests of them; by default None for what was not transformed."""
-        found = {**self._transformed_ops, **self._transformed_ts}
+        found: dict[Any, Any] = {**self._transformed_ops, **self._transformed_ts}
         return _looked_up(original_top, found, missing_fn)
 
     def original(self, transformed_top: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:

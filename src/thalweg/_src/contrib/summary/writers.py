@@ -73,7 +73,7 @@ class SummaryWriter:
             return ops.close_summary_writer_op.operation(self._handle)
 
 
-@export("contrib.summary.create_file_writer")
+@export("contrib.summary.create_file_writer", "contrib.summary.create_summary_file_writer")
 def create_file_writer(
     logdir: TensorLike | PathLike | None,
     max_queue: TensorLike | None = None,
@@ -96,17 +96,6 @@ def create_file_writer(
         )
     add_to_collection(INITIALIZERS, init_op)
     return SummaryWriter(handle, init_op)
-
-
-@export("contrib.summary.create_summary_file_writer")
-def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
-    """Returns a writer of an event file; the former name of `create_file_writer`.
-
-    Args:
-        *args: Arguments of `create_file_writer`.
-        **kwargs: Arguments of `create_file_writer`.
-    """
-    return create_file_writer(*args, **kwargs)
 
 
 @export("contrib.summary.summary_writer_initializer_op")
