@@ -9,6 +9,7 @@ DESCRIPTIONS = {
     "compat": "Text and number types of Python, and `tf.compat.v1`, the name of this package in TensorFlow 2.",
     "config": "Devices, threads and placement.",
     "config.experimental": "Visible devices, and GPU memory growth.",
+    "config.optimizer": "Settings of graph optimization.",
     "config.threading": "Sizes of the thread pools.",
     "contrib": "The parts of tf.contrib that published programs use most.",
     "contrib.compiler": "Compilation of operations.",

@@ -21,6 +21,11 @@ from thalweg._src.autodiff.registry import (
     no_gradient as NotDifferentiable,
     no_gradient as no_gradient,
 )
+from thalweg._src.compat.libraries import (
+    load_file_system_library as load_file_system_library,
+    load_library as load_library,
+    load_op_library as load_op_library,
+)
 from thalweg._src.compat.logging import (
     get_logger as get_logger,
 )
@@ -678,6 +683,11 @@ from thalweg._src.session.session import (
     InteractiveSession as InteractiveSession,
     Session as Session,
 )
+from thalweg._src.session.session_tensors import (
+    delete_session_tensor as delete_session_tensor,
+    get_session_handle as get_session_handle,
+    get_session_tensor as get_session_tensor,
+)
 from thalweg._src.shapes import (
     Dimension as Dimension,
     TensorShape as TensorShape,
@@ -1031,6 +1041,7 @@ __all__ = [
     "decode_csv",
     "decode_json_example",
     "decode_raw",
+    "delete_session_tensor",
     "depth_to_space",
     "dequantize",
     "deserialize_many_sparse",
@@ -1105,6 +1116,8 @@ __all__ = [
     "get_local_variable",
     "get_logger",
     "get_seed",
+    "get_session_handle",
+    "get_session_tensor",
     "get_static_value",
     "get_variable",
     "get_variable_scope",
@@ -1164,6 +1177,9 @@ __all__ = [
     "lin_space",
     "linalg",
     "linspace",
+    "load_file_system_library",
+    "load_library",
+    "load_op_library",
     "local_variables",
     "local_variables_initializer",
     "log",

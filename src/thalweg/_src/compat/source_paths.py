@@ -31,7 +31,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "distribute.summary_op_util": ("thalweg._src.internals.summary_op_util",),
     "eager.context": ("",),
     "framework.common_shapes": ("thalweg._src.internals.common_shapes",),
-    "framework.config": ("config", "config.experimental", "config.threading"),
+    "framework.config": ("config", "config.experimental", "config.optimizer", "config.threading"),
     "framework.constant_op": ("",),
     "framework.device": ("", "thalweg._src.devices"),
     "framework.dtypes": ("dtypes", ""),
