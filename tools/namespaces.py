@@ -89,6 +89,7 @@ DESCRIPTIONS = {
     "nest": "Nested structures: flattening, packing and mapping.",
     "nn": "Neural network operations: convolution, pooling, activations, normalization, embeddings, RNNs and losses.",
     "nn.rnn_cell": "Recurrent cells and cell wrappers.",
+    "profiler": "Parameters, floating-point operations, time and memory of a graph's operations.",
     "python": "Modules of TensorFlow's source under the paths that published programs import.",
     "python_io": "TFRecord files.",
     "quantization": "Quantization of real numbers to small integers.",

@@ -804,6 +804,7 @@ if _TYPE_CHECKING:
     from thalweg import mixed_precision as mixed_precision
     from thalweg import nest as nest
     from thalweg import nn as nn
+    from thalweg import profiler as profiler
     from thalweg import python as python
     from thalweg import python_io as python_io
     from thalweg import quantization as quantization
@@ -840,7 +841,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("app", "audio", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distributions", "dtypes", "errors", "estimator", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "python", "python_io", "quantization", "queue", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
+    ("app", "audio", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distributions", "dtypes", "errors", "estimator", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "profiler", "python", "python_io", "quantization", "queue", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
     {"AssetFileDef": "tensorboard.compat.proto.meta_graph_pb2", "AttrValue": "tensorboard.compat.proto.attr_value_pb2", "Event": "tensorboard.compat.proto.event_pb2", "GraphDef": "tensorboard.compat.proto.graph_pb2", "HistogramProto": "tensorboard.compat.proto.histogram_pb2", "LogMessage": "tensorboard.compat.proto.event_pb2", "MetaGraphDef": "tensorboard.compat.proto.meta_graph_pb2", "NameAttrList": "tensorboard.compat.proto.attr_value_pb2", "NodeDef": "tensorboard.compat.proto.node_def_pb2", "SessionLog": "tensorboard.compat.proto.event_pb2", "SignatureDef": "tensorboard.compat.proto.meta_graph_pb2", "Summary": "tensorboard.compat.proto.summary_pb2", "SummaryMetadata": "tensorboard.compat.proto.summary_pb2", "TensorInfo": "tensorboard.compat.proto.meta_graph_pb2"},
 )
 
@@ -1252,6 +1253,7 @@ __all__ = [
     "polygamma",
     "pow",
     "print",
+    "profiler",
     "py_func",
     "py_function",
     "python",

@@ -172,6 +172,9 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "platform.sysconfig": ("sysconfig",),
     "platform.test": ("test",),
     "platform.tf_logging": ("logging",),
+    "profiler.model_analyzer": ("profiler",),
+    "profiler.option_builder": ("profiler",),
+    "profiler.profiler": ("profiler",),
     "pywrap_tensorflow": ("train", "thalweg._src.internals.pywrap_tensorflow"),
     "saved_model.builder": ("saved_model.builder",),
     "saved_model.builder_impl": ("saved_model.builder",),
@@ -224,7 +227,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "training.py_checkpoint_reader": ("train",),
     "training.queue_runner": ("train",),
     "training.rmsprop": ("train",),
-    "training.saver": ("train", "thalweg._src.checkpoint.saver_builder"),
+    "training.saver": ("train", "thalweg._src.checkpoint.saver_builder", "thalweg._src.internals.saver"),
     "training.saving.saveable_object": ("thalweg._src.checkpoint.saver_builder",),
     "training.session_manager": ("train", "thalweg._src.training.session_manager"),
     "training.session_run_hook": ("train",),
@@ -260,8 +263,6 @@ _PRIVATE = {  # names that are not public, with those that they have here
     "training.evaluation._get_or_create_eval_step": "thalweg._src.contrib.training.evaluation.get_or_create_eval_step",
     "training.monitored_session._HookedSession": "thalweg._src.training.session_layers.HookedSession",
     "training.optimizer._deduplicate_indexed_slices": "thalweg._src.optimizers.optimizer._sum_equal_indices",
-    "training.saver.BaseSaverBuilder": "thalweg._src.checkpoint.saver_builder.SaverBuilder",
-    "training.saver.BulkSaverBuilder": "thalweg._src.checkpoint.saver_builder.SaverBuilder",
     "training.saver._get_saver_or_default": "thalweg._src.training.scaffold.saver_or_default",
 }
 _MESSAGES = {
