@@ -39,7 +39,7 @@ DOWN = {
     "execute": {"compile"},
     "runtime": {"execute", "optimize"},
     # what a user calls
-    "observe": {"formats", "graph"},
+    "observe": {"formats", "place"},
     "session": {"autodiff", "runtime"},
     "compat": {"graph", "resources"},
     "testing": {"compat", "session"},

@@ -129,3 +129,16 @@ def test_scopes_of_summaries():
 def test_the_store_of_variables():
     tf.get_variable("v", [])
     assert "v" in variable_scope._get_default_variable_store()._vars
+
+
+def test_builders_of_savers():
+    from thalweg.python.training import saver
+
+    class Builder(saver.BaseSaverBuilder):
+        class Doubled(saver.BaseSaverBuilder.SaveableObject):
+            def __init__(self, variable):
+                spec = saver.BaseSaverBuilder.SaveSpec(variable * 2.0, "", "doubled")
+                super().__init__(variable, [spec], "doubled")
+
+    assert Builder.Doubled(tf.Variable(1.0)).specs[0].name == "doubled"
+    assert tf.train.Saver([tf.Variable(1.0)], builder=Builder()).saver_def is not None

@@ -171,9 +171,6 @@ class SaverNames:
 class SaverBuilder:
     """Adds the operations of a Saver to the default graph; subclasses may save and restore differently."""
 
-    SaveSpec = SaveSpec
-    SaveableObject = SaveableObject
-
     def build(
         self,
         var_list: Any,

@@ -39,7 +39,7 @@ def _concat(prefix: Any, suffix: Any, static: bool = False) -> Any:
     if static:
         return TensorShape(sizes).as_list() if sizes is not None else None
     known = sizes is not None and None not in sizes
-    parts = [part if isinstance(part, Tensor) else TensorShape(part).as_list() for part in (prefix, suffix)]
+    parts: list[Any] = [part if isinstance(part, Tensor) else TensorShape(part).as_list() for part in (prefix, suffix)]
     return sizes if known else concat([[part] if _is_scalar(part) else part for part in parts], 0)
 
 
