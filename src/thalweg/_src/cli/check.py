@@ -21,7 +21,7 @@ _METHODS = {  # methods that the names alone identify, since the class of an obj
     name.rpartition(".")[2]: f"{module}.{name}"
     for module, names in REMOVED.items()
     for name in names
-    if "." in name and not name.endswith((".pad", ".ptp", ".getsize"))
+    if "." in name and not name.endswith((".getsize", ".newbyteorder", ".pad", ".ptp"))
 }
 # The words of Python's parser about the syntax of Python 2, and tokens that only Python 2 has.
 _PYTHON_2_ERRORS = re.compile(

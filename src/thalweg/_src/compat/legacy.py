@@ -10,6 +10,7 @@ import ctypes
 import functools
 import gc
 import importlib.util
+import inspect
 import re
 import sys
 import warnings
@@ -132,14 +133,14 @@ class ArgSpec(NamedTuple):
 
 def getargspec(func: Callable[..., Any]) -> ArgSpec:
     """Returns the parameters of a function without keyword-only ones."""
-    spec = import_module("inspect").getfullargspec(func)
+    spec = inspect.getfullargspec(func)
     if spec.kwonlyargs or spec.annotations:
         raise ValueError("Function has keyword-only parameters or annotations, use inspect.signature()")
     return ArgSpec(*spec[:4])
 
 
 def _numpy() -> Any:
-    return import_module("numpy")
+    return sys.modules["numpy"]  # which is loaded, since these are its functions
 
 
 def asfarray(a: Any, dtype: Any = float) -> Any:
@@ -246,7 +247,7 @@ def _load(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def wrapper(stream: Any, Loader: Any = None) -> Any:
-        return original(stream, Loader or import_module("yaml").FullLoader)
+        return original(stream, Loader or sys.modules["yaml"].FullLoader)
 
     return wrapper
 
