@@ -14,6 +14,7 @@ SAME = {
     "python.ops.math_ops": {"matmul": tf.matmul},
     "python.ops.control_flow_ops": {"cond": tf.cond, "while_loop": tf.while_loop},
     "python.ops.init_ops": {"zeros_initializer": tf.zeros_initializer},
+    "python.ops.nccl_ops": {"all_sum": tf.contrib.nccl.all_sum},
     "python.ops.nn_ops": {"conv2d": tf.nn.conv2d},
     "python.ops.rnn_cell": {"GRUCell": tf.nn.rnn_cell.GRUCell},
     "python.ops.rnn": {"dynamic_rnn": tf.nn.dynamic_rnn},

@@ -128,6 +128,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "ops.math_ops": ("", "math"),
     "ops.metrics": ("metrics",),
     "ops.metrics_impl": ("metrics",),
+    "ops.nccl_ops": ("contrib.nccl",),
     "ops.nn": ("nn", ""),
     "ops.nn_impl": ("nn",),
     "ops.nn_ops": ("nn", ""),
