@@ -21,6 +21,7 @@ if __name__ == "__main__":  # the modules to be written may be missing or broken
     sys.modules["thalweg"].__path__ = [str(ROOT)]
 
 import thalweg._src
+from thalweg._src.compat.source_paths import CONTRIB
 from thalweg._src.documentation import document_parameters
 from thalweg._src.dtypes import DType
 from thalweg._src.export import EXPORTS, Export
@@ -42,6 +43,7 @@ from thalweg._src.cli.main import module_main
 if __name__ == "__main__":
     module_main()
 '''
+CONTRIB_PATHS = "from thalweg._src.compat.source_paths import attach as _attach\n\n_attach(__name__)\n"
 DYNAMIC = {"raw_ops": RAW_OPS, "python": SOURCE_PATHS, "core": SOURCE_PATHS}  # names that are made on access
 
 Tree = dict[str, dict[str, tuple[str, str, bool]]]  # namespace: public name: module, attribute, whether it is lazy
@@ -124,7 +126,11 @@ def _module(space: str, names: dict[str, tuple[str, str, bool]], inside: list[st
         lines += [f"    {_dict(lazy)},", ")"]
     public = sorted({*(name for name in names if not name.startswith("__")), *inside})
     lines += ["", "__all__ = [", *(f'    "{name}",' for name in public), "]", ""]
-    return "\n".join([*lines, SOURCE_PATHS] if space == "contrib" else lines)
+    if space == "contrib":
+        lines.append(SOURCE_PATHS)
+    elif any(f"contrib.{path}".startswith(f"{space}.python.") for path in CONTRIB):
+        lines.append(CONTRIB_PATHS)
+    return "\n".join(lines)
 
 
 def _mirror(space: str, inside: list[str]) -> str:

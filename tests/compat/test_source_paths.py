@@ -83,6 +83,7 @@ def test_unknown_paths_raise(statement: str) -> None:
 
 def test_modules_are_found_from_their_parents() -> None:
     assert tf.python.ops.nn.relu is tf.nn.relu
+    assert tf.contrib.rnn.python.ops.core_rnn_cell.LSTMCell is tf.nn.rnn_cell.LSTMCell
     ops = importlib.import_module("thalweg.python.framework.ops")
     assert importlib.import_module("thalweg.python.framework").ops is ops
     rnn = importlib.import_module("thalweg.python.ops.rnn")

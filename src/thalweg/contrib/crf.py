@@ -29,3 +29,7 @@ __all__ = [
     "crf_unary_score",
     "viterbi_decode",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

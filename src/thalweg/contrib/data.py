@@ -93,3 +93,7 @@ __all__ = [
     "unbatch",
     "unique",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

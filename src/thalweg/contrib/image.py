@@ -43,3 +43,7 @@ __all__ = [
     "translate",
     "translations_to_projective_transforms",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -37,3 +37,7 @@ __all__ = [
     "sequence_loss_by_example",
     "tied_rnn_seq2seq",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

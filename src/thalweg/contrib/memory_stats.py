@@ -13,3 +13,7 @@ __all__ = [
     "BytesLimit",
     "MaxBytesInUse",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -97,3 +97,7 @@ __all__ = [
     "streaming_true_positives",
     "streaming_true_positives_at_thresholds",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -15,3 +15,7 @@ __all__ = [
     "LossScaleManager",
     "LossScaleOptimizer",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -19,3 +19,7 @@ __all__ = [
     "broadcast",
     "reduce_sum",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

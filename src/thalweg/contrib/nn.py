@@ -29,3 +29,7 @@ __all__ = [
     "sampled_sparse_softmax_loss",
     "scaled_softplus",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

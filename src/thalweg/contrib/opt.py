@@ -67,3 +67,7 @@ __all__ = [
     "clip_gradients_by_global_norm",
     "extend_with_decoupled_weight_decay",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -9,3 +9,7 @@ from thalweg._src.contrib.resampler import (
 __all__ = [
     "resampler",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

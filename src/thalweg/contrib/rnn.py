@@ -131,3 +131,7 @@ __all__ = [
     "static_state_saving_rnn",
     "transpose_batch_time",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -77,3 +77,7 @@ __all__ = [
     "sequence_loss",
     "tile_batch",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

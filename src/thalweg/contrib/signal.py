@@ -33,3 +33,7 @@ __all__ = [
     "overlap_and_add",
     "stft",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -49,3 +49,7 @@ __all__ = [
     "parse_values",
     "train",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -409,6 +409,11 @@ def register(package: str) -> None:
         _show(SourcePath(f"{parent}.{last}", sources))
 
 
+def attach(part: str) -> None:
+    """Makes the paths below a part of contrib, which were registered before it was imported, attributes of it."""
+    _show(sys.modules[f"{part}.python"])
+
+
 def _show(module: ModuleType) -> None:
     parent, _, last = module.__name__.rpartition(".")
     if parent in sys.modules:

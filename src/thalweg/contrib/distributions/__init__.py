@@ -100,3 +100,7 @@ __all__ = [
     "bijectors",
     "kl_divergence",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

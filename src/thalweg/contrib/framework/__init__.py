@@ -166,3 +166,7 @@ __all__ = [
     "with_shape",
     "zero_initializer",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -62,3 +62,7 @@ __all__ = [
     "infogan_model",
     "losses",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -24,3 +24,7 @@ __all__ = [
     "datasets",
     "preprocessing",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -50,3 +50,7 @@ __all__ = [
     "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)

@@ -276,3 +276,7 @@ __all__ = [
     "xavier_initializer",
     "xavier_initializer_conv2d",
 ]
+
+from thalweg._src.compat.source_paths import attach as _attach
+
+_attach(__name__)
