@@ -102,6 +102,22 @@ assert importlib.resources.files("sklearn").joinpath("__init__.py").is_file()
     )
 
 
+def test_summaries_of_tensorboard_are_written_by_events_of_this_package(tmp_path):
+    run(
+        """
+from tensorboard import summary
+from tensorboard.plugins.custom_scalar import layout_pb2
+
+layout = summary.custom_scalar_pb(layout_pb2.Layout(category=[layout_pb2.Category(title="losses")]))
+import tensorflow as tf
+
+assert isinstance(layout, tf.Summary) and b"losses" in layout.value[0].tensor.string_val[0]
+assert summary.scalar_pb("loss", 0.5).value[0].tag == "loss/scalar_summary"
+""",
+        tmp_path,
+    )
+
+
 def test_processes_of_a_program_have_the_names_without_torch(tmp_path):
     (tmp_path / "child.py").write_text(
         "import sys, numpy as np\nassert np.int is int and 'torch' not in sys.modules\n"

@@ -26,6 +26,8 @@ _IMAGES = "thalweg._src.compat.scipy_images"
 _ABCS = """AsyncGenerator AsyncIterable AsyncIterator Awaitable Callable Collection Container Coroutine
     Generator Hashable ItemsView Iterable Iterator KeysView Mapping MappingView MutableMapping MutableSequence
     MutableSet Reversible Sequence Set Sized ValuesView"""
+_SUMMARIES = """audio_pb custom_scalar custom_scalar_pb histogram_pb image_pb pr_curve pr_curve_pb pr_curve_raw_data_op
+    pr_curve_raw_data_pb pr_curve_streaming_op scalar_pb text_pb"""
 _WINDOWS = "barthann bartlett blackman blackmanharris bohman boxcar flattop gaussian hamming hann kaiser nuttall parzen"
 _ASSERTIONS = {
     "assertAlmostEquals": "assertAlmostEqual",
@@ -81,6 +83,7 @@ REMOVED: dict[str, dict[str, str]] = {
     },
     "scipy.ndimage": {"imread": f"{_IMAGES}:imread"},
     "scipy.signal": {**{name: f"scipy.signal.windows:{name}" for name in _WINDOWS.split()}, "hanning": "windows.hann"},
+    "tensorboard.summary": {name: f"tensorboard.summary.v1:{name}" for name in _SUMMARIES.split()},
     "threading": {"Thread.isAlive": "Thread.is_alive"},
     "time": {"clock": "process_time"},
     "unittest.case": {f"TestCase.{old}": f"TestCase.{new}" for old, new in _ASSERTIONS.items()},
