@@ -74,3 +74,29 @@ def test_all_ends_with_a_killed_parent(compiling, tmp_path):
     while any(map(_is_running, processes)):  # the time limit of the test ends this
         time.sleep(0.05)
     assert not list((tmp_path / "cache").glob("work-*/inductor"))
+
+
+# The sleep, which follows the end of the compiling process, gives the thread that waits for it the time to notice.
+_EXITING = """
+import atexit, os, sys, threading, time
+atexit.register(time.sleep, 1)
+import thalweg as tf
+
+jit = tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1)
+config = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=jit), device_count={"GPU": 0})
+x = tf.placeholder(tf.float32, [4])
+session = tf.Session(config=config)
+y = tf.tanh(tf.sin(tf.exp(x) + 1.0))
+threading.Thread(target=session.run, args=(y, {x: [0.0] * 4}), daemon=True).start()
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+"""
+
+
+def test_no_warning_about_a_compilation_that_the_exit_interrupts(tmp_path):
+    started, compiler = tmp_path / "started", tmp_path / "compiler"
+    compiler.write_text(_ENDLESS.format(file=started))
+    compiler.chmod(0o755)
+    environment = {**os.environ, "CXX": str(compiler), "THALWEG_CACHE": str(tmp_path / "cache")}
+    program = [sys.executable, "-c", _EXITING, started]
+    assert not subprocess.run(program, env=environment, stderr=subprocess.PIPE, check=True).stderr

@@ -91,6 +91,7 @@ class Compiler:
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
+        self._is_over = False
         self.is_busy = False
 
     def ask(self, request: Request, done: Callable[[Library | None], None]) -> None:
@@ -119,6 +120,8 @@ class Compiler:
             try:
                 done(find(request) or self._compile(request))
             except Exception as error:
+                if self._is_over:
+                    return
                 warn(_told(error))
                 done(None)
             self.is_busy = not self._requests.empty()
@@ -129,6 +132,12 @@ class Compiler:
             self._process.terminate()
             self._process.wait()
             self._process = None
+
+    def _stop(self) -> None:
+        """Ends the process when the program exits; the compilation that this interrupts is no failure."""
+        self._is_over = True
+        if self._process is not None:
+            self._process.terminate()
 
     def _compile(self, request: Request) -> Library | None:
         self.is_busy = True
@@ -161,7 +170,7 @@ class Compiler:
             )
             if self._low_priority:
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # from here, so that it starts up so too
-            atexit.register(self._process.terminate)
+            atexit.register(self._stop)
         return self._process
 
 
