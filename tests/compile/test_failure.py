@@ -66,6 +66,14 @@ def test_error_classes(raised, kind):
     assert re.fullmatch(r"  defined at: test_failure\.py:\d+ in test_error_classes", made_at)
 
 
+def test_a_kernel_that_was_called_with_strings_keeps_what_it_raised():
+    x = tf.placeholder(tf.string, [], name="x")
+    node = functionalize(prune([x], [tf.strings.length(x)], [])).nodes[-1]
+    error = explain(AttributeError("'bytes' object has no attribute 'item'"), node, [b"a"], "")
+    assert isinstance(error, tf.errors.UnimplementedError)
+    assert "no kernel accepts string inputs here: 'bytes' object has no attribute 'item'" in error.message
+
+
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), SystemExit(3)])
 def test_interrupts_are_not_converted(interrupt):
     x = tf.placeholder(tf.float32)

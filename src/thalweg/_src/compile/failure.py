@@ -57,7 +57,7 @@ def explain(
         if found is not None:
             error = found
         elif isinstance(error, AttributeError | TypeError):
-            error = _no_kernel(node) or error
+            error = _no_kernel(node, error) or error
     received = _received(node, values)
     if isinstance(error, errors.ShapeError):
         return errors.InvalidArgumentError(node, node, explain_shape_error(error, node, received, place))
@@ -107,12 +107,16 @@ def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
     return None
 
 
-def _no_kernel(node: Node) -> errors.OpError | None:
-    """Returns an error if a kernel for tensors was called with something else: strings, or a handle."""
+def _no_kernel(node: Node, error: BaseException) -> errors.OpError | None:
+    """Returns an error if a kernel for tensors was called with something else: strings, or a handle.
+
+    The message keeps the original one, since a kernel that does accept them can fail in the same way.
+    """
     for index in range(len(node.inputs)):
         dtype = node.input_dtype(index)
         if dtype is dtypes.string or dtype is dtypes.resource:
-            return errors.UnimplementedError(None, None, f"no kernel accepts {dtype.name} inputs here")
+            text = f"no kernel accepts {dtype.name} inputs here: {_first_sentence(error)}"
+            return errors.UnimplementedError(None, None, text)
     return None
 
 
