@@ -128,6 +128,7 @@ def test_processes_of_a_program_have_the_names_without_torch(tmp_path):
         ("import sklearn.cross_validation", "sklearn.cross_validation was removed"),
         ("import threading; threading.Thread().isAlive()", "threading.Thread.isAlive was removed"),
         ("import yaml; yaml.load('a: 1')", "--legacy"),
+        ("raise ModuleNotFoundError('No module', name='six.moves')", "six.moves came with TensorFlow"),
         ("import numpy; float(numpy.zeros(1))", "thalweg[legacy]"),
     ],
 )

@@ -110,6 +110,7 @@ MODULES = {
 }
 _OPTION = "`thalweg run --legacy` (or install_as_tensorflow(legacy=True)) restores it"
 _EXTRA = '`pip install "thalweg[legacy]"` installs a NumPy that still accepts it'
+_CAME_WITH_TENSORFLOW = ("six", "termcolor", "wrapt")
 # Texts of errors for changed behaviour, and what to do.
 _CHANGED = {
     r"The binary mode of fromstring is removed": _OPTION,
@@ -402,6 +403,8 @@ def hint(error: BaseException) -> str | None:
     """Returns what to do about an error that a removed name or a changed behaviour causes."""
     text = str(error)
     for name in _names(error, text):
+        if isinstance(error, ImportError) and name.partition(".")[0] in _CAME_WITH_TENSORFLOW:
+            return f'{name} came with TensorFlow; `pip install "thalweg[legacy]"` installs it'
         if is_removed(name):
             return f"{name} was removed; {_OPTION}"
     return next((advice for pattern, advice in _CHANGED.items() if re.search(pattern, text)), None)
