@@ -33,6 +33,15 @@ V1 = "compat.v1"  # late TensorFlow 1 programs import the package under this nam
 ALIASES = {"app.flags": "flags", "contrib.slim.layers": "contrib.layers"}
 RAW_OPS = "from thalweg._src.compat.raw_ops import __dir__ as __dir__, __getattr__ as __getattr__\n"
 SOURCE_PATHS = "from thalweg._src.compat.source_paths import register as _register\n\n_register(__name__)\n"
+MAIN = f'''"""The command `python -m thalweg`."""
+
+{NOTE}
+
+from thalweg._src.cli.main import module_main
+
+if __name__ == "__main__":
+    module_main()
+'''
 DYNAMIC = {"raw_ops": RAW_OPS, "python": SOURCE_PATHS, "core": SOURCE_PATHS}  # names that are made on access
 
 Tree = dict[str, dict[str, tuple[str, str, bool]]]  # namespace: public name: module, attribute, whether it is lazy
@@ -77,7 +86,7 @@ def modules() -> dict[str, str]:
             parent, _, last = space.rpartition(".")
             inside[parent].append(last)
     inside["compat"] = sorted({*inside["compat"], "v1"})
-    files = {"_src/gen_ops.py": _gen_ops()}
+    files = {"_src/gen_ops.py": _gen_ops(), "__main__.py": MAIN}
     for space, names in tree.items():
         files[_path(space, bool(inside[space]))] = _module(space, names, inside[space])
         if space not in ("compat", *DYNAMIC):

@@ -21,6 +21,9 @@ from thalweg._src.autodiff.registry import (
     no_gradient as NotDifferentiable,
     no_gradient as no_gradient,
 )
+from thalweg._src.compat.as_tensorflow import (
+    install_as_tensorflow as install_as_tensorflow,
+)
 from thalweg._src.compat.logging import (
     get_logger as get_logger,
 )
@@ -776,6 +779,7 @@ if _TYPE_CHECKING:
     from thalweg import dtypes as dtypes
     from thalweg import errors as errors
     from thalweg import estimator as estimator
+    from thalweg import examples as examples
     from thalweg import feature_column as feature_column
     from thalweg import flags as flags
     from thalweg import gfile as gfile
@@ -830,7 +834,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("app", "audio", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distributions", "dtypes", "errors", "estimator", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "python", "python_io", "quantization", "queue", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
+    ("app", "audio", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distributions", "dtypes", "errors", "estimator", "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "python", "python_io", "quantization", "queue", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
     {"AssetFileDef": "tensorboard.compat.proto.meta_graph_pb2", "AttrValue": "tensorboard.compat.proto.attr_value_pb2", "Event": "tensorboard.compat.proto.event_pb2", "GraphDef": "tensorboard.compat.proto.graph_pb2", "HistogramProto": "tensorboard.compat.proto.histogram_pb2", "LogMessage": "tensorboard.compat.proto.event_pb2", "MetaGraphDef": "tensorboard.compat.proto.meta_graph_pb2", "NameAttrList": "tensorboard.compat.proto.attr_value_pb2", "NodeDef": "tensorboard.compat.proto.node_def_pb2", "SessionLog": "tensorboard.compat.proto.event_pb2", "SignatureDef": "tensorboard.compat.proto.meta_graph_pb2", "Summary": "tensorboard.compat.proto.summary_pb2", "SummaryMetadata": "tensorboard.compat.proto.summary_pb2", "TensorInfo": "tensorboard.compat.proto.meta_graph_pb2"},
 )
 
@@ -1065,6 +1069,7 @@ __all__ = [
     "erfc",
     "errors",
     "estimator",
+    "examples",
     "executing_eagerly",
     "executing_eagerly_outside_functions",
     "exp",
@@ -1141,6 +1146,7 @@ __all__ = [
     "initialize_local_variables",
     "initialize_variables",
     "initializers",
+    "install_as_tensorflow",
     "int16",
     "int32",
     "int64",

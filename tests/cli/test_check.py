@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests import children
+from thalweg._src.cli.check import check_files
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -89,7 +90,7 @@ def test_unreadable_files_are_reported_and_others_checked(tmp_path):
     done = thalweg("check", "old.py", "none.py", "bytes.py", "missing_name.py", cwd=tmp_path)
     assert done.returncode == 2
     errors = done.stderr.splitlines()
-    assert errors[0].startswith("old.py:2: SyntaxError: ")
+    assert errors[0].startswith("old.py:2: SyntaxError, as this is Python 2: ")
     assert errors[1] == "none.py:0: FileNotFoundError: No such file or directory"
     assert errors[2].startswith("bytes.py:")
     assert "missing_name.py:2:1: tf.no_such_name is missing" in done.stdout
@@ -117,7 +118,13 @@ def test_folders_and_notebooks(tmp_path):
     ]
     (tmp_path / "sub" / "n.ipynb").write_text(json.dumps({"cells": cells}))
     done = thalweg("check", "sub", cwd=tmp_path)
-    names = [line.split(" is missing")[0] for line in done.stdout.splitlines()[:-1]]
+    lines = done.stdout.splitlines()
+    assert lines[-4:-1] == [
+        "sub/a.py: 1 uses of missing names, 0 that need --legacy",
+        "sub/n.ipynb[2]: 1 uses of missing names, 0 that need --legacy",
+        "sub/n.ipynb[4]: 1 uses of missing names, 0 that need --legacy",
+    ]
+    names = [line.split(" is missing")[0] for line in lines[:-4]]
     assert names == [
         "sub/a.py:2:1: tf.no_such_name",
         "sub/n.ipynb[2]:3:1: tf.first_missing",
@@ -125,6 +132,71 @@ def test_folders_and_notebooks(tmp_path):
     ]
     (tmp_path / "bad.ipynb").write_text("{")
     assert thalweg("check", "bad.ipynb", cwd=tmp_path).returncode == 2
+
+
+OLD = """\
+import numpy as np, numpy, yaml, scipy.misc, os
+import tensorflow as tf
+from collections import Mapping, OrderedDict
+from scipy import misc
+from sklearn.cross_validation import train_test_split
+from PIL import Image
+
+x = np.zeros(3, np.float) + np.array(1.0, copy=False) + np.array(2, copy=True)
+numpy.product(x), np.prod(x), misc.imresize(x, 2), scipy.misc.imread("a")
+tf.constant(x).tostring
+y = np.fromstring(x.tostring()), np.fromstring("1,2", sep=","), os.path.join("a")
+yaml.load("a"), yaml.load("a", Loader=yaml.SafeLoader), Image.ANTIALIAS, Image.BICUBIC
+
+def f(np):
+    return np.float
+"""
+
+
+def test_removed_names_of_other_packages_need_legacy(tmp_path):
+    (tmp_path / "old.py").write_text(OLD)
+    done = thalweg("check", "old.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    *found, available, summary = done.stdout.splitlines()
+    assert [line.removesuffix(" needs --legacy") for line in found] == [
+        "old.py:3:1: collections.Mapping",
+        "old.py:5:1: sklearn.cross_validation.train_test_split",
+        "old.py:8:17: numpy.float",
+        "old.py:8:29: numpy.array",
+        "old.py:9:1: numpy.product",
+        "old.py:9:31: scipy.misc.imresize",
+        "old.py:9:52: scipy.misc.imread",
+        "old.py:10:1: numpy.ndarray.tostring",
+        "old.py:11:5: numpy.fromstring",
+        "old.py:11:19: numpy.ndarray.tostring",
+        "old.py:12:1: yaml.load",
+        "old.py:12:57: PIL.Image.ANTIALIAS",
+    ]
+    assert available == "1 file: all 1 names are available"
+    assert summary == "run with --legacy: 1 file with names that Python, NumPy or others removed"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_old"),
+    [
+        ("print x", True),
+        ("raise ValueError, 'x'", True),
+        ("try:\n  x\nexcept A, e:\n  pass", True),
+        ("x <> y", True),
+        ("x = 0777", True),
+        ("x = 10L", True),
+        ("x = ur'a'", True),
+        ("x = `y`", True),
+        ("exec 'x' in y", True),
+        ("if x:\n        y\n\tz", True),
+        ("x = (", False),
+        ("def f(:", False),
+    ],
+)
+def test_python_2_is_named(tmp_path, line, is_old):
+    (tmp_path / "old.py").write_text(f"import tensorflow as tf\n{line}\n")
+    (failure,) = check_files([tmp_path / "old.py"]).failures
+    assert failure.python_2 == is_old and ("as this is Python 2" in failure.message) == is_old
 
 
 def test_usage(tmp_path):

@@ -1,4 +1,5 @@
-"""`thalweg check`: static analysis of the TensorFlow names that a program uses, to find those that Thalweg lacks."""
+"""`thalweg check`: static analysis of the names that a program uses, to find those that Thalweg lacks or that need
+`--legacy`."""
 
 from __future__ import annotations
 
@@ -6,14 +7,27 @@ import ast
 import json
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from thalweg._src.cli.names import PublicNames
+from thalweg._src.compat.legacy import MODULES, REMOVED, is_removed
 
-PACKAGES = ("tensorflow", "thalweg")
+PACKAGES = ("tensorflow", "tensorflow_core", "thalweg")
+_OTHERS = {module.split(".")[0] for module in (*REMOVED, *MODULES, "yaml")}  # packages with removed names
+_METHODS = {  # methods that the names alone identify, since the class of an object is not known
+    name.rpartition(".")[2]: f"{module}.{name}"
+    for module, names in REMOVED.items()
+    for name in names
+    if "." in name and not name.endswith((".getsize", ".newbyteorder", ".pad", ".ptp"))
+}
+# The words of Python's parser about the syntax of Python 2, and tokens that only Python 2 has.
+_PYTHON_2_ERRORS = re.compile(
+    r"Missing parentheses in call|multiple exception types|leading zeros|TabError|inconsistent"
+)
+_PYTHON_2_LINES = re.compile(r"^\s*raise\s+\w+\s*,|<>|`|\bur[\"']|\b\d+[lL]\b|^\s*print\b|^\s*exec\s|\bexcept\b.*,")
 _MAGIC = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)  # syntax of notebooks that is not Python
 
 NamePath = tuple[str, ...]
@@ -21,7 +35,7 @@ NamePath = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One use of a missing name."""
+    """One use of a missing name, or of one that is restored with `--legacy`."""
 
     file: str
     line: int
@@ -32,20 +46,22 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a file could not be checked."""
+    """Why a file could not be checked; `python_2` says that its syntax is that of Python 2."""
 
     file: str
     line: int
     message: str
+    python_2: bool = False
 
 
 @dataclass(slots=True)
 class Report:
-    """The result for all files: how many names they use, and the uses of missing names."""
+    """The result for all files: how many names they use, and the uses of missing names and of removed ones."""
 
     files: int = 0
     names: int = 0
     missing: list[Use] = field(default_factory=list)
+    legacy: list[Use] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
 
@@ -58,14 +74,18 @@ def check_files(paths: Iterable[Path]) -> Report:
         report.files += 1
         try:
             for label, line, column, name in uses(path):
-                used.add(_shown(name))
-                if not known.has(name):
-                    near = known.nearest(name)
-                    report.missing.append(
-                        Use(label, line, column, _shown(name), None if near is None else _shown(near))
-                    )
+                if name[0] != "tf":
+                    report.legacy.append(Use(label, line, column, ".".join(name), None))
+                    continue
+                used.add(".".join(name))
+                if not known.has(name[1:]):
+                    near = known.nearest(name[1:])
+                    nearest = None if near is None else ".".join(("tf", *near))
+                    report.missing.append(Use(label, line, column, ".".join(name), nearest))
         except SyntaxError as error:
-            report.failures.append(Failure(str(path), error.lineno or 0, f"SyntaxError: {error.msg}"))
+            is_old = _is_python_2(error)
+            words = "SyntaxError, as this is Python 2" if is_old else "SyntaxError"
+            report.failures.append(Failure(str(path), error.lineno or 0, f"{words}: {error.msg}", is_old))
         except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
             text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             report.failures.append(Failure(str(path), 0, f"{type(error).__name__}: {text}"))
@@ -73,8 +93,10 @@ def check_files(paths: Iterable[Path]) -> Report:
     return report
 
 
-def _shown(name: NamePath) -> str:
-    return ".".join(("tf", *name))
+def _is_python_2(error: SyntaxError) -> bool:
+    return bool(
+        _PYTHON_2_ERRORS.search(f"{type(error).__name__} {error.msg}") or _PYTHON_2_LINES.search(error.text or "")
+    )
 
 
 def _programs(paths: Iterable[Path]) -> Iterator[Path]:
@@ -99,7 +121,7 @@ def _sources(path: Path) -> list[tuple[str, str]]:
 
 
 def uses(path: Path) -> Iterator[tuple[str, int, int, NamePath]]:
-    """Yields (file, line, column, name) for each name of TensorFlow in a program, by its path under `tf`."""
+    """Yields (file, line, column, name) for each name of TensorFlow, as `tf` and its path, and each removed name."""
     visitor = _Visitor()
     for label, source in _sources(path):  # a cell of a notebook sees the imports of earlier cells
         visitor.found.clear()
@@ -116,13 +138,34 @@ def _dotted(node: ast.AST) -> tuple[str, ...] | None:
     return (node.id, *reversed(parts)) if isinstance(node, ast.Name) else None
 
 
-def _plain(path: Sequence[str]) -> NamePath:
+def _absolute(name: str) -> NamePath | None:
+    """Returns the path of a module: after `tf` for one of TensorFlow, None for a package of no interest."""
+    package, *path = name.split(".")
+    if package in PACKAGES:
+        return _plain(("tf", *path))
+    return (package, *path) if package in _OTHERS else None
+
+
+def _plain(path: NamePath) -> NamePath:
     """Returns a path without `compat.v1`, which is an alias of the package."""
-    return _plain(path[2:]) if tuple(path[:2]) == ("compat", "v1") else tuple(path)
+    return _plain(("tf", *path[3:])) if path[:3] == ("tf", "compat", "v1") else path
+
+
+def _has_changed(name: str, call: ast.Call) -> bool:
+    """Returns whether a call relies on what a function no longer does."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if None in given:  # **kwargs
+        return False
+    if name == "yaml.load":
+        return len(call.args) == 1 and "Loader" not in given
+    if name == "numpy.fromstring":
+        return len(call.args) < 4 and "sep" not in given
+    copy = given.get("copy")
+    return name == "numpy.array" and isinstance(copy, ast.Constant) and copy.value is False
 
 
 class _Visitor(ast.NodeVisitor):
-    """Tracks the names bound to TensorFlow objects, through imports, assignments and scopes."""
+    """Tracks the names bound to objects of TensorFlow and other packages, through imports, assignments and scopes."""
 
     def __init__(self) -> None:
         self.found: set[tuple[int, int, NamePath]] = set()
@@ -139,36 +182,41 @@ class _Visitor(ast.NodeVisitor):
         return None
 
     def _report(self, node: Any, path: NamePath) -> None:
-        if path:
+        if path != ("tf",) and (path[0] == "tf" or is_removed(".".join(path))):
             self.found.add((node.lineno, node.col_offset + 1, path))
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
-            package, *path = alias.name.split(".")
-            if package in PACKAGES:
-                self._report(node, _plain(path))
-                self._scopes[-1][alias.asname or package] = _plain(path) if alias.asname else ()
+            path = _absolute(alias.name)
+            if path is not None:
+                self._report(node, path)
+            bound = path if alias.asname or path is None else path[:1]
+            self._scopes[-1][alias.asname or alias.name.split(".")[0]] = bound
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        package, *path = (node.module or "").split(".")
-        if node.level or package not in PACKAGES:
-            for alias in node.names:
-                self._scopes[-1][alias.asname or alias.name] = None
-            return
+        module = None if node.level else _absolute(node.module or "")
         for alias in node.names:
-            if alias.name != "*":
-                full = _plain((*path, alias.name))
-                self._report(node, full)
-                self._scopes[-1][alias.asname or alias.name] = full
+            path = None if module is None else _plain((*module, alias.name))
+            if alias.name != "*" and path is not None:
+                self._report(node, path)
+            self._scopes[-1][alias.asname or alias.name] = path
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         path = self._resolve(node)
-        if path is None:
-            self.generic_visit(node)
-        else:
+        if path is not None:
             self._report(node, path)
+            return
+        self.generic_visit(node)
+        if node.attr in _METHODS:
+            self._report(node, tuple(_METHODS[node.attr].split(".")))
+
+    def visit_Call(self, node: ast.Call) -> None:
+        path = self._resolve(node.func)
+        if path is not None and _has_changed(".".join(path), node):
+            self.found.add((node.lineno, node.col_offset + 1, path))
+        self.generic_visit(node)
 
     # -- bindings ------------------------------------------------------------------------------------------------------
 

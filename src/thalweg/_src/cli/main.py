@@ -4,29 +4,45 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from thalweg._src.cli.check import Report, check_files
+from thalweg._src.cli.run import Program, parse, run
 from thalweg._src.compat.versions import THALWEG_VERSION
 
 
 @click.group()
 @click.version_option(THALWEG_VERSION, prog_name="thalweg")
-def main() -> None:
+def commands() -> None:
     """Thalweg: TensorFlow 1 programs on today's machines."""
 
 
-@main.command()
+@commands.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--legacy", is_flag=True, help="Restore names that NumPy, SciPy, Python and others have removed since.")
+@click.option("--force", is_flag=True, help="Run although a TensorFlow is installed, which the program will not see.")
+@click.argument("arguments", metavar="SCRIPT [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def run_program(legacy: bool, force: bool, arguments: tuple[str, ...]) -> Program:
+    """Run a program for TensorFlow 1 as it is: its `import tensorflow` imports Thalweg.
+
+    SCRIPT is what `python` accepts in its place: the path of a script or folder, `-m MODULE`, `-c CODE`, or `-` for
+    standard input, an interactive session on a terminal. Processes that the program starts import Thalweg too.
+    """
+    options = {"legacy": legacy, "force": force}
+    return parse(arguments, tuple(name for name, is_on in options.items() if is_on))
+
+
+@commands.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object instead of lines.")
 def check(paths: tuple[Path, ...], as_json: bool) -> None:
-    """List the names of TensorFlow that programs use and Thalweg lacks.
+    """List the names of TensorFlow that programs use and Thalweg lacks, and whether they need `run --legacy`.
 
-    PATHS are Python files, notebooks, or folders of them. The exit status is 0 if every name is available, 1 if some
-    are missing, and 2 if a file cannot be read or parsed.
+    PATHS are Python files, notebooks, or folders of them. Nothing is run. The exit status is 0 if every name
+    is available, 1 if some are missing, and 2 if a file cannot be read or parsed.
     """
     report = check_files(paths)
     if as_json:
@@ -40,14 +56,50 @@ def _show(report: Report) -> None:
     for use in report.missing:
         nearest = f"; nearest: {use.nearest}" if use.nearest else ""
         click.echo(f"{use.file}:{use.line}:{use.column}: {use.name} is missing{nearest}")
+    for use in report.legacy:
+        click.echo(f"{use.file}:{use.line}:{use.column}: {use.name} needs --legacy")
     for failure in report.failures:
         click.echo(f"{failure.file}:{failure.line}: {failure.message}", err=True)
-    files = f"{report.files} file{'' if report.files == 1 else 's'}"
+    missing, legacy = (Counter(use.file for use in uses) for uses in (report.missing, report.legacy))
+    old = sum(failure.python_2 for failure in report.failures)
+    if report.files > 1:
+        for file in sorted({*missing, *legacy}):
+            click.echo(f"{file}: {missing[file]} uses of missing names, {legacy[file]} that need --legacy")
+    files = _count(report.files, "file")
     if report.missing:
         distinct = len({use.name for use in report.missing})
         click.echo(f"{files}: {distinct} of {report.names} names are missing")
     elif not report.failures:
         click.echo(f"{files}: all {report.names} names are available")
+    if report.legacy:
+        click.echo(f"run with --legacy: {_count(len(legacy), 'file')} with names that Python, NumPy or others removed")
+    if old:
+        click.echo(f"{_count(old, 'file')} for Python 2, to be converted first")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def main(arguments: list[str] | None = None, program_name: str = "thalweg") -> None:
+    """Executes a command line, by default that of the process."""
+    try:
+        program = commands.main(arguments, program_name, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(1)
+    if isinstance(program, Program):  # which runs outside of click, since that treats some exceptions in its own way
+        run(program)
+
+
+def module_main() -> None:
+    """Executes `python -m thalweg`: `run` may be left out, so that a script stands where `python` expects it."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] not in (*commands.commands, "--help", "--version"):
+        arguments = ["run", *arguments]
+    main(arguments, "python -m thalweg")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,10 @@ _INITIALIZERS = (
 )
 
 SCOPED: dict[str, dict[str, str]] = {
+    "install_as_tensorflow": {
+        "force": "Whether to take the name of a TensorFlow that is installed too; otherwise that is refused.",
+        "legacy": "Whether to restore names that NumPy, SciPy, Python and others have removed since, such as `np.int`.",
+    },
     "Assert": {
         "condition": "Boolean tensor; the step fails unless all of it is true.",
         "data": "Tensors that are printed with the error.",

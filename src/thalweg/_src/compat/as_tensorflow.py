@@ -1,0 +1,100 @@
+"""Import of Thalweg under TensorFlow's name, for programs that say `import tensorflow`: a finder of modules.
+
+`tensorflow.contrib.slim` becomes another name of the module `thalweg.contrib.slim`, not a copy: a class has one
+identity, whatever name it was imported by.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+
+from thalweg._src.compat.legacy import install as install_legacy
+from thalweg._src.compat.logging import get_logger
+from thalweg._src.errors import FailedPreconditionError, describe
+from thalweg._src.export import export
+
+PACKAGES = ("tensorflow", "tensorflow_core")  # the second is where TensorFlow 1.15 keeps the contents of the first
+_NO_TENSORFLOW = "tensorboard.compat.notf"  # where this module exists, TensorBoard does without TensorFlow
+
+
+class _Finder:
+    """Finds each module of TensorFlow as the module of the same path in Thalweg."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Returns the spec of a module of TensorFlow, None for any other."""
+        if name.partition(".")[0] in PACKAGES or name == _NO_TENSORFLOW:
+            return ModuleSpec(name, _Loader(), is_package=True)
+        return None
+
+
+class _Loader(Loader):
+    """Loads a module of TensorFlow: the import system stores the module of Thalweg under both names."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Returns the module of Thalweg."""
+        if spec.name == _NO_TENSORFLOW:
+            return None
+        package, _, inside = spec.name.partition(".")
+        name = f"thalweg.{inside}".rstrip(".")
+        try:
+            module = import_module(name)
+        except ModuleNotFoundError as error:
+            if not f"{name}.".startswith(f"{error.name}."):  # a package that the module needs
+                raise
+            raise ModuleNotFoundError(
+                f"No module named {spec.name!r}: Thalweg, which this process imports as {package}, has no {name!r}. "
+                "`thalweg check` with the files or folders of a program lists all that Thalweg lacks.",
+                name=spec.name,
+            ) from None
+        if not hasattr(module, "__path__"):
+            module.__path__ = []  # so that an import from inside it asks the finder, which explains what is missing
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Gives the module its own spec back, which the import system has replaced."""
+        if module.__name__ != _NO_TENSORFLOW:
+            module.__spec__ = self._spec
+
+
+@export("install_as_tensorflow")
+def install_as_tensorflow(force: bool = False, legacy: bool = False) -> None:
+    """Makes `import tensorflow` import Thalweg, in this process.
+
+    A program for TensorFlow 1 then runs without an edit: `tensorflow`, `tensorflow.compat.v1`, `tensorflow.contrib`,
+    `tensorflow.python` and `tensorflow.core` lead to the modules of Thalweg. Call it before the first such import.
+    `thalweg run script.py` does it for a whole program and the processes that it starts.
+    """
+    if legacy:
+        install_legacy()
+    if not force:
+        _require_no_tensorflow()
+    if _Finder not in sys.meta_path:
+        for name in [name for name in sys.modules if name.partition(".")[0] in PACKAGES]:
+            del sys.modules[name]
+        sys.meta_path.insert(0, _Finder)
+        logging.Logger.manager.loggerDict["tensorflow"] = get_logger()  # programs set the level of this logger
+
+
+def _require_no_tensorflow() -> None:
+    """Refuses where `import tensorflow` leads to another package."""
+    loaded = sys.modules.get("tensorflow")
+    if loaded is sys.modules["thalweg"]:
+        return
+    spec = loaded.__spec__ if loaded is not None else PathFinder.find_spec("tensorflow")
+    if loaded is not None or (spec is not None and spec.origin is not None):  # a folder of that name has no origin
+        message = describe(
+            "TensorFlow is installed in this environment, and `import tensorflow` would no longer import it.",
+            expected="no package named 'tensorflow'",
+            received=str(loaded if spec is None else spec.origin),
+            hint="use an environment without TensorFlow, or let Thalweg take its name: "
+            "install_as_tensorflow(force=True), `thalweg run --force`",
+        )
+        raise FailedPreconditionError(None, None, message)

@@ -1,0 +1,13 @@
+"""tf.examples.tutorials.mnist.input_data: The MNIST data set, read from local files."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.contrib.mnist import (
+    DataSet as DataSet,
+    read_data_sets as read_data_sets,
+)
+
+__all__ = [
+    "DataSet",
+    "read_data_sets",
+]
