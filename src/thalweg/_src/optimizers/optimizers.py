@@ -88,7 +88,7 @@ class MomentumOptimizer(Optimizer):
             use_nesterov=self._use_nesterov,
         )
 
-    _resource_apply_sparse = _resource_apply_dense
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
 
 
 @export("train.AdagradOptimizer")
@@ -123,7 +123,7 @@ class AdagradOptimizer(Optimizer):
             *self._handles(handle, "accumulator"), rate, grad, *indices, use_locking=self._use_locking
         )
 
-    _resource_apply_sparse = _resource_apply_dense
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
 
 
 @export("train.AdadeltaOptimizer")
@@ -163,7 +163,7 @@ class AdadeltaOptimizer(Optimizer):
             *self._handles(handle, "accum", "accum_update"), *numbers, grad, *indices, use_locking=self._use_locking
         )
 
-    _resource_apply_sparse = _resource_apply_dense
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
 
 
 @export("train.RMSPropOptimizer")
@@ -215,7 +215,7 @@ class RMSPropOptimizer(Optimizer):
         numbers = [cast(t, grad.dtype) for t in tensors]
         return ops[len(indices)].operation(*handles, *numbers, grad, *indices, use_locking=self._use_locking)
 
-    _resource_apply_sparse = _resource_apply_dense
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
 
 
 @export("train.AdamOptimizer")
@@ -385,4 +385,4 @@ class FtrlOptimizer(Optimizer):
         handles, numbers = self._handles(handle, "accum", "linear"), [cast(t, grad.dtype) for t in tensors]
         return ops[len(indices)].operation(*handles, grad, *indices, *numbers, use_locking=self._use_locking)
 
-    _resource_apply_sparse = _resource_apply_dense
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]

@@ -56,7 +56,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
         numbers = _penalties(self, grad.dtype)
         return ops[len(indices)].operation(handle.handle, *numbers, grad, *indices, use_locking=self._use_locking)
 
-    _resource_apply_sparse = _resource_apply_dense
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
 
 
 @export("train.ProximalAdagradOptimizer")
@@ -92,7 +92,7 @@ class ProximalAdagradOptimizer(Optimizer):
         handles, numbers = self._handles(handle, "accumulator"), _penalties(self, grad.dtype)
         return ops[len(indices)].operation(*handles, *numbers, grad, *indices, use_locking=self._use_locking)
 
-    _resource_apply_sparse = _resource_apply_dense
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
 
 
 @export("train.AdagradDAOptimizer")
@@ -146,4 +146,4 @@ class AdagradDAOptimizer(Optimizer):
             use_locking=self._use_locking,
         )
 
-    _resource_apply_sparse = _resource_apply_dense
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
