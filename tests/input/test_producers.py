@@ -190,7 +190,8 @@ def test_buckets():
         lengths, padded = bucket_by_sequence_length(
             x, [tf.fill([x], x)], 2, [3, 6], dynamic_pad=True, shapes=[[None]], allow_smaller_final_batch=True
         )
-        found = run_all([lengths, padded])
+        assert isinstance(padded, list) and len(padded) == 1
+        found = run_all([lengths, padded[0]])
         assert sorted(np.concatenate([sizes for sizes, _ in found]).tolist()) == list(range(10))
         for sizes, rows in found:
             assert rows.shape[1] == sizes.max() and len({0 if s < 3 else 1 if s < 6 else 2 for s in sizes}) == 1
