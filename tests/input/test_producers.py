@@ -175,6 +175,8 @@ def test_queue_fill_levels_are_summarized():
     names = [summary.op.name for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)]
     assert any(name.endswith("fraction_of_32_full") for name in names)
     assert any(name.endswith("fraction_of_8_full") for name in names)
+    tf.train.shuffle_batch([numbers(3)], 2, capacity=8, min_after_dequeue=3)
+    assert tf.get_collection(tf.GraphKeys.SUMMARIES)[-1].op.name.endswith("fraction_over_3_of_5_full")
 
 
 def test_buckets():
