@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from thalweg.python.training import optimizer as optimizer_module
 
 import thalweg as tf
 
@@ -105,12 +104,3 @@ def test_a_subclass_of_adam_with_one_power() -> None:
     value, power = run(step, w, adam._get_beta_accumulators(), times=2)
     np.testing.assert_allclose(value, [0.0, 1.0])  # the mean over one minus the power is the gradient
     np.testing.assert_allclose(power, 0.125)
-
-
-def test_the_functions_of_the_optimizer_module() -> None:
-    w = tf.Variable([1.0])
-    assert optimizer_module._var_key(w) == (w.graph, w.op.name)
-    values, indices = optimizer_module._deduplicate_indexed_slices(tf.constant([1.0, 2.0, 4.0]), tf.constant([3, 0, 3]))
-    with tf.Session() as session:
-        values, indices = session.run((values, indices))
-    assert dict(zip(indices.tolist(), values.tolist())) == {3: 5.0, 0: 2.0}

@@ -149,7 +149,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "training.momentum": ("train",),
     "training.monitored_session": ("train",),
     "training.moving_averages": ("train", "thalweg._src.optimizers.moving_averages"),
-    "training.optimizer": ("train", "thalweg._src.optimizers.optimizer"),
+    "training.optimizer": ("train",),
     "training.proximal_adagrad": ("train",),
     "training.proximal_gradient_descent": ("train",),
     "training.py_checkpoint_reader": ("train",),

@@ -209,7 +209,7 @@ class Optimizer:
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
         """Returns the update of rows with possibly repeated indices; sums the rows of equal indices first."""
-        summed, rows = _deduplicate_indexed_slices(grad, indices)
+        summed, rows = _sum_equal_indices(grad, indices)
         if self._overrides("_apply_sparse", "_resource_apply_sparse"):
             return self._apply_sparse(IndexedSlices(summed, rows), handle)
         return self._resource_apply_sparse(summed, handle, rows)
@@ -350,7 +350,7 @@ def _as_gradient(grad: Any) -> Any:
         raise TypeError(f"a gradient is a tensor, IndexedSlices or None, not {grad!r}") from error
 
 
-def _deduplicate_indexed_slices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
+def _sum_equal_indices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
     """Returns the summed rows of each distinct index, and the indices."""
     rows, positions = unique(indices)
     return unsorted_segment_sum(values, positions, shape(rows)[0]), rows
