@@ -298,7 +298,7 @@ def _node(graph: Graph, name: str, made: dict[str, Variable]) -> Any:
     """Returns the tensor or operation of a name; the variable, where the tensor is its handle."""
     element = graph.as_graph_element(name)
     if isinstance(element, Tensor) and element.op.type == "VarHandleOp":
-        return next((variable for variable in made.values() if variable.handle is element), element)
+        return next((variable for variable in made.values() if variable._handle is element), element)
     return element
 
 

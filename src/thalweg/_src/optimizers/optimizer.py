@@ -279,7 +279,7 @@ class Optimizer:
 
     def _handles(self, var: Any, *slots: str) -> list[Any]:
         """Returns the handles of a variable and of its slots."""
-        return [var.handle, *(self.get_slot(var, name).handle for name in slots)]
+        return [var._handle, *(self.get_slot(var, name)._handle for name in slots)]
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         """Returns a variable of the optimizer itself, created on first use in each graph."""
