@@ -265,6 +265,17 @@ def test_colocated_gradients_follow_their_operation(graph):
     assert not any(b"loc:@sine" in op.colocation_groups() for op in graph.get_operations()[before:])
 
 
+def test_sums_of_partial_gradients_are_colocated_with_what_they_are_gradients_of(graph):
+    x = tf.constant([1.0, 2.0], name="x")
+    y = tf.sin(x, name="sine")
+    total = tf.add(tf.exp(y), tf.square(y), name="total")
+    gradient = tf.gradients(total, y, colocate_gradients_with_ops=True)[0]
+    assert gradient.op.type == "AddN"
+    assert gradient.op.colocation_groups() == [b"loc:@sine"]
+    start = [op for op in graph.get_operations() if op.name.startswith("gradients/grad_ys_0")]
+    assert start and all(op.colocation_groups() == [b"loc:@total"] for op in start)
+
+
 # -- sparse ------------------------------------------------------------------------------------------------------------
 
 
