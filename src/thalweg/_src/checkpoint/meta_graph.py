@@ -172,7 +172,7 @@ def _add_collection(message: Any, graph: Graph, key: str, scope: str | None, no_
     if not isinstance(key, str) or key == GraphKeys.SAVEABLE_OBJECTS or (no_savers and key == GraphKeys.SAVERS):
         return
     members = graph.get_collection(key)
-    found = type(message.collection_def[key])() if members else None
+    found: Any = type(message.collection_def[key])() if members else None
     try:
         for member in members:
             kind = found.WhichOneof("kind")
