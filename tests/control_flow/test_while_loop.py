@@ -32,6 +32,14 @@ def test_loop_counts(engine):
     assert run([i, x], {n: 0}) == [0, 1.0]
 
 
+def test_the_operations_of_a_loop_are_named_as_in_tensorflow():
+    with tf.name_scope("rnn"):
+        last = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.identity(a)), [0, 1.0])
+    assert [tensor.name for tensor in last] == ["rnn/while/Exit:0", "rnn/while/Exit_1:0"]
+    names = {op.name for op in tf.get_default_graph().get_operations() if op.name.startswith("rnn/while/Identity")}
+    assert names == {"rnn/while/Identity", "rnn/while/Identity_1", "rnn/while/Identity_2"}
+
+
 def test_structures_are_those_that_the_body_returns(engine):
     sparse = tf.SparseTensor([[0, 1], [2, 0]], [1.5, 2.5], [3, 3])
     slices = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([2]), tf.constant([4, 1]))

@@ -336,7 +336,7 @@ def loop() -> GraphDef:
     return graph.as_graph_def()
 
 
-W = "while/while_context/"
+W = "while/"
 
 
 def test_a_value_inside_of_an_imported_loop_cannot_be_fetched() -> None:

@@ -10,10 +10,12 @@ import pytest
 from thalweg._src import dtypes
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.session.session import Session
 from thalweg._src.variables.initializers import constant_initializer, ones_initializer, zeros_initializer
+from thalweg._src.variables.replication import VariableSynchronization
 from thalweg._src.variables.variable_scope import (
     AUTO_REUSE,
     get_local_variable,
@@ -199,6 +201,36 @@ def test_regularizers() -> None:
     with variable_scope("a", reuse=True):
         get_variable("v", [2])
     assert [loss.op.name for loss in get_collection(GraphKeys.REGULARIZATION_LOSSES)] == ["a/v/Regularizer/Sum"]
+
+
+def test_a_custom_getter_receives_all_settings_by_name() -> None:
+    received: list[dict[str, Any]] = []
+
+    def getter(getter: Any, **settings: Any) -> Any:
+        received.append(settings)
+        return getter(**settings)
+
+    with variable_scope("s", custom_getter=getter):
+        get_variable("x", [2])
+        get_variable("y", [2], trainable=False)
+        get_variable("z", [2], synchronization=VariableSynchronization.ON_READ)
+    assert [settings["trainable"] for settings in received] == [True, False, False]
+    assert " ".join(received[0]) == (
+        "name shape dtype initializer regularizer reuse trainable collections caching_device partitioner "
+        "validate_shape use_resource constraint synchronization aggregation"
+    )
+
+
+def test_a_getter_stores_trainable_variables_in_full_precision() -> None:
+    def getter(getter: Any, name: Any, shape: Any = None, dtype: Any = None, trainable: Any = True, **rest: Any) -> Any:
+        stored = getter(name, shape, dtype=dtypes.float32 if trainable else dtype, trainable=trainable, **rest)
+        return cast(stored, dtype) if trainable and dtype != dtypes.float32 else stored
+
+    with variable_scope("s", custom_getter=getter, dtype=dtypes.float16):
+        used = get_variable("x", [2])
+        kept = get_variable("y", [2], trainable=False)
+    assert [v.dtype.base_dtype for v in trainable_variables()] == [dtypes.float32]
+    assert used.dtype.base_dtype == kept.dtype.base_dtype == dtypes.float16
 
 
 def test_custom_getters_wrap_each_other() -> None:

@@ -29,6 +29,11 @@ class Context:
         self._signals: dict[Operation, Operation] = {}
         self._controls = list(dict.fromkeys(op for scope in graph.scopes.controls for op in scope.controls))
 
+    @property
+    def scope(self) -> str:
+        """The name scope of the operations that the context adds."""
+        return f"{self.name}/"
+
     def entered(self) -> AbstractContextManager[None]:
         """Makes operations inside the `with` block belong to this context."""
         return self.graph.control_flow(self)
@@ -80,7 +85,7 @@ class Context:
     def import_value(self, tensor: Tensor) -> Tensor:
         """Returns the value of a tensor in the enclosing context, as operations of this one consume it."""
         if tensor not in self._imported:
-            with self.left(), self.graph.control_dependencies(self._controls), self.graph.name_scope(f"{self.name}/"):
+            with self.left(), self.graph.control_dependencies(self._controls), self.graph.name_scope(self.scope):
                 inner = self._import(tensor)
             inner.op.context = self
             inner.dims = tensor.dims
@@ -177,6 +182,10 @@ class Loop(Context):
         self._count: Tensor | None = None
 
     @property
+    def scope(self) -> str:
+        return f"{self.title}/"  # programs know names such as rnn/while/Exit_2
+
+    @property
     def title(self) -> str:
         """The name under which the user knows the loop."""
         return self.name.rpartition("/")[0] or self.name
@@ -215,7 +224,7 @@ class Loop(Context):
     def add_variable(self, initial: Tensor, shape: Shape = None, known: bool = False) -> LoopVariable:
         """Adds a loop variable; `known` means that `shape` holds in every iteration."""
         graph = self.graph
-        with graph.name_scope(f"{self.name}/"):
+        with graph.name_scope(self.scope):
             with self.left(), graph.control_dependencies(self._controls):
                 enter = self._enter(initial, constant=False)
             enter.op.context = self
@@ -230,7 +239,7 @@ class Loop(Context):
 
     def set_condition(self, pred: Tensor) -> None:
         """Sets the condition of the loop; operations added afterwards belong to its body."""
-        with self.entered(), self.graph.name_scope(f"{self.name}/"):
+        with self.entered(), self.graph.name_scope(self.scope):
             self.condition = loop_cond_op(pred, name="LoopCond")
         for variable in self.variables:
             self.open(variable)
@@ -238,13 +247,13 @@ class Loop(Context):
 
     def open(self, variable: LoopVariable) -> None:
         """Adds the Switch through which the body receives a variable's value."""
-        with self.entered(), self.graph.name_scope(f"{self.name}/"):
+        with self.entered(), self.graph.name_scope(self.scope):
             variable.switch = switch_op.many(variable.merge, self.condition, name="Switch")
             variable.arrival = identity(variable.switch[1], name="Identity")
 
     def close(self, variable: LoopVariable, value: Tensor) -> None:
         """Sets a variable's value for the next iteration, and adds the Exit that returns its final value."""
-        with self.graph.name_scope(f"{self.name}/"):
+        with self.graph.name_scope(self.scope):
             with self.entered():
                 variable.next = next_iteration_op(value, name="NextIteration")
             variable.merge.op._replace_input(1, variable.next)

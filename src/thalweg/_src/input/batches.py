@@ -226,10 +226,8 @@ def _shuffle_batch(
             shared_name=shared_name,
         )
         examples.fill(queue, num_threads)
-        over = maximum(0, queue.size() - min_after_dequeue)
-        add_fraction_summary(
-            f"fraction_over_{min_after_dequeue}_of_{capacity}_full", over, capacity - min_after_dequeue
-        )
+        over, most = maximum(0, queue.size() - min_after_dequeue), capacity - min_after_dequeue
+        add_fraction_summary(f"fraction_over_{min_after_dequeue}_of_{most}_full", over, most)
         return _taken(queue, batch_size, allow_smaller_final_batch, examples, scope)
 
 

@@ -73,7 +73,7 @@ class BaseSession:
         self._graph = graph if graph is not None else get_default_graph()
         self._config = config if config is not None else ConfigProto()
         if self._config.intra_op_parallelism_threads > 0:
-            core_share.fix(self._config.intra_op_parallelism_threads)
+            core_share.limit(self._config.intra_op_parallelism_threads)
         if self._config.experimental.host_swap_limit_in_mb > 0:
             swap.HOST.limit = self._config.experimental.host_swap_limit_in_mb << 20
         self._is_measured = _schedule(self._config.graph_options)

@@ -43,6 +43,8 @@ class VariableStore:
             raise ValueError(f"custom_getter: expected a callable, received {custom_getter}")
         if not _takes(custom_getter, "constraint"):
             del kwargs["constraint"]
+        if kwargs["trainable"] is None:  # getters decide by it
+            kwargs["trainable"] = kwargs["synchronization"] is not VariableSynchronization.ON_READ
         return custom_getter(getter=self._get, name=name, **kwargs)
 
     def _get(
