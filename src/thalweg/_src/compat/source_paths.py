@@ -307,6 +307,18 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "thalweg.contrib": CONTRIB,
 }
 _OTHERS = ("absl", "contextlib", "inspect", "tensorboard")  # packages other than this one
+# Paths of contrib whose names are in a narrower namespace, or are not public.
+_CELLS = ("contrib.rnn", "thalweg._src.internals.rnn_cell_impl")
+_DATA = "data_provider dataset dataset_data_provider parallel_reader prefetch_queue tfexample_decoder"
+CONTRIB |= {
+    "layers.python.layers.utils": ("contrib.layers.utils", "contrib.layers"),
+    "rnn.python.ops.core_rnn_cell": _CELLS,
+    "rnn.python.ops.core_rnn_cell_impl": _CELLS,
+    "rnn.python.ops.rnn_cell": _CELLS,
+    "seq2seq.python.ops.decoder": ("contrib.seq2seq", "thalweg._src.internals.rnn_cell_impl"),
+    "slim.python.slim.data.data_decoder": ("thalweg._src.contrib.slim.data.decoders",),
+    **{f"slim.python.slim.data.{name}": (f"contrib.slim.{name}",) for name in _DATA.split()},
+}
 _NEIGHBOURS = {path.rpartition(".")[2]: path for path in PYTHON}
 
 
@@ -333,7 +345,7 @@ class SourcePath(ModuleType):
         for source in self._sources:
             try:
                 return getattr(_opened(source), name)
-            except AttributeError:
+            except (AttributeError, ModuleNotFoundError):  # TensorBoard has the messages of most files, not all
                 continue
         private = _PRIVATE.get(f"{self.__name__.removeprefix('thalweg.python.')}.{name}")
         if private is not None:
