@@ -40,6 +40,8 @@ def product():
     [
         (MemoryError(), tf.errors.ResourceExhaustedError),
         (torch.OutOfMemoryError("CUDA out of memory"), tf.errors.ResourceExhaustedError),
+        (RuntimeError("CUDA error: out of memory"), tf.errors.ResourceExhaustedError),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED"), tf.errors.ResourceExhaustedError),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), tf.errors.ResourceExhaustedError),
         (NotImplementedError("later"), tf.errors.UnimplementedError),
         (RuntimeError("\"sin\" not implemented for 'Bool'"), tf.errors.UnimplementedError),

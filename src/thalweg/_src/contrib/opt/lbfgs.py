@@ -217,7 +217,9 @@ class _Objective:
         context: Any = get_default_graph().scopes.context
         grads = gradients(
             loss,
-            [bring(variable.handle, context) for variable in self.point.variables],  # inside a loop, what its reads see
+            [
+                bring(variable._handle, context) for variable in self.point.variables
+            ],  # inside a loop, what its reads see
             grad_ys=self._grad_loss,
             colocate_gradients_with_ops=self._colocate,
             aggregation_method=self._method,
@@ -233,7 +235,7 @@ class _Copy:
 
     def __init__(self, loss: Tensor, variables: Sequence[Any]) -> None:
         self._loss = loss
-        self._operations = _between([v.handle for v in variables], loss)
+        self._operations = _between([v._handle for v in variables], loss)
         for operation in self._operations:
             if operation.context is not None:
                 raise ValueError(
