@@ -35,5 +35,6 @@ def _num_present(losses: Any, weights: Any, per_batch: bool = False) -> Tensor:
 
 def _num_elements(losses: Any) -> Tensor:
     """Returns the number of losses as a loss."""
-    losses = convert_to_tensor(losses)
-    return cast(size(losses), losses.dtype)
+    tensor = convert_to_tensor(losses)
+    count: Tensor = cast(size(tensor), tensor.dtype)
+    return count
