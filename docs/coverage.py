@@ -16,6 +16,72 @@ Every public name of TensorFlow 1.15, covered or missing; of `tf.contrib` and `t
 programs use most. `python docs/coverage.py` generates this page. `thalweg check program.py` checks one program.
 
 """
+_EAGER = "Planned: eager execution. Operations are added to a graph, which sessions run."
+_RAGGED = "Planned: ragged tensors."
+_CLUSTER = "Planned: several machines. A session uses all devices of its own."
+_TPU = "Out of scope: there are no TPUs among the devices."
+_V2 = "Out of scope: a behaviour of TensorFlow 2."
+# Why a name is missing: for names and for all names in a namespace, of which the longest applies.
+REASONS = {
+    "tf.GradientTape": _EAGER,
+    "tf.IndexedSlicesSpec": "Planned: with the specifications of `tf.function`.",
+    "tf.LMDBReader": "Out of scope: there is no reader of LMDB databases; TFRecord files hold the same records.",
+    "tf.RaggedTensor": _RAGGED,
+    "tf.RaggedTensorSpec": _RAGGED,
+    "tf.TensorArraySpec": "Planned: with the specifications of `tf.function`.",
+    "tf.autograph": "Planned: with eager execution. Python statements run while a graph is built.",
+    "tf.compat.v2": _V2,
+    "tf.config.experimental": "Out of scope: settings of eager execution; sessions take theirs from ConfigProto.",
+    "tf.config.experimental_connect_to_cluster": _CLUSTER,
+    "tf.config.experimental_connect_to_host": _CLUSTER,
+    "tf.contrib": "Open: few of the published programs that are tried use it.",
+    "tf.contrib.autograph": _EAGER,
+    "tf.contrib.eager": _EAGER,
+    "tf.contrib.gan": "Planned: TF-GAN, of which most needs Estimators.",
+    "tf.contrib.layers": "Out of scope: the feature columns before `tf.feature_column`.",
+    "tf.contrib.learn": "Planned: Estimators.",
+    "tf.contrib.predictor.from_estimator": "Planned: Estimators.",
+    "tf.contrib.tensor_forest": "Out of scope: ops for decision forests.",
+    "tf.contrib.tpu": _TPU,
+    "tf.data.experimental": "Open: statistics of input pipelines, and the state of iterators in Estimators.",
+    "tf.data.experimental.TensorArrayStructure": "Out of scope: elements of datasets hold no TensorArrays.",
+    "tf.data.experimental.dense_to_ragged_batch": _RAGGED,
+    "tf.distribute": _CLUSTER,
+    "tf.distribute.cluster_resolver.TPUClusterResolver": _TPU,
+    "tf.distribute.experimental.TPUStrategy": _TPU,
+    "tf.enable_eager_execution": _EAGER,
+    "tf.enable_tensor_equality": _V2,
+    "tf.enable_v2_behavior": _V2,
+    "tf.enable_v2_tensorshape": _V2,
+    "tf.estimator": "Planned: Estimators.",
+    "tf.function": _EAGER,
+    "tf.io.decode_proto": "Open: messages of any type in a graph.",
+    "tf.io.encode_proto": "Open: messages of any type in a graph.",
+    "tf.keras": "Planned: Keras.",
+    "tf.layers.experimental": "Planned: Keras.",
+    "tf.linalg": "Open: linear operators with circulant matrices.",
+    "tf.lite": "Out of scope: conversion for TensorFlow Lite, which reads SavedModels.",
+    "tf.lookup.experimental.DenseHashTable": "Open: `tf.contrib.lookup.MutableDenseHashTable` is the same table.",
+    "tf.nn": "Planned: losses of several replicas, with `tf.distribute`.",
+    "tf.nondifferentiable_batch_function": "Open: batches across concurrent steps.",
+    "tf.profiler": "Open: `profile` accounts for operations; advice, and logs for TensorFlow's own tool, are left out.",
+    "tf.ragged": _RAGGED,
+    "tf.random.experimental": _EAGER,
+    "tf.saved_model": _V2,
+    "tf.strings": _RAGGED,
+    "tf.summary": "Open: summaries that are written in a step, those of `tf.contrib.summary`.",
+    "tf.test.create_local_cluster": _CLUSTER,
+    "tf.tpu": _TPU,
+    "tf.train": _CLUSTER,
+    "tf.train.do_quantize_training_on_graphdef": "Open: `tf.quantization` has the ops that such a graph consists of.",
+    "tf.train.sdca_fprint": "Open: stochastic dual coordinate ascent, an op of linear Estimators.",
+    "tf.train.sdca_optimizer": "Open: stochastic dual coordinate ascent, an op of linear Estimators.",
+    "tf.train.sdca_shrink_l1": "Open: stochastic dual coordinate ascent, an op of linear Estimators.",
+    "tf.user_ops": "Out of scope: an example of an op in C++; docs/extending.md has one in Python.",
+    "tf.vectorized_map": "Open: `tf.map_fn` returns the same values.",
+    "tf.wrap_function": _EAGER,
+    "tf.xla.experimental.compile": "Open: sessions compile by themselves; `jit_scope` marks what is to be compiled.",
+}
 
 
 @dataclass
@@ -45,6 +111,20 @@ def read() -> dict[str, Namespace]:
     return dict(result)
 
 
+def reason(name: str) -> str | None:
+    """Returns why a name is missing, None if that is not known."""
+    parts = name.split(".")
+    return next((REASONS[key] for n in range(len(parts), 1, -1) if (key := ".".join(parts[:n])) in REASONS), None)
+
+
+def _reasons(space: str, names: list[str]) -> list[str]:
+    """Returns the names of a namespace that are missing, grouped by why."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(names):
+        by_reason[reason(f"{space}.{name}") or ""].append(f"`{name}`")
+    return [f"- {why} {' '.join(listed)}" for why, listed in by_reason.items()]
+
+
 def page() -> str:
     """Returns the text of the page."""
     spaces = read()
@@ -57,7 +137,8 @@ def page() -> str:
     for name, space in sorted(spaces.items()):
         lines += ["", f"## {name}", ""]
         lines += _block("covered", space.covered)
-        lines += _block("missing", space.missing)
+        if space.missing:
+            lines += [f"{len(space.missing)} missing:", "", *_reasons(name, space.missing), ""]
         absent = [f"{owner}.{member}" for owner, members in sorted(space.members.items()) for member in members]
         lines += _block("missing members of classes", absent)
     return HEAD + "\n".join(lines).rstrip() + "\n"

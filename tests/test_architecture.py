@@ -39,7 +39,7 @@ DOWN = {
     "execute": {"compile"},
     "runtime": {"execute", "optimize"},
     # what a user calls
-    "observe": {"formats", "graph"},
+    "observe": {"formats", "place"},
     "session": {"autodiff", "runtime"},
     "compat": {"graph", "resources"},
     "testing": {"compat", "session"},
@@ -52,9 +52,10 @@ DOWN = {
     "nn": {"input"},
     "training": {"input", "observe"},
     "contrib": {"data", "nn", "saved_model", "training"},
+    "internals": {"contrib", "testing"},
     "gen_ops": {"ops"},
     # the generated modules around the package, and the tools that look names up in them
-    "public": {"contrib", "gen_ops", "testing"},
+    "public": {"contrib", "gen_ops", "internals", "testing"},
     "cli": {"public"},
 }
 TORCH = {"resources", "kernels", "compile", "execute", "runtime"}
@@ -68,6 +69,7 @@ FOR_TYPES = {
     "graph.graphdef": {"graph.graph", "graph.operation"},
     "graph.op_def": {"graph.infer", "graph.operation", "graph.tensor"},
     "graph.operation": {"graph.graph", "graph.tensor"},
+    "graph.private_names": {"graph.operation"},
     "graph.tensor": {"graph.graph", "graph.operation"},
 }
 TABLES = {"gen_ops", "parameter_docs"}  # generated code and a table of texts may be long

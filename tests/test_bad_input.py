@@ -65,6 +65,7 @@ NEVER_RUNS = {
     **dict.fromkeys(
         (f"Stack{name}V2" for name in ["Close", "Pop", "Push"]), "takes the handle of a stack of the same step"
     ),
+    **dict.fromkeys(["GetSessionTensor", "DeleteSessionTensor"], "takes the handle of a value of the same session"),
     "_OneShotIterator": "takes the token of a dataset that the process made before",
     "IteratorFromStringHandleV2": "takes the handle of an iterator of the same session",
     "_RestoreIterator": "takes what _IteratorState gave",

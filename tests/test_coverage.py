@@ -16,3 +16,15 @@ def load():
 def test_the_page_is_up_to_date():
     coverage = load()
     assert coverage.PAGE.read_text() == coverage.page(), "names have come or gone: run `python docs/coverage.py`"
+
+
+def test_every_missing_name_has_a_reason():
+    coverage = load()
+    names = [f"{space}.{name}" for space, found in coverage.read().items() for name in found.missing]
+    assert [name for name in names if coverage.reason(name) is None] == []
+
+
+def test_the_longest_reason_applies():
+    coverage = load()
+    assert coverage.reason("tf.distribute.Server") != coverage.reason("tf.distribute.experimental.TPUStrategy")
+    assert coverage.reason("tf.no_such_namespace.name") is None

@@ -10,6 +10,7 @@ import pytest
 
 import thalweg as tf
 import thalweg.compat.v1 as tf1
+from thalweg._src.session import config_functions
 from thalweg.compat import v1
 
 
@@ -99,6 +100,18 @@ def test_config_reports_devices_and_threads():
     assert tf.config.get_soft_device_placement() is True
     assert tf.config.threading.get_inter_op_parallelism_threads() == 0
     assert not hasattr(tf.config, "no_such_name")
+
+
+def test_settings_of_the_optimizer_are_kept():
+    assert tf.config.optimizer.get_jit() is False and tf.config.optimizer.get_experimental_options() == {}
+    try:
+        tf.config.optimizer.set_jit(True)
+        tf.config.optimizer.set_experimental_options({"constant_folding": False})
+        assert tf.config.optimizer.get_jit() is True
+        assert tf.config.optimizer.get_experimental_options() == {"constant_folding": False}
+    finally:
+        config_functions._settings.jit = False
+        config_functions._settings.optimizer_options.clear()
 
 
 def test_status_becomes_an_exception():

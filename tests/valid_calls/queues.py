@@ -129,6 +129,9 @@ VALID: dict[str, Call] = {
     "BarrierIncompleteSize": ((_BARRIER,), {}),
     "MutexLock": ((_handle("mutex"),), {}),
     "ConsumeMutexLock": ((_handle("lock"),), {}),
+    "GetSessionHandle": ((floats(2, 3),), {}),
+    "GetSessionTensor": ((texts("handle").reshape(()),), {"dtype": "float32"}),
+    "DeleteSessionTensor": ((texts("handle").reshape(()),), {}),
     "Stage": (([floats(2), ints(1)],), {"shared_name": "area"}),
     **{f"{name}Stage": ((longs(7), ints(0, 1), [floats(2), ints(1)]), _AREA) for name in _MAPS},
     **dict.fromkeys(

@@ -66,6 +66,12 @@ class Registry(Generic[T]):
             hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
             raise LookupError(f"no {self._kind} is registered under {name!r}{hint}") from None
 
+    @property
+    def _registry(self) -> dict[str, T]:
+        """The entries, under the name by which TensorFlow 1 programs look for a registered gradient."""
+        self._load()
+        return self._entries
+
     def __contains__(self, name: object) -> bool:
         self._load()
         return name in self._entries

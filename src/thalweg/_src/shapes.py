@@ -305,6 +305,15 @@ class TensorShape:
 
     ndims = rank
 
+    def as_proto(self) -> Any:
+        """Returns the shape as a TensorShapeProto message."""
+        from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+
+        if self._dims is None:
+            return TensorShapeProto(unknown_rank=True)
+        sizes = (-1 if size is None else size for size in self._dims)
+        return TensorShapeProto(dim=[TensorShapeProto.Dim(size=size) for size in sizes])
+
     def as_list(self) -> list[int | None]:
         """Returns the sizes, None for an unknown one."""
         if self._dims is None:

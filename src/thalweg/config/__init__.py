@@ -18,11 +18,12 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.config import experimental as experimental
+    from thalweg.config import optimizer as optimizer
     from thalweg.config import threading as threading
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("experimental", "threading",),
+    ("experimental", "optimizer", "threading",),
     {},
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
+    "optimizer",
     "set_soft_device_placement",
     "set_visible_devices",
     "threading",

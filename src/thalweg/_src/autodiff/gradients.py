@@ -259,7 +259,7 @@ class _Walk:
                 self._add(loop.variables[0].exit.op, tensor, grad)
 
     def _visit(self, operation: Operation, output_grads: list[Any], members: set[Operation]) -> None:
-        rule = _rule_of(operation)
+        rule = rule_of(operation)
         if rule is None:
             return
         with name_scope(f"{operation.name}_grad"), self._colocation(operation):
@@ -334,7 +334,8 @@ def _backward_order(between: list[Operation], loops: dict[Operation, Loop]) -> I
                 heapq.heappush(ready, (-newest[source], source))
 
 
-def _rule_of(operation: Operation) -> GradientFunction | None:
+def rule_of(operation: Operation) -> GradientFunction | None:
+    """Returns the gradient function of an operation, None if it is not differentiable."""
     override = operation.attrs.get("_gradient_op_type")
     name = override or operation.type
     if name in GRADIENTS:

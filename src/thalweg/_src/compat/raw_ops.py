@@ -24,7 +24,7 @@ def _function(definition: OpDef) -> Callable[..., Any]:
         return definition.many(name=name, **arguments)
 
     raw.__name__ = raw.__qualname__ = definition.name
-    raw.__doc__ = _doc(definition)
+    raw.__doc__ = op_doc(definition)
     raw.__signature__ = _signature(definition)  # type: ignore[attr-defined]
     return raw
 
@@ -36,7 +36,7 @@ def _signature(definition: OpDef) -> Signature:
     return Signature([Parameter(key, Parameter.KEYWORD_ONLY, default=value) for key, value in defaults.items()])
 
 
-def _doc(definition: OpDef) -> str:
+def op_doc(definition: OpDef) -> str:
     """Returns the docstring of an op: its description, and its inputs and attributes with their types."""
     lines = [definition.doc or f"Adds an operation of the type {definition.name}.", "", "Args:"]
     lines += [f"    {arg.name}: Input of type {show_type(arg)}." for arg in definition.inputs]

@@ -1,8 +1,8 @@
 """TensorFlow's internal module paths, for programs that import from them: aliases of the public names.
 
 `from tensorflow.python.ops import array_ops` was never public, but common. A path listed here is a module that looks
-names up in the namespaces in which its functions are exported; paths and names without a public counterpart do not
-exist.
+names up in the namespaces in which its functions are exported; names that are not public, but that published programs
+use, are in `thalweg._src.internals`. Other paths and names do not exist.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for names that are not public
     "client.device_lib": ("thalweg._src.session.device_lib",),
-    "client.session": ("", "thalweg._src.session.fetches"),
+    "client.session": ("", "thalweg._src.session.fetches", "thalweg._src.session.session"),
     "client.timeline": ("thalweg._src.observe.timeline",),
     "data.experimental.ops.batching": ("data.experimental",),
     "data.experimental.ops.grouping": ("data.experimental",),
@@ -24,96 +24,163 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "data.experimental.ops.resampling": ("data.experimental",),
     "data.experimental.ops.shuffle_ops": ("data.experimental",),
     "data.ops.dataset_ops": ("data", "thalweg._src.data.dataset"),
-    "data.ops.iterator_ops": ("data",),
+    "data.ops.iterator_ops": ("data", "data.experimental"),
     "data.ops.optional_ops": ("data.experimental", ""),
     "data.ops.readers": ("data",),
-    "eager.context": ("",),
+    "data.util.nest": ("thalweg._src.internals.data_nest",),
+    "distribute.summary_op_util": ("thalweg._src.internals.summary_op_util",),
+    "eager.context": ("thalweg._src.internals.context", ""),
+    "framework.common_shapes": ("thalweg._src.internals.common_shapes",),
+    "framework.config": ("config", "config.experimental", "config.optimizer", "config.threading"),
     "framework.constant_op": ("",),
+    "framework.device": ("", "thalweg._src.devices"),
     "framework.dtypes": ("dtypes", ""),
     "framework.errors": ("errors",),
     "framework.errors_impl": ("errors",),
+    "framework.function": ("thalweg._src.internals.function",),
     "framework.graph_util": ("graph_util",),
+    "framework.graph_util_impl": ("graph_util",),
     "framework.importer": ("",),
+    "framework.indexed_slices": ("", "thalweg._src.internals.framework_ops"),
+    "framework.load_library": ("",),
     "framework.meta_graph": ("train", "thalweg._src.checkpoint.meta_graph"),
-    "framework.ops": ("", "thalweg._src.graph.scopes", "thalweg._src.graph.convert"),
-    "framework.random_seed": ("",),
+    "framework.op_def_library": ("thalweg._src.internals.op_def_library",),
+    "framework.op_def_registry": ("thalweg._src.internals.op_def_library",),
+    "framework.ops": (
+        "",
+        "thalweg._src.graph.scopes",
+        "thalweg._src.graph.convert",
+        "thalweg._src.internals.framework_ops",
+    ),
+    "framework.random_seed": ("", "thalweg._src.graph.seeds"),
     "framework.smart_cond": ("contrib.framework",),
     "framework.sparse_tensor": ("", "thalweg._src.graph.sparse_tensor"),
-    "framework.tensor_shape": ("", "thalweg._src.shapes"),
+    "framework.tensor_shape": ("", "thalweg._src.shapes", "thalweg._src.internals.tensor_shape"),
     "framework.tensor_spec": ("",),
-    "framework.tensor_util": ("contrib.util", "", "contrib.framework"),
+    "framework.tensor_util": ("contrib.util", "", "contrib.framework", "thalweg._src.internals.array_ops"),
+    "framework.test_util": ("thalweg._src.internals.test_util",),
+    "framework.type_spec": ("",),
+    "framework.versions": ("version", ""),
     "layers.base": ("layers",),
-    "layers.convolutional": ("layers",),
+    "layers.convolutional": ("layers", "thalweg._src.nn.layers.convolution"),
     "layers.core": ("layers",),
     "layers.layers": ("layers",),
     "layers.normalization": ("layers",),
     "layers.pooling": ("layers",),
-    "lib.io.file_io": ("gfile", "io.gfile"),
+    "layers.utils": ("thalweg._src.internals.layers_utils",),
+    "lib.io.file_io": ("thalweg._src.internals.file_io", "gfile", "io.gfile"),
     "lib.io.python_io": ("python_io",),
     "lib.io.tf_record": ("io", ""),
     "module.module": ("",),
-    "ops.array_ops": ("", "thalweg._src.ops.reshape"),
+    "ops.array_ops": (
+        "",
+        "thalweg._src.ops.reshape",
+        "thalweg._src.internals.array_ops",
+        "thalweg._src.internals.gen_ops",
+    ),
     "ops.bitwise_ops": ("bitwise",),
     "ops.candidate_sampling_ops": ("nn", "random"),
     "ops.check_ops": ("", "debugging"),
     "ops.clip_ops": ("",),
     "ops.confusion_matrix": ("math", ""),
-    "ops.control_flow_ops": ("", "thalweg._src.ops.control_flow"),
+    "ops.control_flow_ops": (
+        "",
+        "thalweg._src.ops.control_flow",
+        "thalweg._src.ops.control",
+        "thalweg._src.internals.gen_ops",
+    ),
+    "ops.control_flow_util": ("thalweg._src.internals.control_flow_util",),
     "ops.ctc_ops": ("nn",),
     "ops.custom_gradient": ("",),
-    "ops.data_flow_ops": ("",),
+    "ops.data_flow_ops": ("", "contrib.staging", "thalweg._src.input.barrier"),
+    "ops.distributions.bernoulli": ("distributions",),
+    "ops.distributions.beta": ("distributions",),
+    "ops.distributions.categorical": ("distributions",),
+    "ops.distributions.dirichlet": ("distributions",),
+    "ops.distributions.dirichlet_multinomial": ("distributions",),
     "ops.distributions.distribution": ("distributions",),
     "ops.distributions.distributions": ("distributions",),
+    "ops.distributions.exponential": ("distributions",),
+    "ops.distributions.gamma": ("distributions",),
+    "ops.distributions.kullback_leibler": ("distributions",),
+    "ops.distributions.laplace": ("distributions",),
+    "ops.distributions.multinomial": ("distributions",),
+    "ops.distributions.normal": ("distributions",),
+    "ops.distributions.student_t": ("distributions",),
+    "ops.distributions.uniform": ("distributions",),
     "ops.embedding_ops": ("nn",),
     "ops.functional_ops": ("",),
+    "ops.gradient_checker": ("test",),
     "ops.gradients": ("",),
-    "ops.gradients_impl": ("",),
+    "ops.gradients_impl": ("", "thalweg._src.internals.array_ops"),
     "ops.histogram_ops": ("",),
-    "ops.image_ops": ("image",),
-    "ops.image_ops_impl": ("image",),
+    "ops.image_ops": ("image", "thalweg._src.internals.array_ops"),
+    "ops.image_ops_impl": ("image", "thalweg._src.internals.array_ops"),
     "ops.init_ops": ("", "initializers", "thalweg._src.variables.initializers"),
-    "ops.io_ops": ("", "io"),
+    "ops.inplace_ops": ("thalweg._src.internals.inplace_ops",),
+    "ops.io_ops": ("", "io", "thalweg._src.internals.gen_ops"),
     "ops.linalg.linalg": ("linalg",),
     "ops.linalg.linalg_impl": ("linalg",),
+    "ops.linalg.linear_operator": ("linalg",),
     "ops.linalg_ops": ("", "linalg"),
     "ops.logging_ops": ("", "summary"),
     "ops.lookup_ops": ("lookup", "contrib.lookup", ""),
     "ops.losses.losses": ("losses",),
-    "ops.losses.losses_impl": ("losses",),
+    "ops.losses.losses_impl": ("losses", "thalweg._src.internals.losses_impl"),
     "ops.losses.util": ("losses",),
     "ops.manip_ops": ("manip",),
     "ops.map_fn": ("",),
-    "ops.math_ops": ("", "math"),
+    "ops.math_ops": ("", "math", "thalweg._src.internals.array_ops"),
     "ops.metrics": ("metrics",),
-    "ops.metrics_impl": ("metrics",),
+    "ops.metrics_impl": ("metrics", "thalweg._src.nn.metrics.state"),
     "ops.nn": ("nn", ""),
     "ops.nn_impl": ("nn",),
-    "ops.nn_ops": ("nn", ""),
+    "ops.nn_ops": ("nn", "", "thalweg._src.internals.array_ops", "thalweg._src.internals.gen_ops"),
     "ops.numerics": ("", "debugging"),
     "ops.parsing_ops": ("io", ""),
     "ops.partitioned_variables": ("",),
     "ops.random_ops": ("", "random"),
-    "ops.resource_variable_ops": ("", "thalweg._src.variables.variables"),
-    "ops.rnn": ("nn",),
-    "ops.rnn_cell": ("nn.rnn_cell", "contrib.rnn"),
-    "ops.rnn_cell_impl": ("nn.rnn_cell", "contrib.rnn", "thalweg._src.nn.rnn.cells"),
+    "ops.resource_variable_ops": ("", "thalweg._src.variables.resource_variable", "thalweg._src.internals.gen_ops"),
+    "ops.resources": ("thalweg._src.internals.resources",),
+    "ops.rnn": ("nn", "thalweg._src.internals.rnn_cell_impl"),
+    "ops.rnn_cell": ("nn.rnn_cell", "contrib.rnn", "thalweg._src.internals.rnn_cell_impl"),
+    "ops.rnn_cell_impl": (
+        "nn.rnn_cell",
+        "contrib.rnn",
+        "thalweg._src.nn.rnn.cells",
+        "thalweg._src.internals.rnn_cell_impl",
+    ),
     "ops.script_ops": ("",),
+    "ops.sets": ("sets",),
+    "ops.sets_impl": ("sets",),
+    "ops.signal.signal": ("signal",),
+    "ops.sort_ops": ("",),
     "ops.sparse_ops": ("", "sparse"),
     "ops.special_math_ops": ("", "math"),
+    "ops.spectral_ops": ("signal", "spectral", ""),
     "ops.standard_ops": ("",),
     "ops.state_ops": ("",),
+    "ops.stateless_random_ops": ("random", "contrib.stateless"),
     "ops.string_ops": ("strings", ""),
-    "ops.template": ("",),
+    "ops.summary_op_util": ("thalweg._src.internals.summary_op_util",),
+    "ops.template": ("", "thalweg._src.variables.templates"),
     "ops.tensor_array_ops": ("",),
     "ops.variable_scope": ("", "thalweg._src.variables.variable_scope"),
-    "ops.variables": ("",),
+    "ops.variables": ("", "thalweg._src.variables.ref_variable", "thalweg._src.variables.partitions"),
+    "ops.weights_broadcast_ops": ("thalweg._src.nn.weights",),
     "platform.app": ("app",),
+    "platform.benchmark": ("test",),
     "platform.flags": ("flags",),
     "platform.gfile": ("gfile",),
+    "platform.googletest": ("test", "absl.testing.absltest"),
     "platform.resource_loader": ("resource_loader",),
+    "platform.sysconfig": ("sysconfig",),
     "platform.test": ("test",),
     "platform.tf_logging": ("logging",),
-    "pywrap_tensorflow": ("train",),
+    "profiler.model_analyzer": ("profiler",),
+    "profiler.option_builder": ("profiler",),
+    "profiler.profiler": ("profiler",),
+    "pywrap_tensorflow": ("train", "thalweg._src.internals.pywrap_tensorflow"),
     "saved_model.builder": ("saved_model.builder",),
     "saved_model.builder_impl": ("saved_model.builder",),
     "saved_model.constants": ("saved_model.constants",),
@@ -129,7 +196,15 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "saved_model.utils": ("saved_model.utils",),
     "saved_model.utils_impl": ("saved_model.utils",),
     "summary.summary": ("summary",),
-    "summary.writer.writer": ("summary",),
+    "summary.summary_iterator": ("train",),
+    "summary.writer.event_file_writer": ("thalweg._src.formats.events",),
+    "summary.writer.writer": ("summary", "thalweg._src.formats.events"),
+    "summary.writer.writer_cache": ("summary",),
+    "tf2": ("thalweg._src.internals.tf2",),
+    "tools.freeze_graph": ("thalweg._src.internals.freeze_graph",),
+    "tools.inspect_checkpoint": ("thalweg._src.internals.inspect_checkpoint",),
+    "tools.optimize_for_inference_lib": ("thalweg._src.internals.optimize_for_inference",),
+    "tools.strip_unused_lib": ("thalweg._src.internals.optimize_for_inference",),
     "training.adadelta": ("train",),
     "training.adagrad": ("train",),
     "training.adagrad_da": ("train",),
@@ -137,17 +212,19 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "training.basic_loops": ("train",),
     "training.basic_session_run_hooks": ("train",),
     "training.checkpoint_management": ("train",),
+    "training.checkpoint_state_pb2": ("train",),
     "training.checkpoint_utils": ("train",),
     "training.checkpointable.util": ("train",),
     "training.coordinator": ("train",),
     "training.device_setter": ("train",),
+    "training.evaluation": ("contrib.training", "thalweg._src.contrib.training.evaluation"),
     "training.experimental.loss_scale": ("train.experimental",),
     "training.ftrl": ("train",),
     "training.gradient_descent": ("train",),
     "training.input": ("train",),
     "training.learning_rate_decay": ("train",),
     "training.momentum": ("train",),
-    "training.monitored_session": ("train",),
+    "training.monitored_session": ("train", "thalweg._src.training.monitored_session"),
     "training.moving_averages": ("train", "thalweg._src.optimizers.moving_averages"),
     "training.optimizer": ("train",),
     "training.proximal_adagrad": ("train",),
@@ -155,9 +232,9 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "training.py_checkpoint_reader": ("train",),
     "training.queue_runner": ("train",),
     "training.rmsprop": ("train",),
-    "training.saver": ("train", "thalweg._src.checkpoint.saver_builder"),
+    "training.saver": ("train", "thalweg._src.checkpoint.saver_builder", "thalweg._src.internals.saver"),
     "training.saving.saveable_object": ("thalweg._src.checkpoint.saver_builder",),
-    "training.session_manager": ("train",),
+    "training.session_manager": ("train", "thalweg._src.training.session_manager"),
     "training.session_run_hook": ("train",),
     "training.slot_creator": ("thalweg._src.variables.slots",),
     "training.summary_io": ("summary", "train"),
@@ -167,13 +244,52 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "training.tracking.tracking": ("thalweg._src.checkpoint.trackable",),
     "training.tracking.util": ("train",),
     "training.training": ("train",),
-    "training.training_ops": ("raw_ops",),
+    "training.training_ops": ("raw_ops", "thalweg._src.internals.gen_ops"),
     "training.training_util": ("train",),
     "training.warm_starting_util": ("train",),
+    "util.all_util": ("thalweg._src.internals.all_util",),
     "util.compat": ("compat",),
-    "util.nest": ("contrib.framework.nest", "nest"),
+    "util.deprecation": ("thalweg._src.contrib.framework.deprecation",),
+    "util.function_utils": ("thalweg._src.internals.function_utils",),
+    "util.lazy_loader": ("thalweg._src.internals.lazy_loader",),
+    "util.nest": ("contrib.framework.nest", "nest", "thalweg._src.internals.nest"),
     "util.tf_contextlib": ("contextlib",),
-    "util.tf_inspect": ("inspect",),
+    "util.tf_decorator": ("thalweg._src.internals.tf_decorator",),
+    "util.tf_export": ("thalweg._src.internals.tf_export",),
+    "util.tf_inspect": ("thalweg._src.internals.tf_inspect", "inspect"),
+}
+_GENERATED = """array audio batch bitwise candidate_sampling checkpoint control_flow ctc data_flow dataset
+    experimental_dataset functional image io linalg list logging lookup manip math nn parsing random resource_variable
+    script sdca set sparse spectral state stateless_random string summary user"""
+PYTHON |= {f"ops.gen_{name}_ops": ("thalweg._src.internals.gen_ops",) for name in _GENERATED.split()}
+_PRIVATE = {  # names that are not public, with those that they have here
+    "data.ops.dataset_ops.DatasetV1": "thalweg._src.data.dataset.Dataset",
+    "data.ops.dataset_ops.DatasetV2": "thalweg._src.data.dataset.Dataset",
+    "framework.tensor_util.MakeNdarray": "thalweg._src.ops.tensor_proto.make_ndarray",
+    "layers.base._Layer": "thalweg._src.nn.layers.base.Layer",
+    "layers.normalization.BatchNorm": "thalweg._src.nn.layers.normalization.BatchNormalization",
+    "ops.confusion_matrix.remove_squeezable_dimensions": "thalweg._src.nn.weights.squeeze_to_common_rank",
+    "ops.control_flow_ops.CondContext": "thalweg._src.control_flow.context.Branch",
+    "ops.control_flow_ops.ControlFlowContext": "thalweg._src.control_flow.context.Context",
+    "ops.control_flow_ops.WhileContext": "thalweg._src.control_flow.context.Loop",
+    "ops.init_ops._compute_fans": "thalweg._src.variables.initializers._fans",
+    "ops.metrics_impl._remove_squeezable_dimensions": "thalweg._src.nn.weights.squeeze_to_common_rank",
+    "ops.nn_impl._compute_sampled_logits": "thalweg._src.nn.sampled_losses._sampled_logits",
+    "ops.nn_ops._get_noise_shape": "thalweg._src.nn.dropout._noise_shape",
+    "ops.rnn_cell_impl._LayerRNNCell": "thalweg._src.nn.rnn.cells.LayerRNNCell",
+    "ops.script_ops.eager_py_func": "thalweg._src.session.py_function.py_function",
+    "ops.tensor_array_ops._GraphTensorArray": "thalweg._src.control_flow.tensor_array.TensorArray",
+    "ops.variable_scope._VariableStore": "thalweg._src.variables.variable_store.VariableStore",
+    "ops.variable_scope._get_default_variable_store": "thalweg._src.variables.variable_scope.variable_store",
+    "ops.variables.VariableV1": "thalweg._src.variables.variables.Variable",
+    "training.evaluation._StopAfterNEvalsHook": "thalweg._src.contrib.training.evaluation.StopAfterNEvalsHook",
+    "training.evaluation._get_or_create_eval_step": "thalweg._src.contrib.training.evaluation.get_or_create_eval_step",
+    "training.monitored_session._CoordinatedSession": "thalweg._src.training.session_layers.CoordinatedSession",
+    "training.monitored_session._HookedSession": "thalweg._src.training.session_layers.HookedSession",
+    "training.monitored_session._RecoverableSession": "thalweg._src.training.session_layers.RecoverableSession",
+    "training.monitored_session._WrappedSession": "thalweg._src.training.session_layers.Layer",
+    "training.optimizer._deduplicate_indexed_slices": "thalweg._src.optimizers.optimizer._sum_equal_indices",
+    "training.saver._get_saver_or_default": "thalweg._src.training.scaffold.saver_or_default",
 }
 _MESSAGES = {
     "example": "example feature",
@@ -216,7 +332,19 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "thalweg.core": CORE,
     "thalweg.contrib": CONTRIB,
 }
-_OTHERS = ("contextlib", "inspect", "tensorboard")  # packages other than this one
+_OTHERS = ("absl", "contextlib", "inspect", "tensorboard")  # packages other than this one
+# Paths of contrib whose names are in a narrower namespace, or are not public.
+_CELLS = ("contrib.rnn", "thalweg._src.internals.rnn_cell_impl")
+_DATA = "data_provider dataset dataset_data_provider parallel_reader prefetch_queue tfexample_decoder"
+CONTRIB |= {
+    "layers.python.layers.utils": ("contrib.layers.utils", "contrib.layers"),
+    "rnn.python.ops.core_rnn_cell": _CELLS,
+    "rnn.python.ops.core_rnn_cell_impl": _CELLS,
+    "rnn.python.ops.rnn_cell": _CELLS,
+    "seq2seq.python.ops.decoder": ("contrib.seq2seq", "thalweg._src.internals.rnn_cell_impl"),
+    "slim.python.slim.data.data_decoder": ("thalweg._src.contrib.slim.data.decoders",),
+    **{f"slim.python.slim.data.{name}": (f"contrib.slim.{name}",) for name in _DATA.split()},
+}
 _NEIGHBOURS = {path.rpartition(".")[2]: path for path in PYTHON}
 
 
@@ -236,16 +364,39 @@ class SourcePath(ModuleType):
         sys.modules[name] = self
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__" and self._sources:
+            return self._public_names()
         if name.startswith("__"):
             raise AttributeError(name)
         for source in self._sources:
             try:
                 return getattr(_opened(source), name)
-            except AttributeError:
+            except (AttributeError, ModuleNotFoundError):  # TensorBoard has the messages of most files, not all
                 continue
+        private = _PRIVATE.get(f"{self.__name__.removeprefix('thalweg.python.')}.{name}")
+        if private is not None:
+            module, _, attribute = private.rpartition(".")
+            return getattr(import_module(module), attribute)
         if self._sources and name in _NEIGHBOURS:  # modules of the source re-export the modules that they import
             return import_module(f"thalweg.python.{_NEIGHBOURS[name]}")
         raise AttributeError(f"module {self.__name__!r} has no public name {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute, also where it is read if only one module of ours stands behind the path."""
+        super().__setattr__(name, value)
+        if not name.startswith("__") and len(getattr(self, "_sources", ())) == 1 and name != "_sources":
+            module = sys.modules.get(self._sources[0])
+            if module is not None and name in vars(module):
+                setattr(module, name, value)
+
+    def _public_names(self) -> list[str]:
+        """Returns what `import *` imports: the names of all sources, and the modules that TensorFlow's import."""
+        names = {name for source in self._sources for name in dir(_opened(source)) if not name.startswith("_")}
+        imported = {name for name, path in _NEIGHBOURS.items() if path.split(".")[0] in ("framework", "ops", "util")}
+        return sorted(names | {name for name in imported if "_" in name or name in ("dtypes", "nest", "ops")})
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(self._public_names() if self._sources else ())]
 
 
 def register(package: str) -> None:

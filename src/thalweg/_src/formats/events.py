@@ -23,12 +23,18 @@ class EventFileWriter:
     """An event file in a directory; a thread writes the events and flushes the file periodically."""
 
     def __init__(
-        self, logdir: Any, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str | None = None
+        self,
+        logdir: Any,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str | None = None,
+        filename_prefix: str = "events",
     ) -> None:
         self._logdir: str = os.fspath(logdir)
         self._max_queue = max_queue
         self._flush_secs = flush_secs
         self._suffix = filename_suffix or ""
+        self._prefix = filename_prefix
         self._open()
 
     def _open(self) -> None:
@@ -36,7 +42,7 @@ class EventFileWriter:
 
         os.makedirs(self._logdir, exist_ok=True)
         host, process = socket.gethostname(), os.getpid()
-        name = f"events.out.tfevents.{int(time.time()):010d}.{host}.{process}.{next(_serial)}{self._suffix}"
+        name = f"{self._prefix}.out.tfevents.{int(time.time()):010d}.{host}.{process}.{next(_serial)}{self._suffix}"
         self.path = os.path.join(self._logdir, name)
         file = open(self.path, "wb")  # noqa: SIM115 - the worker closes it
         self._worker = _Worker(file, self._max_queue, self._flush_secs)

@@ -20,6 +20,7 @@ from thalweg._src.graph.infer import Inference, WithoutValues
 from thalweg._src.graph.names import NAME, SCOPE
 from thalweg._src.graph.op_def import OPS, OpDef, output_types
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.private_names import PrivateNames
 from thalweg._src.graph.source_line import user_stack
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.read_only import ReadOnly
@@ -70,7 +71,7 @@ class Context(Protocol):
 
 
 @export("Graph")
-class Graph:
+class Graph(PrivateNames):
     """A dataflow graph: operations that may only be added, never changed."""
 
     captures = False  # whether operations may consume tensors of an outer graph, as those of a function's body do

@@ -26,14 +26,15 @@ def _is_composite(value: Any) -> bool:
     return isinstance(value, SparseTensor | IndexedSlices)
 
 
-def _has_parts(value: Any, expand: bool) -> bool:
+def has_parts(value: Any, expand: bool) -> bool:
+    """Returns whether a value is a structure, or with `expand` a sparse tensor or IndexedSlices."""
     return is_nested(value) or (expand and _is_composite(value))
 
 
 def parts(value: Any) -> list[Any]:
     """Returns the children of a structure, those of a dictionary by sorted keys."""
     if isinstance(value, Mapping):
-        return [value[key] for key in _sorted_keys(value)]
+        return [value[key] for key in sorted_keys(value)]
     if isinstance(value, SparseTensor):
         return [value.indices, value.values, value.dense_shape]
     if isinstance(value, IndexedSlices):
@@ -43,17 +44,18 @@ def parts(value: Any) -> list[Any]:
     return list(value)
 
 
-def _sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
+def sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
+    """Returns the keys of a dictionary in the order of its parts."""
     try:
         return sorted(value)
     except TypeError:
         raise TypeError(f"the keys of a dict in a structure must be sortable, {list(value)} are not") from None
 
 
-def _rebuilt(structure: Any, parts: list[Any]) -> Any:
+def rebuilt(structure: Any, parts: list[Any]) -> Any:
     """Returns a structure of the same type with new children."""
     if isinstance(structure, Mapping):
-        by_key = dict(zip(_sorted_keys(structure), parts))
+        by_key = dict(zip(sorted_keys(structure), parts))
         ordered = [(key, by_key[key]) for key in structure]
         factory = getattr(structure, "default_factory", False)
         return type(structure)(ordered) if factory is False else type(structure)(factory, ordered)  # type: ignore[call-arg]
@@ -73,7 +75,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
 
 
 def _leaves(structure: Any, expand: bool) -> Iterator[Any]:
-    if not _has_parts(structure, expand):
+    if not has_parts(structure, expand):
         yield structure
         return
     for part in parts(structure):
@@ -94,9 +96,9 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     remaining = iter(flat)
 
     def pack(part: Any) -> Any:
-        if not _has_parts(part, expand_composites):
+        if not has_parts(part, expand_composites):
             return next(remaining)
-        return _rebuilt(part, [pack(inner) for inner in parts(part)])
+        return rebuilt(part, [pack(inner) for inner in parts(part)])
 
     return pack(structure)
 
@@ -128,12 +130,12 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
 
 
 def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
-    nested = _has_parts(first, expand)
-    if nested != _has_parts(second, expand):
+    nested = has_parts(first, expand)
+    if nested != has_parts(second, expand):
         raise ValueError(f"{first if nested else second!r} has parts, {second if nested else first!r} has none")
     if not nested:
         return
-    if check_types and not _same_type(first, second):
+    if check_types and not same_type(first, second):
         raise TypeError(f"{first!r} is a {type(first).__name__}, {second!r} is a {type(second).__name__}")
     if isinstance(first, Mapping) and isinstance(second, Mapping) and set(first) != set(second):
         raise ValueError(f"the keys {list(first)} and {list(second)} differ")
@@ -144,7 +146,8 @@ def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
         _compare(one, other, check_types, expand)
 
 
-def _same_type(first: Any, second: Any) -> bool:
+def same_type(first: Any, second: Any) -> bool:
+    """Returns whether two structures are of one type; all dictionaries are."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return True
     fields = getattr(first, "_fields", None)

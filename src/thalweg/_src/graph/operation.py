@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thalweg._src.devices import canonical_name
+from thalweg._src.dtypes import DType
 from thalweg._src.export import export
+from thalweg._src.graph.graph_def_checks import read_attr
 from thalweg._src.graph.graphdef import node_def
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import Stack, made_at
@@ -40,7 +42,15 @@ class Operation:
     )
     type = ReadOnly[str]("The type of the operation.", "definition.name")
     op_def = ReadOnly[OpDef]("The OpDef of the operation.", "definition")
-    _id = ReadOnly[int]("The creation index, under the name that TensorFlow 1 programs sort operations by.", "id")
+    # Names that TensorFlow 1 programs read, although they are not public.
+    _id = ReadOnly[int]("The creation index, by which programs sort operations.", "id")
+    _id_value = ReadOnly[int]("The creation index.", "id")
+    _graph = ReadOnly["Graph"]("The graph of the operation.", "graph")
+    _outputs = ReadOnly["list[Tensor]"]("The output tensors.", "outputs")
+    _inputs = ReadOnly["list[Tensor]"]("The input tensors.", "inputs")
+    _node_def = ReadOnly[Any]("The NodeDef of the operation.", "node_def")
+    _op_def = ReadOnly[OpDef]("The OpDef of the operation.", "definition")
+    _control_flow_context = ReadOnly["Context | None"]("The branch or loop that the operation belongs to.", "context")
 
     def __init__(
         self,
@@ -113,6 +123,45 @@ class Operation:
     def _get_control_flow_context(self) -> Context | None:
         """Returns the branch or loop that the operation belongs to."""
         return self.context
+
+    @property
+    def _input_types(self) -> list[DType]:
+        """The types of the inputs."""
+        return [tensor.dtype for tensor in self.inputs]
+
+    @property
+    def _output_types(self) -> list[int]:
+        """The types of the outputs, as numbers of DataType."""
+        return [tensor.dtype.as_datatype_enum for tensor in self.outputs]
+
+    def _get_attr(self, name: str) -> Any:
+        return self.get_attr(name)
+
+    def _set_attr(self, attr_name: str, attr_value: Any) -> None:
+        """Sets an attribute to that of an AttrValue, such as `_gradient_op_type`."""
+        self.graph._require_mutable()
+        known = self.definition.attrs.get(attr_name)
+        self.attrs[attr_name] = read_attr(attr_value, None if known is None else known.kind)
+        self.graph._changed()
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        """Replaces an input by a tensor of the same graph and type."""
+        self.graph._require_mutable()
+        if tensor.graph is not self.graph:
+            raise ValueError(f"{tensor.name!r} belongs to another graph than {self.name!r}")
+        if tensor.dtype.base_dtype != self.inputs[index].dtype.base_dtype:
+            raise TypeError(
+                f"input {index} of {self.name!r} is of type {self.inputs[index].dtype.name}, not {tensor.dtype.name}"
+            )
+        self._replace_input(index, tensor)
+        self.graph._changed()
+
+    def _remove_all_control_inputs(self) -> None:
+        self.graph._require_mutable()
+        for operation in self._control_inputs:
+            operation._control_outputs.remove(self)
+        self._control_inputs.clear()
+        self.graph._changed()
 
     def _replace_input(self, index: int, tensor: Tensor) -> None:
         """Replaces an input: the back edge of a loop is added after the node it leads to."""

@@ -28,6 +28,11 @@ class Tensor:
 
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
     device = ReadOnly[str]("The device of the operation.", "op.device")
+    # Names that TensorFlow 1 programs read, although they are not public.
+    _op = ReadOnly["Operation"]("The operation.", "op")
+    _value_index = ReadOnly[int]("The position among the outputs of the operation.", "value_index")
+    _shape = ReadOnly[TensorShape]("The static shape.", "shape")
+    _dtype = ReadOnly[DType]("The element type.", "dtype")
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, shape: Shape = None) -> None:
         self.op = op
@@ -64,6 +69,20 @@ class Tensor:
             raise ValueError(f"set_shape of {self.name!r}: {error}") from None
         if self.static_value is None:
             self.static_value = False
+
+    def _shape_as_list(self) -> list[int | None] | None:
+        return None if self.dims is None else list(self.dims)
+
+    def _rank(self) -> int | None:
+        return None if self.dims is None else len(self.dims)
+
+    def _shape_tuple(self) -> Shape:
+        return self.dims
+
+    @property
+    def _id(self) -> int:
+        """A number that differs between tensors."""
+        return id(self)
 
     def consumers(self) -> list[Operation]:
         """Returns the operations that use this tensor."""

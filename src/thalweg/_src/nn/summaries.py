@@ -27,7 +27,7 @@ _NOT_IN_TAGS = re.compile(r"[^-/\w\.]")
 _SUMMARIES = (GraphKeys.SUMMARIES,)
 
 
-def _clean(name: str | None) -> str | None:
+def clean_tag(name: str | None) -> str | None:
     """Returns a name with the characters replaced that are invalid in scopes."""
     if name is None:
         return None
@@ -38,17 +38,18 @@ def _clean(name: str | None) -> str | None:
 
 
 @contextlib.contextmanager
-def _tagged(
+def tagged(
     name: str, family: str | None, values: Sequence[Any], default_name: str | None = None
 ) -> Iterator[tuple[str, str]]:
     """Opens the scope of a summary; yields its tag, with the family as a prefix, and the scope."""
-    base, family = _clean(name), _clean(family)
+    base, family = clean_tag(name), clean_tag(family)
     with name_scope(base if family is None else f"{family}/{base}", default_name, values) as scope:
         tag = scope.rstrip("/")
         yield tag if family is None else f"{family}/{tag}", scope
 
 
-def _collected(summary: Tensor, collections: Any, default: Sequence[str] = _SUMMARIES) -> Tensor:
+def collected(summary: Tensor, collections: Any, default: Sequence[str] = _SUMMARIES) -> Tensor:
+    """Adds a summary to collections, or to the default ones, and returns it."""
     for key in default if collections is None else collections:
         add_to_collection(key, summary)
     return summary
@@ -59,8 +60,8 @@ def scalar(
     name: str, tensor: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
     """Returns a summary of a scalar."""
-    with _tagged(name, family, [tensor]) as (tag, scope):
-        return _collected(scalar_summary(tag, tensor, name=scope), collections)
+    with tagged(name, family, [tensor]) as (tag, scope):
+        return collected(scalar_summary(tag, tensor, name=scope), collections)
 
 
 @export("summary.histogram")
@@ -68,8 +69,8 @@ def histogram(
     name: str, values: TensorLike, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
     """Returns a histogram summary."""
-    with _tagged(name, family, [values], "HistogramSummary") as (tag, scope):
-        return _collected(histogram_summary(tag, values, name=scope), collections)
+    with tagged(name, family, [values], "HistogramSummary") as (tag, scope):
+        return collected(histogram_summary(tag, values, name=scope), collections)
 
 
 @export("summary.image")
@@ -81,8 +82,8 @@ def image(
     family: str | None = None,
 ) -> Tensor:
     """Returns a summary of the first images of a batch: [batch, height, width, channels] of bytes or floats."""
-    with _tagged(name, family, [tensor]) as (tag, scope):
-        return _collected(image_summary(tag, tensor, max_images=max_outputs, name=scope), collections)
+    with tagged(name, family, [tensor]) as (tag, scope):
+        return collected(image_summary(tag, tensor, max_images=max_outputs, name=scope), collections)
 
 
 @export("summary.audio")
@@ -95,9 +96,9 @@ def audio(
     family: str | None = None,
 ) -> Tensor:
     """Returns a summary of the first clips of a batch: [batch, samples] or [batch, samples, channels] in [-1, 1]."""
-    with _tagged(name, family, [tensor]) as (tag, scope):
+    with tagged(name, family, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
-        return _collected(audio_summary_v2(tag, tensor, rate, max_outputs=max_outputs, name=scope), collections)
+        return collected(audio_summary_v2(tag, tensor, rate, max_outputs=max_outputs, name=scope), collections)
 
 
 @export("summary.text")
@@ -130,16 +131,16 @@ def tensor_summary(
         metadata.summary_description = summary_description
     if display_name is not None:
         metadata.display_name = display_name
-    with _tagged(name, family, [tensor]) as (tag, scope):
-        return _collected(tensor_summary_v2(tag, tensor, metadata.SerializeToString(), name=scope), collections)
+    with tagged(name, family, [tensor]) as (tag, scope):
+        return collected(tensor_summary_v2(tag, tensor, metadata.SerializeToString(), name=scope), collections)
 
 
 @export("summary.merge")
 def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
     """Returns one summary merged of several, whose tags must differ."""
-    name = _clean(name)
+    name = clean_tag(name)
     with name_scope(name, "Merge", inputs):
-        return _collected(merge_summary(inputs, name=name), collections, ())
+        return collected(merge_summary(inputs, name=name), collections, ())
 
 
 @export("summary.merge_all")

@@ -555,5 +555,9 @@ SCOPED: dict[str, dict[str, str]] = {
         "exclusive": "Whether the element itself is left out of its sum or product."
     },
     "case cond": {"strict": "Whether a result of one element stays in a list."},
+    "get_session_handle": {"data": "The tensor whose value is kept."},
+    "load_op_library load_file_system_library": {"library_filename": "Path of the library."},
+    "load_library": {"library_location": "Path of a library, or of a folder of libraries."},
+    "config.optimizer.set_experimental_options": {"options": "Values of options by name; others are kept."},
     "edit_distance": {"normalize": "Whether distances are divided by the length of the truth."},
 }

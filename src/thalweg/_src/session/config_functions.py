@@ -37,6 +37,8 @@ class _Settings:
     log_placement: bool = False
     inter_op_threads: int = 0
     intra_op_threads: int = 0
+    jit: bool = False
+    optimizer_options: dict[str, Any] = field(default_factory=dict)
     visible: dict[str, list[PhysicalDevice]] = field(default_factory=dict)
 
 
@@ -124,6 +126,30 @@ def get_inter_op_parallelism_threads() -> int:
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
     """Stores the setting; sessions use `inter_op_parallelism_threads` of their ConfigProto."""
     _settings.inter_op_threads = int(num_threads)
+
+
+@export("config.optimizer.get_jit")
+def get_jit() -> bool:
+    """Returns what `set_jit` stored."""
+    return _settings.jit
+
+
+@export("config.optimizer.set_jit")
+def set_jit(enabled: bool) -> None:
+    """Stores the setting; sessions use `global_jit_level` of their ConfigProto."""
+    _settings.jit = bool(enabled)
+
+
+@export("config.optimizer.get_experimental_options")
+def get_experimental_options() -> dict[str, Any]:
+    """Returns what `set_experimental_options` stored."""
+    return dict(_settings.optimizer_options)
+
+
+@export("config.optimizer.set_experimental_options")
+def set_experimental_options(options: dict[str, Any]) -> None:
+    """Stores options of graph optimization; sessions use the RewriterConfig of their ConfigProto."""
+    _settings.optimizer_options.update(options)
 
 
 @export("debugging.get_log_device_placement")

@@ -14,6 +14,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.types import Value, from_numpy
 from thalweg._src.session.fetches import COMPOSITES, Composite
+from thalweg._src.session.session_tensors import TensorHandle
 from thalweg._src.shapes import compatible, show
 
 Convert = Callable[[Any], Value]
@@ -120,6 +121,8 @@ def _from_python(value: Any, wanted: np.dtype[Any], exact: bool, name: str) -> n
             f"feed of {name!r}: {value} is part of a graph and has no value here; "
             "feed a NumPy array, a list, a number or a string"
         )
+    if isinstance(value, TensorHandle) and wanted.kind != "O":
+        value = value.eval()
     if exact and isinstance(value, numbers.Number):
         _require_exact(value, wanted, name)
     return _as_array(value, wanted, name)

@@ -13,6 +13,8 @@ from thalweg._src.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue, parts_of
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.session_tensors import get_session_handle_op
+from thalweg._src.session.session_tensors import TensorHandle
 
 Build = Callable[[Sequence[Any]], Any]
 
@@ -75,6 +77,7 @@ class Fetches:
     positions: dict[Tensor, int] = field(default_factory=dict)
     targets: dict[Operation, None] = field(default_factory=dict)
     composites: list[Any] = field(default_factory=list)
+    session: Any = None
     build: Build = lambda values: None
 
     @property
@@ -101,9 +104,9 @@ def key_of(fetches: Any) -> Any:
     return (kind, id(fetches)) if kind in COMPOSITES else fetches
 
 
-def flatten(graph: Graph, fetches: Any) -> Fetches:
+def flatten(graph: Graph, fetches: Any, session: Any = None) -> Fetches:
     """Checks the fetches against the graph and returns them flat."""
-    result = Fetches()
+    result = Fetches(session=session)
     result.build = _builder(graph, fetches, result)
     return result
 
@@ -159,7 +162,11 @@ def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
     if isinstance(element, Operation):
         flat.targets[element] = None
         return lambda values: None
-    return itemgetter(flat.positions.setdefault(readable(element), len(flat.positions)))
+    position = flat.positions.setdefault(readable(element), len(flat.positions))
+    if element.op.definition is get_session_handle_op:
+        dtype = element.op.attrs["T"]
+        return lambda values: TensorHandle.of(values[position], dtype, flat.session)
+    return itemgetter(position)
 
 
 def readable(tensor: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,15 +87,25 @@ def convert_variables_to_constants(
 ) -> Any:
     """Freezes a graph: returns the subgraph of the outputs with variables replaced by constants of their values."""
     graph_def = extract_sub_graph(input_graph_def, output_node_names)
-    nodes = {node.name: node for node in graph_def.node}
-    names = [
+    names = variables_of(graph_def, variable_names_whitelist, variable_names_blacklist)
+    values = dict(zip(names, sess.run([_read_name(sess.graph, name) for name in names]))) if names else {}
+    return frozen(graph_def, values)
+
+
+def variables_of(graph_def: Any, whitelist: Collection[str] | None, blacklist: Collection[str] | None) -> list[str]:
+    """Returns the names of the variables of a graph that are on the first list, if given, and not on the second."""
+    return [
         node.name
         for node in graph_def.node
         if node.op in _VARIABLES
-        and (variable_names_whitelist is None or node.name in variable_names_whitelist)
-        and (variable_names_blacklist is None or node.name not in variable_names_blacklist)
+        and (whitelist is None or node.name in whitelist)
+        and (blacklist is None or node.name not in blacklist)
     ]
-    values = dict(zip(names, sess.run([_read_name(sess.graph, name) for name in names]))) if names else {}
+
+
+def frozen(graph_def: Any, values: Mapping[str, Any]) -> Any:
+    """Returns the graph with variables replaced by constants."""
+    nodes = {node.name: node for node in graph_def.node}
     result = _without_nodes(graph_def)
     for node in graph_def.node:
         if node.name in values:

@@ -55,7 +55,7 @@ class PartialRuns:
             )
         graph = self._session.graph
         feed_tensors = [feed_tensor(graph, key) for key in expand_keys(feeds)]
-        flat = flatten(graph, fetches)
+        flat = flatten(graph, fetches, self._session)
         executable = compile_step(
             feed_tensors, flat.tensors, flat.operations, self._session._config, self._session._devices, is_partial=True
         )
@@ -72,7 +72,7 @@ class PartialRuns:
             raise errors.invalid(f"partial_run: unknown handle {handle!r}: call partial_run_setup first")
         state = self._started[handle]
         graph = self._session.graph
-        flat = flatten(graph, fetches)
+        flat = flatten(graph, fetches, self._session)
         values = {}
         for key, value in expand_feeds(feed_dict).items():
             tensor = feed_tensor(graph, key)

@@ -166,7 +166,7 @@ class BaseSession:
         if len(set(feeds)) < len(feeds):
             names = [tensor.name for tensor in feeds]
             raise ValueError(f"a tensor is fed twice under different keys: {', '.join(sorted(names))}")
-        flat = flatten(graph, fetches)
+        flat = flatten(graph, fetches, weakref.proxy(self))
         executable = self._compile(feeds, flat.tensors, flat.operations)
         return _Plan(feeds, [converter(tensor) for tensor in feeds], executable, flat.build, edits, flat.composites)
 

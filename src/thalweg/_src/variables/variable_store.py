@@ -13,6 +13,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.slicing import slice as slice_of
+from thalweg._src.read_only import ReadOnly
 from thalweg._src.variables.initializers import glorot_uniform_initializer, zeros_initializer
 from thalweg._src.variables.partitions import (
     PartitionedVariable,
@@ -30,6 +31,9 @@ Getter = Callable[..., Any]
 
 class VariableStore:
     """The variables of a graph by full name."""
+
+    _vars = ReadOnly[dict[str, Any]]("The variables, under the name that TensorFlow 1 programs read.", "variables")
+    _partitioned_vars = ReadOnly[dict[str, Any]]("The partitioned variables, under TensorFlow's name.", "partitioned")
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 
 Function = Callable[..., Any]
+_PRINT_DEPRECATION_WARNINGS = True  # programs set it, under TensorFlow's name, to keep the log short
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Keeps deprecated functions from warning inside the block."""
+    global _PRINT_DEPRECATION_WARNINGS
+    before, _PRINT_DEPRECATION_WARNINGS = _PRINT_DEPRECATION_WARNINGS, False
+    try:
+        yield
+    finally:
+        _PRINT_DEPRECATION_WARNINGS = before
 
 
 def _warn(function: Function, what: str, date: str | None, instructions: str) -> None:
+    if not _PRINT_DEPRECATION_WARNINGS:
+        return
     when = "in a future version" if date is None else f"after {date}"
     name = f"{function.__module__}.{function.__qualname__}"
     logging.warning("%s: %s is deprecated and will be removed %s.\n%s", name, what, when, instructions)
@@ -125,5 +140,29 @@ def _checking_arguments(
             return function(*args, **kwargs)
 
         return watched
+
+    return decorate
+
+
+def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
+    """Returns the value of an argument that may be given under its new or its old name, but not under both."""
+    if old_value is None:
+        return new_value
+    if new_value is not None:
+        raise ValueError(f"expected {new_name!r} or its old name {old_name!r}, received both")
+    return old_value
+
+
+def rewrite_argument_docstring(old_doc: str, old_argument: str, new_argument: str) -> str:
+    """Returns a docstring with an argument renamed."""
+    return old_doc.replace(f"`{old_argument}`", f"`{new_argument}`").replace(f"{old_argument}:", f"{new_argument}:")
+
+
+def deprecated_endpoints(*args: str) -> Callable[[Any], Any]:
+    """Returns a decorator that keeps the deprecated public names of a function or class."""
+
+    def decorate(function: Any) -> Any:
+        function._tf_deprecated_api_names = args
+        return function
 
     return decorate

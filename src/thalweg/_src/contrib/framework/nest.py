@@ -7,14 +7,15 @@ from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.nest import (
-    _same_type,
-    _sorted_keys,
     assert_same_structure,
     flatten,
+    has_parts,
     is_nested,
     map_structure,
     pack_sequence_as,
     parts,
+    same_type,
+    sorted_keys,
 )
 
 is_sequence = is_nested
@@ -41,7 +42,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
         return
     if not is_nested(input_tree):
         raise TypeError(f"{input_tree!r} of {type(input_tree)} has no parts, but {shallow_tree!r} has")
-    if check_types and not _same_type(shallow_tree, input_tree):
+    if check_types and not same_type(shallow_tree, input_tree):
         raise TypeError(f"the types differ: {type(input_tree)} is no {type(shallow_tree)}")
     if isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping):
         missing = [key for key in shallow_tree if key not in input_tree]
@@ -101,18 +102,22 @@ def flatten_with_joined_string_paths(
 ) -> list[tuple[str, Any]]:
     """Returns (path, leaf) pairs, with the keys and indices of the path joined to one string."""
     leaves = flatten(structure, expand_composites)
-    return [(separator.join(map(str, path)), leaf) for path, leaf in zip(_paths(structure), leaves)]
+    return [
+        (separator.join(map(str, path)), leaf) for path, leaf in zip(paths_of(structure, expand_composites), leaves)
+    ]
 
 
-def _paths(structure: Any) -> Iterator[tuple[Any, ...]]:
-    if not is_nested(structure):
+def paths_of(structure: Any, expand_composites: bool = False) -> Iterator[tuple[Any, ...]]:
+    """Yields the path of each leaf: its keys, field names and indices."""
+    if not has_parts(structure, expand_composites):
         yield ()
         return
+    children = parts(structure)
     if isinstance(structure, Mapping):
-        names: Any = _sorted_keys(structure)
+        names: Any = sorted_keys(structure)
     elif hasattr(type(structure), "__attrs_attrs__"):
         names = [field.name for field in type(structure).__attrs_attrs__]
     else:
-        names = getattr(structure, "_fields", range(len(structure)))
-    for name, part in zip(names, parts(structure)):
-        yield from ((name, *path) for path in _paths(part))
+        names = getattr(structure, "_fields", range(len(children)))
+    for name, part in zip(names, children):
+        yield from ((name, *path) for path in paths_of(part, expand_composites))

@@ -153,7 +153,7 @@ class DropoutWrapper(CellWrapper):
                 return drop(value, wanted)
             parts = wanted if nest.is_nested(wanted) else nest.map_structure(lambda _: wanted, value)
             leaves = [walk(v, w) for v, w in zip(nest.parts(value), nest.parts(parts))]
-            return nest._rebuilt(value, leaves)
+            return nest.rebuilt(value, leaves)
 
         return walk(values, chosen)
 

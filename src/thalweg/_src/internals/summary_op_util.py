@@ -1,0 +1,27 @@
+"""`tensorflow.python.ops.summary_op_util`: what functions that build summaries of their own call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.summaries import clean_tag as clean_tag, collected, tagged
+
+
+def skip_summary() -> bool:
+    """Returns False: every replica's summaries are kept, since there is only one replica."""
+    return False
+
+
+def collect(val: Tensor, collections: Sequence[str] | None, default_collections: Sequence[str]) -> None:
+    """Adds a summary to collections, or to the default ones."""
+    collected(val, collections, default_collections)
+
+
+def summary_scope(
+    name: str, family: str | None = None, default_name: str | None = None, values: Any = None
+) -> AbstractContextManager[tuple[str, str]]:
+    """Opens the scope of a summary and yields its tag and the scope."""
+    return tagged(name, family, values or (), default_name)
