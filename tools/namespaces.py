@@ -14,6 +14,7 @@ DESCRIPTIONS = {
     "contrib.compiler": "Compilation of operations.",
     "contrib.compiler.jit": "Scopes that mark operations for compilation.",
     "contrib.crf": "Linear-chain conditional random fields.",
+    "contrib.cudnn_rnn": "Recurrent layers with one variable, and cells that share their checkpoints.",
     "contrib.data": "Dataset transformations under their deprecated names.",
     "contrib.distributions": "Probability distributions: those of tf.distributions and further ones.",
     "contrib.distributions.bijectors": "Bijectors: invertible transformations of distributions.",
