@@ -93,6 +93,7 @@ DESCRIPTIONS = {
     "python_io": "TFRecord files.",
     "quantization": "Quantization of real numbers to small integers.",
     "queue": "Queues between steps.",
+    "ragged": "Ragged tensors: rows of different lengths.",
     "random": "Random number generation and seeds.",
     "raw_ops": "Every op under its own name, with inputs and attributes as keyword arguments.",
     "resource_loader": "Files that are installed with a program.",

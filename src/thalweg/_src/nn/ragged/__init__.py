@@ -1,0 +1,1 @@
+"""Ragged tensors: rows of different lengths, as their joined values and the positions where rows start."""
