@@ -51,6 +51,7 @@ DOWN = {
     "data": {"input"},
     "nn": {"input"},
     "training": {"input", "observe"},
+    "debug": {"training"},
     "contrib": {"data", "nn", "saved_model", "training"},
     "gen_ops": {"ops"},
     # the generated modules around the package, and the tools that look names up in them
