@@ -260,6 +260,7 @@ class RaggedTensor:
 
     @property
     def dims(self) -> Shape:
+        """The static shape as a tuple."""
         splits, values = self._row_splits.dims, self._values.dims
         if values is None:
             return None
