@@ -330,6 +330,7 @@ from thalweg._src.input.queues import (
 from thalweg._src.input.readers import (
     FixedLengthRecordReader as FixedLengthRecordReader,
     IdentityReader as IdentityReader,
+    LMDBReader as LMDBReader,
     ReaderBase as ReaderBase,
     TFRecordReader as TFRecordReader,
     TextLineReader as TextLineReader,
@@ -877,6 +878,7 @@ __all__ = [
     "IndexedSlicesValue",
     "Input",
     "InteractiveSession",
+    "LMDBReader",
     "LogMessage",
     "MONOLITHIC_BUILD",
     "MetaGraphDef",

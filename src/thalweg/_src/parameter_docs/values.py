@@ -446,4 +446,5 @@ SCOPED: dict[str, dict[str, str]] = {
         "dropout": "Probability that an output of a layer is dropped on its way to the next one.",
         "seed": "Seed of dropout and of the initial weights.",
     },
+    "LMDBReader": {"options": "Accepted for compatibility and ignored."},
 }
