@@ -91,14 +91,14 @@ def _steps(
 ) -> Any:
     if lengths is None:
         return rnn(x, start, weights, *options, False)
-    packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
-    order, inverse = packed.sorted_indices, packed.unsorted_indices
-    assert order is not None and inverse is not None
+    longest_first, places = lengths.sort(descending=True)
+    order = places.to(x.device)
+    inverse = order.argsort()
+    packed = pack_padded_sequence(x.index_select(1, order), longest_first)
     ordered = _map(start, lambda state: state.index_select(1, order))
     data, *final = rnn(packed.data, packed.batch_sizes, ordered, weights, *options)
-    outputs = PackedSequence(data, packed.batch_sizes, order, inverse)
-    back = [state.index_select(1, inverse) for state in final]
-    return pad_packed_sequence(outputs, total_length=x.shape[0])[0], *back
+    padded, _ = pad_packed_sequence(PackedSequence(data, packed.batch_sizes), total_length=x.shape[0])
+    return [result.index_select(1, inverse) for result in (padded, *final)]
 
 
 def _map(state: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> Any:

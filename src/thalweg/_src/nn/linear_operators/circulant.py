@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ class BaseLinearOperatorCirculant(LinearOperator):
         if dims is None:
             return None
         inner = dims[-self._depth :]
-        size = None if None in inner else int(np.prod(inner, dtype=int))  # type: ignore[arg-type]
+        size = None if None in inner else prod(inner)  # type: ignore[arg-type]
         return (*dims[: -self._depth], size, size)
 
     def _shape_tensor(self) -> Tensor:
