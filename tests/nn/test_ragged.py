@@ -290,6 +290,12 @@ def test_element_wise_functions_keep_the_rows(build: Any, expected: Any, data: A
     assert run(build(tf.ragged.constant(data))) == each(expected, data)
 
 
+def test_operands_with_equal_rows_are_combined() -> None:
+    assert run(rows() + rows() * 10) == each(lambda v: 11 * v, ROWS)
+    assert run(tf.where(rows() > 2, rows(), -rows())) == each(lambda v: v if v > 2 else -v, ROWS)
+    assert run(tf.add_n([nested(), nested()])) == each(lambda v: 2 * v, NESTED)
+
+
 def test_dense_operands_are_broadcast_to_rows() -> None:
     assert run(rows() + tf.constant([[10], [20], [30], [40]])) == [[11, 12, 13], [], [34, 35], [46]]
     assert run(np.array([100]) + rows()) == [[101, 102, 103], [], [104, 105], [106]]

@@ -85,9 +85,11 @@ def aligned(values: Sequence[Any]) -> tuple[RaggedTensor, list[Any]]:
                 for pair in zip(rows.nested_row_splits, value.nested_row_splits)
                 if pair[0] is not pair[1]
             ]
-    with control_dependencies([check for check in checks if check is not None]):
-        flat = [identity(v.flat_values) if isinstance(v, RaggedTensor) and checks else v for v in values]
-    return rows, [value.flat_values if isinstance(value, RaggedTensor) else _broadcast(value, rows) for value in flat]
+    operands = [v.flat_values if isinstance(v, RaggedTensor) else _broadcast(v, rows) for v in values]
+    if checks:
+        with control_dependencies([check for check in checks if check is not None]):
+            operands = [identity(x) if isinstance(v, RaggedTensor) else x for v, x in zip(values, operands)]
+    return rows, operands
 
 
 def _broadcast(value: Any, rows: RaggedTensor) -> Any:
