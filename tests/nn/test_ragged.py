@@ -355,6 +355,11 @@ def test_reductions(build: Callable[[], Any], expected: Any) -> None:
         (lambda: tf.boolean_mask(nested(), nested() > 2), [[[], [3]], [], [[4, 5, 6], [], [7]]]),
         (lambda: tf.boolean_mask(rows(), [True, False, False, True]), [[1, 2, 3], [6]]),
         (lambda: tf.where(rows() > 2), [[0, 2], [2, 0], [2, 1], [3, 0]]),
+        (lambda: tf.tile(rows(), [2, 1]), ROWS * 2),
+        (lambda: tf.tile(rows(), [1, 3]), [row * 3 for row in ROWS]),
+        (lambda: tf.unsorted_segment_sum(rows(), [0, 0, 1, 1], 2), [[1, 2, 3], [10, 5]]),
+        (lambda: tf.unsorted_segment_max(rows(), [1, 0, 1, 0], 2), [[6], [4, 5, 3]]),
+        (lambda: tf.nn.embedding_lookup(np.arange(14).reshape(7, 2), rows())[3], [[12, 13]]),
     ],
 )
 def test_rows_are_joined_and_gathered(build: Callable[[], Any], expected: Any) -> None:
@@ -372,6 +377,11 @@ def test_strings_are_split_into_rows() -> None:
         [[b"a", b"b"], [b"x"]],
         [[], [b"c", b"d"]],
     ]
+    texts = tf.ragged.constant([["1", "22"], []])
+    assert run(tf.strings.to_number(texts)) == [[1, 22], []]
+    assert run(tf.strings.length(texts)) == [[1, 2], []]
+    assert run(tf.strings.regex_replace(texts, "2", "3")) == [[b"1", b"33"], []]
+    assert run(tf.strings.to_hash_bucket_fast(texts, 10)) == [[9, 0], []]
     assert run(tf.strings.bytes_split(["ab", "", "c"])) == [[b"a", b"b"], [], [b"c"]]
 
 

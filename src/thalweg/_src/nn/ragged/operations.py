@@ -14,6 +14,7 @@ from thalweg._src.graph.infer import static_value
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.dropout import dropout
+from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.ragged import indexing  # noqa: F401  which defines the indexing of ragged tensors
 from thalweg._src.nn.ragged.factories import expanded, gathered, joined, stacked
 from thalweg._src.nn.ragged.tensor import (
@@ -27,10 +28,16 @@ from thalweg._src.ops import comparison, math, nn, reduction, segment, special, 
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_equal
 from thalweg._src.ops.concat import concat, stack
-from thalweg._src.ops.decoding import as_string
+from thalweg._src.ops.decoding import as_string, string_to_number_op
 from thalweg._src.ops.gather import batch_gather, boolean_mask, gather, gather_nd
+from thalweg._src.ops.hashing import (
+    string_to_hash_bucket_fast,
+    string_to_hash_bucket_op,
+    string_to_hash_bucket_strong,
+)
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.operators import OPERATORS
+from thalweg._src.ops.pad_tile import tile
 from thalweg._src.ops.reshape import expand_dims, ones_like, rank, shape, size, squeeze, zeros_like
 from thalweg._src.ops.sequences import range as sequence
 from thalweg._src.ops.where import one_hot, where, where_v2
@@ -45,6 +52,8 @@ _UNARY = (
     *(comparison.logical_not, comparison.invert, comparison.is_finite, comparison.is_inf, comparison.is_nan),
     *(nn.relu, nn.relu6, nn.elu, nn.selu, nn.softplus, nn.softsign, special.lgamma, special.digamma, special.erf),
     *(strings.substr, strings.string_length_op, strings.string_strip, strings.lower, strings.upper, one_hot, dropout),
+    *(strings.static_regex_replace_op, strings.static_regex_full_match_op, string_to_number_op),
+    *(string_to_hash_bucket_op, string_to_hash_bucket_fast, string_to_hash_bucket_strong),
 )
 _BINARY = (
     *(math.add, math.subtract, math.multiply, math.realdiv, math.truncatediv, math.floormod, math.truncatemod),
@@ -212,6 +221,20 @@ def _rank(input: Any, name: str | None = None) -> Tensor:
         return math.add(rank(input.flat_values), input.ragged_rank)
 
 
+@implements(tile)
+def _tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    counts = static_value(multiples) if isinstance(multiples, Tensor) else multiples
+    if counts is None:
+        raise ValueError("tile: the multiples of a RaggedTensor must be known when the graph is built")
+    with name_scope(name, "RaggedTile"):
+        result = input
+        for axis, count in enumerate(map(int, counts)):
+            if count < 1:
+                raise ValueError(f"tile: expected multiples of at least 1 for a RaggedTensor, received {count}")
+            result = joined([result] * count, axis) if count > 1 else result
+        return result
+
+
 # -- gathering --------------------------------------------------------------------------------------------------------
 
 
@@ -307,6 +330,11 @@ def _boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int 
     return ragged_boolean_mask(tensor, mask, name)
 
 
+@implements(embedding_lookup)
+def _embedding_lookup(params: Any, ids: Any, *args: Any, **kwargs: Any) -> Any:
+    return ids.with_flat_values(embedding_lookup(params, ids.flat_values, *args, **kwargs))
+
+
 # -- reductions -------------------------------------------------------------------------------------------------------
 
 
@@ -400,3 +428,18 @@ for _dense, _by_segment in (
     (reduction.reduce_any, _any),
 ):
     implements(_dense)(_reduction(_dense, _by_segment))
+
+
+def _by_segment_of_rows(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Any:
+        with name_scope(name, "RaggedSegment"):
+            return segmented(function, data, convert_to_tensor(segment_ids), num_segments)
+
+    return call
+
+
+for _segments in (
+    *(segment.unsorted_segment_sum, segment.unsorted_segment_prod),
+    *(segment.unsorted_segment_max, segment.unsorted_segment_min),
+):
+    implements(_segments)(_by_segment_of_rows(_segments))
