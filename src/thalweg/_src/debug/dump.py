@@ -18,7 +18,7 @@ from thalweg._src import dtypes
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto
+from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, shape_proto
 
 DEBUG_OP = "DebugIdentity"
 _DEVICE = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
@@ -89,15 +89,24 @@ def write_dump(root: str, values: Sequence[tuple[Tensor, Any]], info: dict[str, 
     start = time.time_ns() // 1000
     for number, (tensor, value) in enumerate(values):
         name, slot, stamp = tensor.op.name, tensor.value_index, start + number
-        array = np.asarray(value, dtype=object) if tensor.dtype is dtypes.string else np.asarray(value)
-        summary = Summary.Value(
-            tag=name, node_name=f"{name}:{slot}:{DEBUG_OP}", tensor=array_proto(array, tensor.dtype.base_dtype)
-        )
+        summary = Summary.Value(tag=name, node_name=f"{name}:{slot}:{DEBUG_OP}", tensor=_proto(tensor, value))
         path = folder / f"{name}_{slot}_{DEBUG_OP}_{stamp}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(Event(wall_time=stamp / 1e6, summary=Summary(value=[summary])).SerializeToString())
     (Path(root) / _INFO).write_text(json.dumps(info))
     return DebugDumpDir(root)
+
+
+def _proto(tensor: Tensor, value: Any) -> Any:
+    """Returns a value as a TensorProto; numbers as bytes, without which TensorFlow takes it for uninitialized."""
+    dtype = tensor.dtype.base_dtype
+    if dtype is dtypes.string:
+        return array_proto(np.asarray(value, dtype=object), dtype)
+    array = np.asarray(value)
+    message = array_proto(np.zeros(0, array.dtype), dtype)
+    message.tensor_shape.CopyFrom(shape_proto(array.shape))
+    message.tensor_content = array.tobytes()
+    return message
 
 
 class DebugDumpDir:

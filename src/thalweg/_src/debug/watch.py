@@ -46,10 +46,11 @@ class WatchOptions:
 def watched(graph: Graph, fetches: Any, feed_dict: Any = None, options: WatchOptions | None = None) -> list[Tensor]:
     """Returns the tensors that a step computes, inputs first; not those in branches and loops, which may be dead."""
     flat = flatten(graph, fetches)
-    fed = {feed_tensor(graph, key) for key in expand_keys(feed_dict or ())}
+    feeds = [feed_tensor(graph, key) for key in expand_keys(feed_dict or ())]
+    fed = set(feeds)
     starts = [*flat.operations, *(tensor.op for tensor in flat.tensors if tensor not in fed)]
     outputs = [tensor for operation in _ancestors(starts, fed) for tensor in operation.outputs]
-    chosen = dict.fromkeys([*(t for t in outputs if t not in fed and _has_value(graph, t)), *fed])
+    chosen = dict.fromkeys([*feeds, *(tensor for tensor in outputs if tensor not in fed and _has_value(graph, tensor))])
     return [tensor for tensor in chosen if options is None or options.matches(tensor)]
 
 
