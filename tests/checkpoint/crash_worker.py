@@ -38,7 +38,7 @@ class Model:
 
     def state(self, number):
         for v in self.variables:
-            kind, value = (object, str(number).encode()) if v.dtype == tf.string else (np.float32, number)
+            kind, value = (object, str(number).encode()) if v.dtype.base_dtype == tf.string else (np.float32, number)
             yield np.full(v.get_shape().as_list(), value, kind)
 
     def fill(self, number):

@@ -268,7 +268,7 @@ class _Counter(SaveableObject):
 
     def __init__(self, variable):
         self._variable = variable
-        super().__init__(variable.handle, [SaveSpec(variable.value() * 2, "", "twice")], "twice")
+        super().__init__(variable, [SaveSpec(variable.value() * 2, "", "twice")], "twice")
 
     def restore(self, restored_tensors, restored_shapes):
         return self._variable.assign(restored_tensors[0] / 2, read_value=False)

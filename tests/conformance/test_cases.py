@@ -11,7 +11,7 @@ import thalweg as tf
 from tests.conformance.case_runner import run_case
 from tests.conformance.cases import describe, variants
 from tests.conformance.comparison import differences, nothing_to_compare
-from tests.conformance.different import DIFFERENT, KILLS, NOT_CALLED, RESOURCES, must_show, shown_here
+from tests.conformance.different import DIFFERENT, KILLS, NOT_CALLED, RESOURCES, expected_here, must_show, shown_here
 from tests.conformance.recorded import recording
 from tests.conformance.tensorflow import PYTHON, Server, needs_tensorflow
 from tests.strategies import valid
@@ -73,7 +73,7 @@ def test_same_as_tensorflow(server, name, tmp_path, monkeypatch):
     ours, theirs = _outcomes(server, name)
     skipped = {label: why for label in ours if (why := nothing_to_compare(theirs[label]))}
     found = {label: shown_here(differences(ours[label], theirs[label])) for label in ours if label not in skipped}
-    expected = [entry for entry in DIFFERENT if entry.case.split("/")[0] == name]
+    expected = expected_here(name)
     left, used = _unexpected(name, found, expected)
     if path := os.environ.get("THALWEG_CONFORMANCE_LOG"):
         with open(path, "a") as file:

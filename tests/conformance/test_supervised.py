@@ -34,7 +34,13 @@ def there(tmp_path_factory):
     return json.loads(out.read_text())
 
 
-@pytest.mark.parametrize("name", supervised_programs.PROGRAMS)
+_RACING = pytest.mark.cpu_only(reason="an error on the host ends the step before or after the device's own update")
+_PROGRAMS = [
+    pytest.param(name, marks=_RACING) if name == "input_that_ends" else name for name in supervised_programs.PROGRAMS
+]
+
+
+@pytest.mark.parametrize("name", _PROGRAMS)
 def test_same_outcomes(request, name, tmp_path):
     theirs = THERE.answer(name, [name, SOURCE], lambda: request.getfixturevalue("there")[name])
     ours = json.loads(json.dumps(supervised_programs.run_program(tf, name, str(tmp_path))))

@@ -79,7 +79,7 @@ def test_dtype_follows_the_first_input() -> None:
     layer = tf.layers.Dense(2)
     assert layer.dtype is None
     assert layer(np.ones((2, 3))).dtype == tf.float64
-    assert layer.dtype == "float64" and layer.kernel.dtype == tf.float64
+    assert layer.dtype == "float64" and layer.kernel.dtype.base_dtype == tf.float64
     with pytest.raises(TypeError, match="floating or complex"):
         tf.layers.dense(tf.ones([2, 3], tf.int32), 2)
 

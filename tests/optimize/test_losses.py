@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.optimize.fusion import fuse
-from thalweg._src.optimize.prune import prune
 
 
 def losses(kind):
@@ -27,11 +26,11 @@ def types(step):
 )
 def test_the_gradient_is_omitted_only_if_it_is_unused(kind, alone):
     labels, logits, loss = losses(kind)
-    forward = functionalize(prune([labels, logits], [loss], []))
+    forward = step_graph([labels, logits], [loss], [])
     fuse(forward)
     assert alone in types(forward)
     (gradient,) = tf.gradients(loss, logits)
-    both = functionalize(prune([labels, logits], [loss, gradient], []))
+    both = step_graph([labels, logits], [loss, gradient], [])
     fuse(both)
     assert alone not in types(both)
 

@@ -4,15 +4,14 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.place.place import place
 
 ALL = [*CPU[:2], *GPU]
 
 
 def refused(fetches, types=lambda node: {"CPU", "GPU"}, devices=ALL, changed=None, soft=False):
-    step = functionalize(prune([], fetches, []))
+    step = step_graph([], fetches, [])
     for node in step.nodes:
         for name, value in (changed or {}).get(node.name, {}).items():
             if name == "with":

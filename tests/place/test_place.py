@@ -3,8 +3,7 @@
 import pytest
 
 import thalweg as tf
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.place.place import place
 
 CPU0, CPU1, GPU0, GPU1 = (
@@ -24,7 +23,7 @@ def host_only(*types):
 
 def placed(fetches, feeds=(), devices=ALL, types=anywhere, soft=False, targets=()):
     """Returns {node name: short device name} and the placement itself."""
-    step = functionalize(prune(list(feeds), list(fetches), list(targets)))
+    step = step_graph(list(feeds), list(fetches), list(targets))
     placement = place(step, devices, types, soft)
     assert set(placement.devices) == set(step.nodes)
     return {node.name: device.rpartition("device:")[2] for node, device in placement.devices.items()}, placement
@@ -101,7 +100,7 @@ def test_a_request_anywhere_in_a_group_counts_for_all():
     b = tf.cos(a, name="b")
     with tf.device("/gpu:1"):
         c = tf.tan(a, name="c")
-    step = functionalize(prune([], [b, c], []))
+    step = step_graph([], [b, c], [])
     by_name = {node.name: node for node in step.nodes}
     for name, other in (("b", "a"), ("c", "b")):
         by_name[name].attrs = {**by_name[name].attrs, "_class": [f"loc:@{other}"]}
@@ -126,7 +125,7 @@ def test_partial_requests_of_a_group_are_merged():
         a = tf.sin(tf.random_uniform([2]), name="a")
     with tf.device("/cpu:1"), tf.colocate_with(a.op, ignore_existing=True):
         b = tf.cos(a, name="b")
-    step = functionalize(prune([], [b], []))
+    step = step_graph([], [b], [])
     b_node = next(node for node in step.nodes if node.name == "b")
     b_node.device = "/device:CPU:1"
     devices = place(step, ALL, anywhere, False).devices
@@ -139,7 +138,7 @@ def test_contradicting_requests_in_a_group():
     b = tf.cos(a, name="b")
 
     def contradicting():
-        step = functionalize(prune([], [b], []))
+        step = step_graph([], [b], [])
         node = next(node for node in step.nodes if node.name == "b")
         node.device, node.attrs = "/device:CPU:1", {**node.attrs, "_class": ["loc:@a"]}
         return step

@@ -10,8 +10,7 @@ import pytest
 
 import thalweg as tf
 from thalweg._src.execute.program import Program
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.resources import step as step_module
 from thalweg._src.resources.containers import Containers
 from thalweg._src.resources.devices import local_devices
@@ -311,7 +310,7 @@ def test_a_step_that_was_cancelled_before_it_began(single):
     """The session may close in between; then nothing would wake a waiting step."""
     devices = local_devices(tf.ConfigProto(), Containers())
     y = tf.sin(tf.random_uniform([]))
-    executable = Executable([Program(functionalize(prune([], [y], [])), devices[0])], 1, "")
+    executable = Executable([Program(step_graph([], [y], []), devices[0])], 1, "")
     if not single:
         executable._single = None
     step = Step()

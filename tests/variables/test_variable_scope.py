@@ -166,7 +166,7 @@ def test_initial_values() -> None:
         session.run(global_variables_initializer())
         values = [value.tolist() for value in session.run(made)]
     assert values == [[3, 3], [1, 1], [1, 2], [5], 7, [0, 0], [False, False], [b""]]
-    assert made[2].dtype is dtypes.int32
+    assert made[2].dtype.base_dtype is dtypes.int32
 
 
 def test_inherited_scope_properties() -> None:

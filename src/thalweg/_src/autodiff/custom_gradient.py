@@ -70,20 +70,20 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     name = f"CustomGradient-{next(_serial)}"
     RegisterGradient(name)(rule)
     with graph.gradient_override_map({"IdentityN": name}):
-        outputs = identity_n([*results, *tensors, *[variable.handle for variable in variables]])
+        outputs = identity_n([*results, *tensors, *[variable._handle for variable in variables]])
     return _rebuilt(result, iter(outputs))
 
 
 def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Tensor]) -> list[Any]:
     """Returns the trainable variables whose values the operations use, in the order of their first use."""
     keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
-    by_handle = {v.handle: v for key in keys for v in graph.get_collection(key) if isinstance(_handle(v), Tensor)}
+    by_handle = {v._handle: v for key in keys for v in graph.get_collection(key) if isinstance(_handle(v), Tensor)}
     inside = set(operations)
     found: dict[Any, None] = {}
     for operation in operations:
         for tensor in operation.inputs:
             # A variable may have been read before the function was called.
-            is_read = tensor.op.type == "ReadVariableOp" and tensor.op not in inside
+            is_read = tensor.op.type in ("ReadVariableOp", "Identity") and tensor.op not in inside
             source = tensor.op.inputs[0] if is_read else tensor
             variable = by_handle.get(source)
             if variable is not None and variable.trainable and tensor not in arguments:
@@ -92,7 +92,7 @@ def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Te
 
 
 def _handle(variable: Any) -> Any:
-    return getattr(variable, "handle", None)
+    return getattr(variable, "_handle", None)
 
 
 def _require_keyword(grad_function: Callable[..., Any], variables: list[Any]) -> None:

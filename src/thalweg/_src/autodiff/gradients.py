@@ -119,7 +119,7 @@ def _source(x: Any) -> Tensor:
     """Returns the tensor that accumulates the gradient with respect to x: for a variable, its handle."""
     if isinstance(x, IndexedSlices):
         return x.values
-    handle = getattr(x, "handle", None)
+    handle = getattr(x, "_handle", None)
     return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
 
 
@@ -260,7 +260,11 @@ class _Walk:
         )
         with name_scope(f"{operation.name}_grad"), colocation:
             for index, tensor in enumerate(operation.outputs):
-                if output_grads[index] is None and len(operation.outputs) > 1 and operation.type != "Switch":
+                if (
+                    output_grads[index] is None
+                    and len(operation.outputs) > 1
+                    and operation.type not in ("Switch", "RefSwitch")
+                ):
                     is_number = tensor.dtype.is_floating or tensor.dtype.is_complex
                     in_loop = self._backward is not None
                     output_grads[index] = zeros_like(tensor, optimize=in_loop) if is_number else None

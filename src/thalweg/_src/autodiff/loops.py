@@ -48,9 +48,9 @@ class Backward(Loop):
     def _restore(self, tensor: Tensor, context: Context) -> Tensor:
         """Returns a forward value inside this loop: the outer value of a loop invariant, recomputed, or saved."""
         operation = tensor.op
-        if operation.type == "Enter" and operation.attrs["is_constant"] and context is self.forward:
+        if operation.type in ("Enter", "RefEnter") and operation.attrs["is_constant"] and context is self.forward:
             return bring(operation.inputs[0], self)
-        if operation.type == "Switch" and isinstance(context, Branch):
+        if operation.type in ("Switch", "RefSwitch") and isinstance(context, Branch):
             return bring(operation.inputs[0], self.mirrored(context.outer))
         if operation.type == "Const":
             with self.entered():

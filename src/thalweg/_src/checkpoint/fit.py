@@ -89,7 +89,6 @@ def _target_shape(output: Any) -> Shape:
     for consumer in output.consumers():
         if consumer.type == "Identity":
             return _target_shape(consumer.outputs[0])
-        if consumer.type == "AssignVariableOp":
-            handle = consumer.inputs[0].op
-            return handle.attrs.get("shape") if handle.type == "VarHandleOp" else None
+        if consumer.type in ("Assign", "AssignVariableOp"):
+            return consumer.inputs[0].op.attrs.get("shape")  # type: ignore[no-any-return]
     return None

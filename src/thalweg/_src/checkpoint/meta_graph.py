@@ -80,7 +80,6 @@ def export_meta_graph(
         message.meta_info_def.MergeFrom(meta_info_def)
     message.meta_info_def.stripped_default_attrs = strip_default_attrs
     message.graph_def.CopyFrom(to_graph_def(graph, add_shapes=True) if graph_def is None else graph_def)
-    _in_public_ops(message.graph_def)
     if export_scope:
         _keep_scope(message.graph_def, export_scope)
     _adapt(message.graph_def, clear_devices, strip_default_attrs)
@@ -117,28 +116,6 @@ def _adapt(graph_def: Any, clear_devices: bool, strip_default_attrs: bool) -> No
                     write_attr(plain, default, definition.attrs[key].kind)
                     if plain == node.attr[key]:
                         del node.attr[key]
-
-
-def _in_public_ops(graph_def: Any) -> None:
-    """Replaces `_InitializedValue`, a private op, by the conditional that TensorFlow uses for it."""
-    for node in [node for node in graph_def.node if node.op == "_InitializedValue"]:
-        handle, initial, *controls = node.input
-        name, dtype = node.name, node.attr["dtype"].type
-        added = [
-            ("VarIsInitializedOp", "is_initialized", [handle, *controls], None, None),
-            ("Switch", "handle", [handle, f"{name}/is_initialized"], "T", 20),
-            ("ReadVariableOp", "value", [f"{name}/handle:1"], "dtype", dtype),
-            ("Switch", "initial", [initial, f"{name}/is_initialized"], "T", dtype),
-        ]
-        for op_type, part, inputs, key, kind in added:
-            made = graph_def.node.add(op=op_type, name=f"{name}/{part}", input=inputs, device=node.device)
-            if key is not None:
-                made.attr[key].type = kind
-        node.op = "Merge"
-        del node.input[:]
-        node.input.extend([f"{name}/initial", f"{name}/value"])
-        node.attr.clear()
-        node.attr["T"].type, node.attr["N"].i = dtype, 2
 
 
 def _keep_scope(graph_def: Any, scope: str) -> None:

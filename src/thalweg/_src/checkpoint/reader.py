@@ -175,7 +175,7 @@ def _set_initializer(variable: Any, prefix: str, source: str, spec: str) -> None
         value.set_shape(variable.get_shape())
         with variable._at_handle():
             value = identity(value)
-            variable._initializer = assign_variable_op.operation(variable.handle, value)
+            variable._initializer = assign_variable_op.operation(variable._handle, value)
     variable._initial_value = value
 
 

@@ -66,17 +66,19 @@ class VariableSaveable(SaveableObject):
 
     def __init__(self, variable: Any, slice_spec: str, name: str) -> None:
         def read() -> Tensor:
+            if not variable.uses_resource:
+                return variable._handle  # type: ignore[no-any-return]
             with variable._at_handle():
                 return variable._read()  # type: ignore[no-any-return]
 
-        super().__init__(variable, [SaveSpec(read, slice_spec, name, variable.dtype, variable.device)], name)
+        super().__init__(variable, [SaveSpec(read, slice_spec, name, variable.dtype.base_dtype, variable.device)], name)
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = reshape_op(value, restored_shapes[0])
         with self.op._at_handle():
-            return assign_variable_op.operation(self.op.handle, value)
+            return assign_variable_op.operation(self.op._handle, value)
 
 
 class _TensorSaveable(SaveableObject):
@@ -183,7 +185,7 @@ class SaverBuilder:
     ) -> SaverNames:
         """Adds the operations and returns their names."""
         saveables = saveables_for(var_list)
-        tensors = [item.op if not isinstance(item, VariableSaveable) else item.op.handle for item in saveables]
+        tensors = [item.op if not isinstance(item, VariableSaveable) else item.op._handle for item in saveables]
         values = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
         with name_scope(name, "save", values), get_default_graph().control_dependencies(None):
             given = placeholder_with_default(constant(filename, name="filename/input"), shape=(), name="filename")

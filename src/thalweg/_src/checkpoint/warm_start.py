@@ -129,7 +129,7 @@ def _start_with_vocabulary(prefix: str, source: str, variables: list[Any], info:
                 value = _remapped(prefix, source, shape, offset, info)
             value.set_shape(shape)
             with variable._at_handle():
-                variable._initializer = assign_variable_op.operation(variable.handle, value)
+                variable._initializer = assign_variable_op.operation(variable._handle, value)
         variable._initial_value = value
 
 

@@ -1,6 +1,6 @@
 """Switches of late TensorFlow 1: graph mode and its variants, forward compatibility, and scopes for compilation.
 
-Graph mode with resource variables is the only one here, so most switches only report it.
+Graph mode is the only one here, so most switches only report it.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from thalweg._src.export import export
@@ -17,6 +18,7 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 
+_defaults = SimpleNamespace(resource_variables=False)
 _horizon = datetime.date(2019, 10, 16)  # the release of TensorFlow 1.15.0
 
 
@@ -38,18 +40,20 @@ def disable_v2_behavior() -> None:
 
 @export("disable_resource_variables")
 def disable_resource_variables() -> None:
-    """Does nothing: variables always have resource semantics."""
+    """Makes new variables reference variables, the default."""
+    _defaults.resource_variables = False
 
 
 @export("enable_resource_variables")
 def enable_resource_variables() -> None:
-    """Does nothing: variables have resource semantics."""
+    """Makes new variables resource variables unless their scope or caller says otherwise."""
+    _defaults.resource_variables = True
 
 
 @export("resource_variables_enabled")
 def resource_variables_enabled() -> bool:
-    """Returns True: variables always have resource semantics."""
-    return True
+    """Returns whether new variables are resource variables by default."""
+    return _defaults.resource_variables
 
 
 @export("executing_eagerly_outside_functions")

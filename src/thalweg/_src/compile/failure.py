@@ -143,11 +143,19 @@ def _first_sentence(error: BaseException) -> str:
     return ". ".join(text.split(". ")[:3]) if isinstance(error, torch.OutOfMemoryError) else text  # advice follows
 
 
+_OUT_OF_MEMORY = (
+    "can't allocate memory",
+    "out of memory",
+    "ALLOC_FAILED",
+    "Storage size calculation overflowed",
+    "invalid size",
+    "array is too big",
+)
+
+
 def _class_of(error: BaseException) -> Any:
     text = str(error)
-    if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in text:
-        return errors.ResourceExhaustedError
-    if any(part in text for part in ("Storage size calculation overflowed", "invalid size", "array is too big")):
+    if isinstance(error, MemoryError | torch.OutOfMemoryError) or any(part in text for part in _OUT_OF_MEMORY):
         return errors.ResourceExhaustedError
     if isinstance(error, NotImplementedError) or "not implemented for" in text:
         return errors.UnimplementedError

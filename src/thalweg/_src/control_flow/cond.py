@@ -91,7 +91,7 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
         def convert(leaf: Any) -> Tensor:
             if leaf is None or isinstance(leaf, Operation):
                 return with_dependencies([leaf] if leaf is not None else [], pivot)  # type: ignore[no-any-return]
-            return bring(convert_to_tensor(leaf), branch)
+            return bring(structures.value_of(leaf), branch)
 
         return result, [bring(tensor, branch) for tensor in structures.flatten(result, convert)]
 

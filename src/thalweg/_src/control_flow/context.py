@@ -183,7 +183,7 @@ class Loop(Context):
 
     def _needs_pivot(self, inputs: list[Tensor]) -> bool:
         # Loop invariants are also alive in the last iteration, the one in which the condition is false.
-        return all(tensor.op.type == "Enter" and tensor.op.attrs["is_constant"] for tensor in inputs)
+        return all(tensor.op.type in ("Enter", "RefEnter") and tensor.op.attrs["is_constant"] for tensor in inputs)
 
     def saved(self, tensor: Tensor) -> Tensor | None:
         """Returns a tensor of another loop at that loop's iteration that corresponds to this one's, if there is one."""

@@ -7,10 +7,18 @@ from typing import Any
 
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.graph import nest
+from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.identity import identity
 
 Convert = Callable[[Any], Tensor]
+
+
+def value_of(leaf: Any) -> Tensor:
+    """Returns a leaf as a tensor; a reference to a variable is read here."""
+    tensor = convert_to_tensor(leaf)
+    return identity(tensor) if tensor.dtype._is_ref_dtype else tensor
 
 
 def flatten(structure: Any, convert: Convert) -> list[Tensor]:

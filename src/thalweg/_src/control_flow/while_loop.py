@@ -116,7 +116,7 @@ class _Plan:
         leaves = nest.flatten(self.loop_vars, expand_composites=True)
         if any(leaf is None for leaf in leaves):
             raise ValueError(f"None cannot be a loop variable, but loop_vars is {structures.show(self.loop_vars)}")
-        initial = structures.flatten(self.loop_vars, convert_to_tensor)
+        initial = structures.flatten(self.loop_vars, structures.value_of)
         for number, (tensor, shape) in enumerate(zip(initial, self._shapes(initial)), start=-self.counted):
             if not shapes.compatible(shape, tensor.dims) or not _satisfies(shape, tensor.dims):
                 raise ValueError(
@@ -170,7 +170,7 @@ class _Plan:
         def convert(leaf: Any) -> Tensor:
             if isinstance(leaf, Operation):
                 return with_dependencies([leaf], pivot)  # type: ignore[no-any-return]
-            return convert_to_tensor(leaf)
+            return structures.value_of(leaf)
 
         leaves = nest.flatten(list(returned), expand_composites=True)
         before = nest.flatten(list(self.loop_vars), expand_composites=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from thalweg._src.graph.tensor import Tensor
 
 def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
     """Converts the inputs, infers the attributes that they imply, adds the operation and returns its outputs."""
+    if definition.on_refs is not None and args and type(args[0]) is Tensor and args[0].dtype._is_ref_dtype:
+        return apply(definition.on_refs, args, attrs, name)
     if len(args) == len(definition.inputs) and not attrs:
         values = args
     else:
@@ -46,7 +49,15 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
             given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
         else:
             raise TypeError(f"{definition.name} is missing its attribute {key!r}")
-    operation = graph.add(definition, inputs, given, output_types(definition, given), name)
+    types = output_types(definition, given)
+    if definition.takes_refs:
+        with contextlib.ExitStack() as stack:
+            for tensor in inputs:
+                if tensor.dtype._is_ref_dtype:
+                    stack.enter_context(graph.colocate_with(tensor.op))
+            operation = graph.add(definition, inputs, given, types, name)
+    else:
+        operation = graph.add(definition, inputs, given, types, name)
     if definition.single_output:
         return operation.outputs[0]
     return _result(definition, operation)
@@ -119,6 +130,8 @@ def _convert_input(
     expected: DType | None = arg.dtype if arg.type_attr is None else attrs.get(arg.type_attr)
     if type(value) is Tensor:
         tensor = value
+    elif arg.is_ref and hasattr(value, "_ref"):
+        tensor = value._ref()
     elif expected is not None:
         tensor = _convert_to(definition, arg, value, expected)
     else:
@@ -126,9 +139,14 @@ def _convert_input(
     if expected is None:
         assert arg.type_attr is not None
         _admit_type(definition, arg, tensor.dtype)
-        attrs[arg.type_attr] = tensor.dtype
+        attrs[arg.type_attr] = tensor.dtype.base_dtype
     elif tensor.dtype is not expected and tensor.dtype.base_dtype != expected.base_dtype:
         raise TypeError(mismatch(definition, arg, tensor, expected))
+    if arg.is_ref and not tensor.dtype._is_ref_dtype:
+        raise TypeError(
+            f"{definition.name!r} Op requires that input {arg.name!r} be a mutable tensor (e.g.: a tf.Variable), "
+            f"received {tensor}"
+        )
     return tensor
 
 
@@ -147,7 +165,7 @@ def _convert_untyped(definition: OpDef, arg: ArgDef, value: Any, values: Sequenc
     for other, candidate in zip(definition.inputs[position + 1 :], values[position + 1 :]):
         if other.type_attr == arg.type_attr and not other.is_list and hasattr(candidate, "dtype"):
             try:
-                return convert_to_tensor(value, candidate.dtype, name=arg.name)
+                return convert_to_tensor(value, as_dtype(candidate.dtype).base_dtype, name=arg.name)
             except (TypeError, ValueError):
                 break
     assert arg.type_attr is not None
@@ -166,7 +184,7 @@ def _convert_list(
     if arg.type_attr is not None and arg.type_attr not in attrs:
         for item in value:
             if hasattr(item, "dtype"):
-                attrs[arg.type_attr] = convert_to_tensor(item, name=arg.name).dtype
+                attrs[arg.type_attr] = convert_to_tensor(item, name=arg.name).dtype.base_dtype
                 _admit_type(definition, arg, attrs[arg.type_attr])
                 break
     tensors = [_convert_input(definition, arg, item, attrs, values, position) for item in value]
@@ -197,14 +215,14 @@ def _convert_typed_list(definition: OpDef, arg: ArgDef, value: Any, attrs: dict[
         convert_to_tensor(item, None if expected is None else expected[i], name=f"{arg.name}_{i}")
         for i, item in enumerate(value)
     ]
-    attrs[key] = normalize(definition, key, definition.attrs[key], [tensor.dtype for tensor in tensors])
+    attrs[key] = normalize(definition, key, definition.attrs[key], [tensor.dtype.base_dtype for tensor in tensors])
     return tensors
 
 
 def _admit_type(definition: OpDef, arg: ArgDef, dtype: DType) -> None:
     assert arg.type_attr is not None
     attr = definition.attrs[arg.type_attr]
-    if attr.allowed is not None and dtype not in attr.allowed and dtype.base_dtype not in attr.allowed:
+    if attr.allowed is not None and dtype.base_dtype not in attr.allowed:
         raise TypeError(
             f"input {arg.name!r} of {definition.name!r} has dtype {dtype.name}, expected one of {attr.show_allowed()}"
         )

@@ -56,12 +56,16 @@ def _tensor(value: Any) -> np.ndarray[Any, Any]:
     raise TypeError(f"expected an array, got {value!r}")
 
 
+def _dtype(value: Any) -> DType:
+    return dtypes.as_dtype(value).base_dtype
+
+
 def _function(value: Any) -> Any:
     return value
 
 
 _NORMALIZE: dict[str, Callable[[Any], Any]] = {
-    "type": dtypes.as_dtype,
+    "type": _dtype,
     "int": _integer,
     "float": _real,
     "bool": _boolean,

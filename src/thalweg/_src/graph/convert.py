@@ -48,7 +48,7 @@ def convert_to_tensor(
     dtype_hint: DTypeLike | None = None,
 ) -> Tensor:
     """Returns the value as a tensor of the given dtype; a preferred dtype is tried first and may fail."""
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     if isinstance(value, Tensor):
         if wanted is not None and value.dtype is not wanted and not wanted.is_compatible_with(value.dtype):
             raise ValueError(
@@ -58,7 +58,7 @@ def convert_to_tensor(
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
     if wanted is None and hint is not None:
         try:
-            return _convert(value, dtypes.as_dtype(hint), name)
+            return _convert(value, dtypes.as_dtype(hint).base_dtype, name)
         except (TypeError, ValueError):
             pass
     return _convert(value, wanted, name)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.devices import canonical_name
-from thalweg._src.dtypes import as_dtype
+from thalweg._src.dtypes import DType, as_dtype
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.names import INNER_NAME, NAME
 from thalweg._src.graph.op_def import OPS
@@ -141,6 +141,13 @@ def _read_shape(message: Any) -> Shape:
     return sizes
 
 
+def _value_type(number: int) -> DType:
+    dtype = as_dtype(number)
+    if dtype._is_ref_dtype:
+        raise TypeError(f"{dtype.name} is the type of a reference, not of a value")
+    return dtype
+
+
 _FIELD_OF = {
     "type": "type",
     "int": "i",
@@ -156,7 +163,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "i": int,
     "f": float,
     "b": bool,
-    "type": as_dtype,
+    "type": _value_type,
     "shape": _read_shape,
     "tensor": constant_array,
     "func": lambda value: value,

@@ -17,7 +17,6 @@ from thalweg._src.graph.graphdef import PRODUCER
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.order_hints import ORDER_HINTS
-from thalweg._src.graph.ref_variables import has_ref_variables, with_resources
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.trust import IMPORTED, refuse
@@ -63,8 +62,6 @@ def import_graph_def(
             raise ValueError(f"Cannot add function {name!r} because a different function of that name already exists.")
     wanted = _checked(return_elements)
     mapped = {_key(key): value for key, value in (input_map or {}).items()}
-    if has_ref_variables(graph_def):
-        graph_def = with_resources(graph_def, {node for node, _ in mapped})
     graph = get_default_graph()
     with graph.all_or_nothing(), name_scope(name, "import", list(mapped.values())) as scope:
         process = _Import(graph, graph_def, scope[:-1], _as_tensors(mapped, name), producer_op_list, trusted)

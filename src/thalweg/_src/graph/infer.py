@@ -35,7 +35,7 @@ class Inference:
 
     @property
     def dtypes(self) -> list[DType]:
-        return [source.dtype for source in self.sources]
+        return [source.dtype.base_dtype for source in self.sources]
 
     def partial(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input as an array of objects, None where an element is unknown."""

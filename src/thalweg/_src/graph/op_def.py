@@ -30,13 +30,17 @@ FromShapes = Callable[[Sequence[Any]], Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ArgDef:
-    """One input or output: of a fixed type, of an attribute's type, `N*T` (a list), or `list(T)` (a typed list)."""
+    """One input or output: of a fixed type, of an attribute's type, `N*T` (a list), or `list(T)` (a typed list).
+
+    is_ref: a reference to a variable, `Ref(T)`, which can be written to
+    """
 
     name: str
     dtype: DType | None = None
     type_attr: str | None = None
     number_attr: str | None = None
     type_list_attr: str | None = None
+    is_ref: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -153,6 +157,9 @@ class OpDef:
         self.differentiable = differentiable
         self.from_shapes = from_shapes
         self.keeps_places = False  # may be applied to the values of a sparse tensor
+        self.takes_refs = any(arg.is_ref for arg in inputs)
+        self.on_refs: OpDef | None = None  # the op that does the same with references instead of handles
+        self.on_handles: OpDef | None = None  # the inverse of `on_refs`
         self.doc = doc
         self.module = _declaring_module()
         self.__name__ = name
@@ -186,8 +193,9 @@ class OpDef:
         return self.apply(args, attrs, name)
 
     def operation(self, *args: Any, name: str | None = None, **attrs: Any) -> Operation:
-        """Adds the operation, which has no outputs, and returns it."""
-        return self.apply(args, attrs, name)  # type: ignore[no-any-return]
+        """Adds the operation and returns it."""
+        made = self.apply(args, attrs, name)
+        return made.op if hasattr(made, "op") else made  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         def show(args: tuple[ArgDef, ...]) -> str:
@@ -208,6 +216,7 @@ def show_type(arg: ArgDef) -> str:
     if arg.type_list_attr:
         return f"list({arg.type_list_attr})"
     base = arg.type_attr or (arg.dtype.name if arg.dtype else "?")
+    base = f"Ref({base})" if arg.is_ref else base
     return f"{arg.number_attr}*{base}" if arg.number_attr else base
 
 
@@ -218,12 +227,14 @@ def _parse_args(text: str, attrs: dict[str, AttrDef]) -> tuple[ArgDef, ...]:
 def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
     name, colon, kind = (part.strip() for part in text.partition(":"))
     number, _, base = (part.strip() for part in kind.rpartition("*"))
+    is_ref = base.startswith("Ref(") and base.endswith(")")
+    base = base[4:-1] if is_ref else base
     if not colon or not name.isidentifier() or not kind:
         raise ValueError(f"cannot read the argument {text!r}: write 'x: T', 'x: int32', 'x: N*T' or 'x: list(T)'")
     if kind.startswith("list(") and kind.endswith(")"):
         return ArgDef(name, type_list_attr=kind[5:-1])
     if base in attrs:
-        return ArgDef(name, type_attr=base, number_attr=number or None)
+        return ArgDef(name, type_attr=base, number_attr=number or None, is_ref=is_ref)
     return ArgDef(name, dtype=dtypes.as_dtype(base), number_attr=number or None)
 
 
@@ -251,6 +262,8 @@ def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
             types += attrs[arg.type_list_attr]
             continue
         dtype: DType = arg.dtype or attrs[arg.type_attr or ""]
+        if arg.is_ref:
+            dtype = dtype._as_ref
         count = 1 if arg.number_attr is None else attrs[arg.number_attr]
         if count > _MAX_OUTPUTS:
             raise ValueError(f"{definition.name} cannot have {count} outputs; {arg.number_attr} is too large.")

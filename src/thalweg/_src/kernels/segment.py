@@ -17,7 +17,7 @@ from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.scatter import is_in_range
 from thalweg._src.kernels.types import TORCH
-from thalweg._src.kernels.unsigned import UNSIGNED
+from thalweg._src.kernels.unsigned import UNSIGNED, where
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
@@ -41,9 +41,9 @@ def _prepare(data: torch.Tensor, ids: torch.Tensor, count: int) -> tuple[torch.T
     outside = flat >= count
     if on_cpu and bool(outside.any()):
         first = np.unravel_index(int(outside.to(torch.int8).argmax()), tuple(ids.shape) or (1,))
-        where = ",".join(map(str, first))
+        place = ",".join(map(str, first))
         value = int(flat[outside][0])
-        raise invalid(f"segment_ids[{where}] = {value} is out of range [0, {count})")
+        raise invalid(f"segment_ids[{place}] = {value} is out of range [0, {count})")
     return rows, torch.where((flat < 0) | outside, count, flat)
 
 
@@ -147,6 +147,6 @@ def bind_segment_extreme(node: Node, device: Device) -> Function:
     def extreme(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         count = rows_of(ids)
         found = segment_reduce(data, ids, count, how, beyond if data.is_floating_point() else None)
-        return torch.where(_counts(data, ids, count) > 0, found, torch.zeros((), dtype=data.dtype, device=data.device))
+        return where(_counts(data, ids, count) > 0, found, torch.zeros((), dtype=data.dtype, device=data.device))
 
     return extreme

@@ -79,6 +79,9 @@ def bind_read(node: Node, device: Device) -> Call:
 @kernel("AssignVariableOp", dtype=_TENSORS)
 @kernel("AssignVariableOp", devices=("CPU",), dtype=[dtypes.string])
 def bind_assign(node: Node, device: Device) -> Call:
+    variable = variable_of(node, device)
+    if variable is not None and node.attrs.get("_any_shape"):
+        variable.shape = None
     return call_method(node, device, "replace" if device.compiling else "assign", Input(1))
 
 
@@ -129,12 +132,6 @@ def bind_is_initialized(node: Node, device: Device) -> Call:
         return torch.tensor(variable.is_initialized)
 
     return Call(is_initialized, (variable_of(node, device) or Input(0),))
-
-
-@kernel("_InitializedValue", dtype=_TENSORS)
-@kernel("_InitializedValue", devices=("CPU",), dtype=[dtypes.string])
-def bind_initialized_value(node: Node, device: Device) -> Call:
-    return call_method(node, device, "read_or", Input(1))
 
 
 @kernel("DestroyResourceOp")

@@ -33,13 +33,19 @@ def handle_of(tensor: Tensor) -> Operation | None:
     return operation
 
 
+def is_variable(c: Inference, index: int) -> bool:
+    """Returns whether an input is the handle of a variable or a reference to one."""
+    dtype = c.sources[index].dtype
+    return dtype is dtypes.resource or dtype._is_ref_dtype
+
+
 def handle_shape(c: Inference, index: int = 0) -> Shape:
     """Returns the shape of the variable of a handle; at run time the executor passes the variable itself.
 
     The variable's type must be the one that the operation reads or writes.
     """
     source = c.sources[index]
-    if not isinstance(source, Tensor):
+    if not isinstance(source, Tensor) or source.dtype._is_ref_dtype:
         return c.shapes[index]
     operation = handle_of(source)
     if operation is None:
@@ -72,11 +78,6 @@ def _shape_value(c: Inference) -> Any:
 def _shape_vector(c: Inference) -> Sequence[Shape]:
     shape = handle_shape(c)
     return [(None if shape is None else len(shape),)]
-
-
-def _initialized(c: Inference) -> Sequence[Shape]:
-    _assign(c)
-    return [handle_shape(c)]
 
 
 def _count(c: Inference) -> Sequence[Shape]:
@@ -227,13 +228,6 @@ assign_sub_variable_op = stateful_op(
     traceable=True,
     writes=True,
     capturable=True,
-)
-initialized_value = stateful_op(
-    "_InitializedValue",
-    "resource: resource, initial: dtype -> value: dtype",
-    "Reads a variable, or returns the given value while it is uninitialized.",
-    dtype=attr.types(),
-    infer=_initialized,
 )
 var_is_initialized_op = stateful_op(
     "VarIsInitializedOp",

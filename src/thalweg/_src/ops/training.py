@@ -11,7 +11,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import require, with_rank
-from thalweg._src.ops.state import handle_shape
+from thalweg._src.ops.state import handle_shape, is_variable
 from thalweg._src.shapes import Shape, compatible, show
 
 _TYPES = dtypes.NUMERIC | dtypes.QUANTIZED
@@ -30,7 +30,7 @@ def _whole(c: Inference) -> Sequence[Shape]:
     variables: list[Shape] = []
     position = 0
     for name, index in _arguments(c):
-        if c.dtypes[index] is dtypes.resource:
+        if is_variable(c, index):
             variables.append(handle_shape(c, index))
         elif name in _GRADIENTS:
             count = c.attrs.get("N", 1)
@@ -48,7 +48,7 @@ def _rows(c: Inference) -> Sequence[Shape]:
     (count,) = with_rank(c, positions["indices"], 1) or (None,)
     grad = c.shapes[positions["grad"]]
     for name, index in positions.items():
-        if c.dtypes[index] is dtypes.resource:
+        if is_variable(c, index):
             held = handle_shape(c, index)
             require(held is None or len(held) > 0, f"{name} is a scalar", expected=f"{name} of rank at least 1")
             _same_shape(None if held is None else (count, *held[1:]), grad, "grad")

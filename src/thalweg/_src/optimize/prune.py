@@ -61,10 +61,11 @@ def _gate(gates: dict[tuple[Node, ...], Node], controls: tuple[Node, ...], first
 
 
 def _feed_node(index: int, tensor: Tensor) -> Node:
-    attrs = {"T": tensor.dtype, "index": index, "_feeds": tensor.name}
+    dtype = tensor.dtype.base_dtype
+    attrs = {"T": dtype, "index": index, "_feeds": tensor.name}
     name = f"_arg_{tensor.op.name}_{tensor.value_index}"
     stack = tensor.op.stack
-    return Node(name, OPS.lookup("_Arg"), [], attrs, [tensor.dtype], [tensor.dims], order=index - 1e9, stack=stack)
+    return Node(name, OPS.lookup("_Arg"), [], attrs, [dtype], [tensor.dims], order=index - 1e9, stack=stack)
 
 
 def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> set[Operation]:

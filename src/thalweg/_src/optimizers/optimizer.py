@@ -269,14 +269,15 @@ class Optimizer:
         key = (name, colocate_with.graph)
         if key not in self._non_slot_dict:
             with colocate_with.graph.colocate_with(colocate_with.op):
-                self._non_slot_dict[key] = self._new_non_slot_variable(initial_value, name)
+                self._non_slot_dict[key] = self._new_non_slot_variable(initial_value, name, colocate_with)
         return self._non_slot_dict[key]
 
-    def _new_non_slot_variable(self, initial_value: Any, name: str) -> Any:
+    def _new_non_slot_variable(self, initial_value: Any, name: str, beside: Any) -> Any:
+        use_resource = getattr(beside, "uses_resource", None)
         if self._non_slot_variable_scope is None:
-            return Variable(initial_value, name=name, trainable=False)
+            return Variable(initial_value, name=name, trainable=False, use_resource=use_resource)
         with name_scope(""), variable_scope(self._non_slot_variable_scope):
-            return get_variable(name, initializer=initial_value, trainable=False)
+            return get_variable(name, initializer=initial_value, trainable=False, use_resource=use_resource)
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
         return self._non_slot_dict.get((name, graph))

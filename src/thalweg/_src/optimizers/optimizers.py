@@ -38,7 +38,7 @@ class _Hyperparameters(Optimizer):
 
     def _handles(self, var: Any, *slots: str) -> list[Any]:
         """Returns the handles of a variable and of its slots."""
-        return [var.handle, *(self.get_slot(var, name).handle for name in slots)]
+        return [var._handle, *(self.get_slot(var, name)._handle for name in slots)]
 
 
 class _TwinUpdates(_Hyperparameters):
@@ -74,12 +74,12 @@ class GradientDescentOptimizer(_Hyperparameters):
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         rate = cast(self._learning_rate_tensor, grad.dtype)
         return training.resource_apply_gradient_descent.operation(
-            handle.handle, rate, grad, use_locking=self._use_locking
+            handle._handle, rate, grad, use_locking=self._use_locking
         )
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
         step = multiply(negative(grad), cast(self._learning_rate_tensor, grad.dtype))
-        return resource_scatter_add.operation(handle.handle, indices, step)
+        return resource_scatter_add.operation(handle._handle, indices, step)
 
 
 @export("train.MomentumOptimizer")

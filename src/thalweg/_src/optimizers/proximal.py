@@ -65,7 +65,7 @@ class ProximalGradientDescentOptimizer(_Penalized):
             training.resource_sparse_apply_proximal_gradient_descent,
         )
         numbers = self._numbers(grad.dtype)
-        return ops[len(indices)].operation(handle.handle, *numbers, grad, *indices, use_locking=self._use_locking)
+        return ops[len(indices)].operation(handle._handle, *numbers, grad, *indices, use_locking=self._use_locking)
 
 
 @export("train.ProximalAdagradOptimizer")

@@ -67,11 +67,6 @@ class VariableResource:
             raise uninitialized(self)
         return value
 
-    def read_or(self, initial: Any) -> Any:
-        """Returns the buffer, or the given value before initialization."""
-        with self.lock:
-            return initial if self.value is None else self.value
-
     def assign(self, value: Any) -> None:
         """Assigns a new value, sharing its memory until the next write."""
         if _thread.capturing:

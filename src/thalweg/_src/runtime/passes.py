@@ -20,6 +20,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.registry import Known, device_types, invoke
 from thalweg._src.kernels.types import from_numpy, to_numpy
 from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.lower_references import lower_references, order_latest_reads
 from thalweg._src.optimize.optimize import OPTIMIZATIONS, Optimization
 from thalweg._src.optimize.order_hints import apply_order_hints
 from thalweg._src.optimize.pooling import pool_before_bias
@@ -146,7 +147,9 @@ def _count_in_numbers(c: Compilation) -> None:
 
 PASSES: tuple[Pass, ...] = (
     Pass("prune", _prune),
+    Pass("reference variables", lambda c: lower_references(c.step)),
     Pass("functionalize", _functionalize),
+    Pass("fetched variables", lambda c: order_latest_reads(c.step)),
     Pass("client transfers", _transfer_to_client),
     Pass("order hints", lambda c: apply_order_hints(c.step)),
     *map(_optimize, OPTIMIZATIONS),
@@ -161,13 +164,16 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
+_CYCLIC = ("prune", "reference variables")  # the user's control flow has cycles until it is functionalized
+
+
 def run_passes(c: Compilation, observe: Callable[[Pass], Any] | None = None) -> None:
     """Runs all passes; calls `observe` after each, and lints the graph if the session or the environment says so."""
     checked = c.config.experimental.lint_passes or os.environ.get(_LINT) == "1"
     for each in PASSES:
         if each.applies(c):
             each.run(c)
-            if checked and each.name != "prune":  # the user's control flow has cycles until it is functionalized
+            if checked and each.name not in _CYCLIC:
                 for graph in c.graphs().values():
                     lint(graph, each.name)
         if observe is not None:

@@ -40,6 +40,19 @@ def _written(ref: Any) -> Any:
         yield ref
 
 
+def _write(definition: OpDef, ref: Any, *args: Any, name: str | None = None, **attrs: Any) -> Any:
+    """Adds a write to a variable or a reference; returns the reference, or the value read after the write."""
+    if isinstance(ref, Tensor) and ref.dtype._is_ref_dtype:
+        return definition(ref, *args, name=name, **attrs)
+    with _written(ref) as variable:
+        return variable._write(definition, *args, name=name, **attrs)
+
+
+def _value_for(ref: Any, value: TensorLike) -> TensorLike:
+    """Returns the value in the type of a resource variable; an operation on a reference converts it itself."""
+    return value if ref.dtype._is_ref_dtype else convert_to_tensor(value, ref.dtype)
+
+
 @export("assign")
 def assign(
     ref: Any,
@@ -51,22 +64,26 @@ def assign(
     """Assigns a new value to a variable or to a slice of one, as in `assign(v[i], x)`; returns the new value."""
     if isinstance(ref, Tensor) and hasattr(ref, "assign"):
         return ref.assign(value, name=name)
-    with _written(ref) as variable:
-        return variable.assign(value, name=name)
+    attrs = {} if validate_shape is None else {"validate_shape": validate_shape}
+    return _write(state.assign_variable_op, ref, _value_for(ref, value), name=name, use_locking=use_locking, **attrs)
+
+
+def _update(
+    definition: OpDef, ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    return _write(definition, ref, _value_for(ref, value), name=name, use_locking=use_locking)
 
 
 @export("assign_add")
-def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Adds to a variable; returns the value read after the write."""
-    with _written(ref) as variable:
-        return variable.assign_add(value, name=name)
+@variant(_update, state.assign_add_variable_op)
+def assign_add() -> None:
+    """Adds to a variable; returns the new value."""
 
 
 @export("assign_sub")
-def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Subtracts from a variable; returns the value read after the write."""
-    with _written(ref) as variable:
-        return variable.assign_sub(value, name=name)
+@variant(_update, state.assign_sub_variable_op)
+def assign_sub() -> None:
+    """Subtracts from a variable; returns the new value."""
 
 
 @export("scatter_update")
@@ -74,8 +91,7 @@ def scatter_update(
     ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """Replaces rows of a variable."""
-    with _written(ref) as variable:
-        return variable._write(state.resource_scatter_update, indices, variable._convert(updates), name=name)
+    return _scatter(state.resource_scatter_update, ref, indices, updates, use_locking, name)
 
 
 def _scatter(
@@ -86,8 +102,7 @@ def _scatter(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Any:
-    with _written(ref) as variable:
-        return variable._write(definition, indices, variable._convert(updates), name=name)
+    return _write(definition, ref, indices, _value_for(ref, updates), name=name, use_locking=use_locking)
 
 
 @export("scatter_add")
@@ -131,8 +146,7 @@ def scatter_nd_update(
     ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """Replaces elements or slices of a variable, each addressed by a vector of indices."""
-    with _written(ref) as variable:
-        return variable.scatter_nd_update(indices, updates, name=name)
+    return _scatter(state.resource_scatter_nd_update, ref, indices, updates, use_locking, name)
 
 
 @export("scatter_nd_add")
@@ -140,8 +154,7 @@ def scatter_nd_add(
     ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Adds to elements or slices of a variable, each addressed by a vector of indices."""
-    with _written(ref) as variable:
-        return variable.scatter_nd_add(indices, updates, name=name)
+    return _scatter(state.resource_scatter_nd_add, ref, indices, updates, use_locking, name)
 
 
 @export("scatter_nd_sub")
@@ -149,8 +162,7 @@ def scatter_nd_sub(
     ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Subtracts from elements or slices of a variable, each addressed by a vector of indices."""
-    with _written(ref) as variable:
-        return variable.scatter_nd_sub(indices, updates, name=name)
+    return _scatter(state.resource_scatter_nd_sub, ref, indices, updates, use_locking, name)
 
 
 @export("batch_scatter_update")
@@ -172,6 +184,8 @@ def batch_scatter_update(
 @export("count_up_to")
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Increments a variable, and fails with OutOfRangeError once it has reached the limit."""
+    if isinstance(ref, Tensor) and ref.dtype._is_ref_dtype:
+        return state.resource_count_up_to(ref, limit=limit, name=name)
     with _written(ref) as variable:
         return variable.count_up_to(limit, name=name)  # type: ignore[no-any-return]
 
@@ -179,6 +193,8 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 @export("is_variable_initialized")
 def is_variable_initialized(variable: Any) -> Tensor:
     """Returns a boolean tensor: whether a variable has a value."""
+    if isinstance(variable, Tensor):
+        return state.var_is_initialized_op(variable)
     return variable.is_initialized()  # type: ignore[no-any-return]
 
 

@@ -77,6 +77,7 @@ def _make(
                 initializer=initializer,
                 trainable=False,
                 validate_shape=known.is_fully_defined(),
+                use_resource=primary.uses_resource if isinstance(primary, Variable) else None,
             )
         finally:
             scope.set_partitioner(partitioner)

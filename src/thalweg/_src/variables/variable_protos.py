@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.graph.graph import Graph
+from thalweg._src.ops.references import VARIABLES
 from thalweg._src.variables.partitions import SaveSliceInfo
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 
@@ -23,6 +24,10 @@ def _within(scope: str | None, name: str) -> str:
     return f"{scope.rstrip('/')}/{name}" if scope else name
 
 
+def _snapshot(variable: Any) -> Any:
+    return variable._graph_element if variable._cached is None else variable._cached
+
+
 def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
     """Returns a variable as a VariableDef, with the names of its operations; None if it is outside the scope."""
     if export_scope and not variable.name.startswith(f"{export_scope.rstrip('/')}/"):
@@ -31,9 +36,9 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
         variable_name=_without(export_scope, variable.name),
         initializer_name=_without(export_scope, variable.initializer.name),
         initial_value_name=_without(export_scope, variable.initial_value.name),
-        snapshot_name=_without(export_scope, (variable._cached or variable._graph_element).name),
-        is_resource=True,
-        trainable=variable.trainable,
+        snapshot_name=_without(export_scope, _snapshot(variable).name),
+        is_resource=variable.op.type == "VarHandleOp",
+        trainable=bool(variable.trainable),
         synchronization=variable.synchronization.value,
         aggregation=variable.aggregation.value,
     )
@@ -55,10 +60,13 @@ def restore(variable: Any, message: Any, import_scope: str | None, graph: Graph)
         return graph.as_graph_element(_within(import_scope, name))
 
     handle = element(message.variable_name)
-    if handle.op.type != "VarHandleOp":
-        raise ValueError(f"{handle.name!r} is not a variable: expected a VarHandleOp, received {handle.op.type}")
+    if handle.op.type not in ("VarHandleOp", *VARIABLES):
+        raise ValueError(
+            f"{handle.name!r} is not a variable: expected a VariableV2 or a VarHandleOp, received {handle.op.type}"
+        )
+    is_ref = handle.op.type in VARIABLES
     variable._handle = handle
-    variable._dtype = handle.op.get_attr("dtype")
+    variable._dtype = handle.dtype if is_ref else handle.op.get_attr("dtype")
     variable.dims = handle.op.attrs["shape"]
     variable._initializer = element(message.initializer_name)
     if message.initial_value_name:
@@ -67,7 +75,7 @@ def restore(variable: Any, message: Any, import_scope: str | None, graph: Graph)
         variable._initial_value = variable._initializer.inputs[1]
     snapshot = element(message.snapshot_name)
     variable._cached = None if snapshot.op.type == "ReadVariableOp" else snapshot
-    variable._graph_element = snapshot
+    variable._graph_element = handle if is_ref else snapshot
     variable._trainable = message.trainable
     variable._synchronization = VariableSynchronization(message.synchronization)
     variable._aggregation = VariableAggregation(message.aggregation)

@@ -21,8 +21,10 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike
 from thalweg._src.signatures import parameters_of
+from thalweg._src.variables import ref_variable, resource_variable  # noqa: F401  the classes of variables
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_store import Getter, VariableStore
+from thalweg._src.variables.variables import Variable
 
 
 class ReuseMode(enum.Enum):
@@ -41,7 +43,7 @@ class VariableScope:
     reuse = ReadOnly[Any]("Whether variables are reused.")
     initializer = ReadOnly[Any]("The default initializer, or None.")
     dtype = ReadOnly[DType]("The default type of variables.")
-    use_resource = ReadOnly[bool | None]("Whether variables are resource variables, which has no effect.")
+    use_resource = ReadOnly[bool | None]("Whether variables are resource variables.")
     regularizer = ReadOnly[Any]("The default regularizer, or None.")
     caching_device = ReadOnly[Any]("The device on which values are cached, or None.")
     partitioner = ReadOnly[Any]("The default partitioner, or None.")
@@ -205,6 +207,9 @@ def variable_store() -> VariableStore:
 def get_variable_scope() -> VariableScope:
     """Returns the current variable scope."""
     return _scope_store().current
+
+
+Variable._use_resource_in_scope = staticmethod(lambda: get_variable_scope().use_resource)
 
 
 @export("no_regularizer")

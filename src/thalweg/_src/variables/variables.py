@@ -6,10 +6,12 @@ import contextlib
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.compat.logging import WARN, log_first_n
+from thalweg._src.compat.switches import resource_variables_enabled
+from thalweg._src.control_flow.cond import cond
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
@@ -19,18 +21,19 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.scopes import GraphKeys, control_dependencies, graph_of, init_scope, name_scope
+from thalweg._src.graph.scopes import GraphKeys, init_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import state
 from thalweg._src.ops.control import group
-from thalweg._src.ops.identity import identity
 from thalweg._src.ops.operators import install_operators
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike, TensorShape
 from thalweg._src.variables.partitions import SaveSliceInfo
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_protos import restore, variable_to_proto
+
+_USE_RESOURCE = 11  # position of the parameter
 
 
 class _Creators(threading.local):
@@ -65,10 +68,32 @@ class Variable:
     _in_graph_mode = True
     SaveSliceInfo = SaveSliceInfo
 
+    _classes: ClassVar[dict[bool, type[Variable]]] = {}  # by whether they use resources
+    _use_resource_in_scope: ClassVar[Callable[[], bool | None]]  # which thalweg._src.variables.variable_scope installs
+    uses_resource: ClassVar[bool]  # whether operations address it by a handle
+
+    def __init_subclass__(cls, uses_resource: bool | None = None) -> None:
+        if uses_resource is not None:
+            cls.uses_resource = uses_resource
+            Variable._classes[uses_resource] = cls
+
+    @classmethod
+    def _class_for(cls, use_resource: bool | None) -> type[Variable]:
+        """Returns the class of a variable: as given, as the current variable scope says, or the default."""
+        if use_resource is None:
+            use_resource = cls._use_resource_in_scope()
+        return cls._classes[resource_variables_enabled() if use_resource is None else bool(use_resource)]
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        creators = _creators()
-        if cls is not Variable or not creators.stack or creators.building:
+        if cls is not Variable:
             return super().__new__(cls)
+        creators = _creators()
+        if not creators.stack or creators.building:
+            use_resource = args[_USE_RESOURCE] if len(args) > _USE_RESOURCE else kwargs.get("use_resource")
+            variable_def = kwargs.get("variable_def")
+            return object.__new__(
+                cls._class_for(use_resource if variable_def is None else getattr(variable_def, "is_resource", None))
+            )
         given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
         return create_variable(**{key: value for key, value in given.arguments.items() if key != "self"})
@@ -137,37 +162,12 @@ class Variable:
         validate_shape: bool,
         caching_device: Any,
     ) -> None:
-        from_function = callable(initial_value)
-        values = [] if from_function else [initial_value]
-        with name_scope(name, "Variable", values) as scope, init_scope():
-            graph = get_default_graph()
-            handle_name = scope.rstrip("/")
-            with graph._attr_scope({"_class": (f"loc:@{handle_name}",)}):
-                # The initial value is computed where the variable is, whatever the current device function says.
-                with name_scope("Initializer"), graph.device(None):
-                    value = initial_value() if from_function else initial_value
-                    value = convert_to_tensor(value, dtype, name="initial_value")
-                shape = self._variable_shape(value, shape, validate_shape)
-                self._handle = state.var_handle_op(
-                    container=graph.scopes.container,
-                    shared_name=handle_name,
-                    dtype=value.dtype.base_dtype,
-                    shape=shape,
-                    name=scope,
-                )
-            self._initial_value = value
-            self._dtype = value.dtype.base_dtype
-            self.dims = shape
-            with self._at_handle():
-                with name_scope("IsInitialized"):
-                    self._is_initialized = state.var_is_initialized_op(self._handle)
-                self._initializer = state.assign_variable_op.operation(self._handle, value, name=f"{scope}Assign/")
-                with name_scope("Read"):
-                    self._graph_element = self._read()
-            self._cached: Tensor | None = None
-            if caching_device is not None:
-                with graph.colocate_with(None, ignore_existing=True), graph.device(caching_device):
-                    self._cached = identity(self._graph_element)
+        """Adds the operations of the variable to the default graph."""
+        raise NotImplementedError
+
+    def _read(self, name: str | None = None) -> Tensor:
+        """Adds a read of the current value."""
+        raise NotImplementedError
 
     @staticmethod
     def _variable_shape(value: Tensor, shape: shapes.Shape, validate_shape: bool) -> shapes.Shape:
@@ -185,6 +185,10 @@ class Variable:
             )
         return shape
 
+    _handle: Tensor  # of the resource, or the reference
+    _graph_element: Tensor  # what is fetched
+    _dtype: DType
+
     # -- facts --------------------------------------------------------------------------------------------------------
 
     name = ReadOnly[str]('The name of the variable, ending in ":0".', "_handle.name")
@@ -193,7 +197,7 @@ class Variable:
     def _shared_name(self) -> str:
         return self._handle.op.name
 
-    dtype = ReadOnly[DType]("The element type.")
+    dtype = ReadOnly[DType]("The element type; of a reference variable, its reference type.")
 
     @property
     def shape(self) -> TensorShape:
@@ -209,7 +213,6 @@ class Variable:
         self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
         self._graph_element.set_shape(self.dims)
 
-    handle = ReadOnly[Tensor]("The tensor of the resource.")
     op = ReadOnly[Operation]("The operation of the variable.", "_handle.op")
     graph = ReadOnly[Graph]("The graph of the variable.", "_handle.graph")
     device = ReadOnly[str]("The device of the variable.", "_handle.device")
@@ -237,7 +240,7 @@ class Variable:
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
         """Returns the variable of a VariableDef message whose operations are already in the default graph."""
-        variable = object.__new__(Variable)
+        variable = object.__new__(Variable._class_for(getattr(variable_def, "is_resource", None)))
         restore(variable, variable_def, import_scope, get_default_graph())
         return variable
 
@@ -259,30 +262,18 @@ class Variable:
         with graph.colocate_with(None, ignore_existing=True), graph.device(None), graph.device(self.device or None):
             yield
 
-    def _read(self, name: str | None = None) -> Tensor:
-        value = state.read_variable_op(self._handle, dtype=self._dtype, name=name)
-        if value.dims != self.dims:
-            value.dims = shapes.merge(value.dims, self.dims)
-        return value
-
     def value(self) -> Tensor:
-        """Returns a tensor with the value when it runs: a new read each time, so that control dependencies apply."""
-        if self._cached is not None:
-            return self._cached
-        with self._at_handle():
-            return self._read()
+        """Returns a tensor with the value."""
+        raise NotImplementedError
 
     def read_value(self) -> Tensor:
         """Returns a tensor that reads the variable after the current control dependencies."""
-        with name_scope("Read"):
-            with self._at_handle():
-                value = self._read()
-            return identity(value)
+        raise NotImplementedError
 
     def initialized_value(self) -> Tensor:
         """Returns the value, or the initial value before initialization, for initializers that use variables."""
-        with init_scope(), self._at_handle():
-            return state.initialized_value(self._handle, self._initial_value)
+        with init_scope():
+            return cond(self.is_initialized(), self.read_value, lambda: self.initial_value)  # type: ignore[no-any-return]
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Returns a boolean tensor: whether the variable has a value."""
@@ -300,13 +291,11 @@ class Variable:
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Returns rows of the variable; their gradient is sparse."""
-        with name_scope(name, "Gather") as scope, self._at_handle():
-            return state.resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
+        raise NotImplementedError
 
     def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Gathers elements or slices, each addressed by a vector of indices."""
-        with name_scope(name, "GatherNd") as scope, self._at_handle():
-            return state.resource_gather_nd(self._handle, indices, dtype=self._dtype, name=scope)
+        raise NotImplementedError
 
     def __getitem__(self, key: Any) -> Tensor:
         """Slices the value; the result has an `assign` that writes to the slice of the variable."""
@@ -326,39 +315,46 @@ class Variable:
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
-    def _convert(self, value: Any) -> Tensor:
+    def _convert(self, value: Any) -> Any:
         return convert_to_tensor(value, self._dtype)
 
     def _write(
         self, definition: OpDef, *args: Any, name: str | None = None, read_value: bool = True, **attrs: Any
     ) -> Any:
-        """Adds a write; returns the value read after it, or the write itself."""
-        with (graph_of([self._handle]) or self.graph).as_default(), self._at_handle():
-            write = definition.operation(self._handle, *args, name=name, **attrs)
-            if not read_value:
-                return write
-            with control_dependencies([write]):
-                value: Any = self._read()
-            value._variable = self
-            return value
+        """Adds a write; returns the value after it, or the write itself."""
+        raise NotImplementedError
 
     def assign(
         self, value: TensorLike, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Writes a value; updates are always atomic."""
-        return self._write(state.assign_variable_op, self._convert(value), name=name, read_value=read_value)
+        return self._write(
+            state.assign_variable_op, self._convert(value), name=name, read_value=read_value, use_locking=use_locking
+        )
 
     def assign_add(
         self, delta: TensorLike, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds a value to the variable."""
-        return self._write(state.assign_add_variable_op, self._convert(delta), name=name, read_value=read_value)
+        return self._write(
+            state.assign_add_variable_op,
+            self._convert(delta),
+            name=name,
+            read_value=read_value,
+            use_locking=use_locking,
+        )
 
     def assign_sub(
         self, delta: TensorLike, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts a value from the variable."""
-        return self._write(state.assign_sub_variable_op, self._convert(delta), name=name, read_value=read_value)
+        return self._write(
+            state.assign_sub_variable_op,
+            self._convert(delta),
+            name=name,
+            read_value=read_value,
+            use_locking=use_locking,
+        )
 
     def _scatter(self, definition: OpDef, sparse_delta: Any, name: str | None) -> Tensor:
         if not isinstance(sparse_delta, IndexedSlices):
@@ -408,7 +404,7 @@ class Variable:
     def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
         """Increments the variable, and fails with OutOfRangeError once it has reached the limit."""
         with self._at_handle():
-            return state.resource_count_up_to(self._handle, limit=limit, T=self._dtype, name=name)
+            return state.resource_count_up_to(self._handle, limit=limit, T=self._dtype.base_dtype, name=name)
 
     def __iadd__(self, other: Any) -> Any:
         """Returns a new tensor and leaves the variable unchanged: `v += x` rebinds the name."""

@@ -17,7 +17,7 @@ from thalweg._src.ops.reshape import shape, zeros, zeros_like
 from thalweg._src.ops.state import variable_shape
 
 
-@gradient("Switch")
+@gradient("Switch", "RefSwitch")
 def switch_gradient(op: Operation, if_false: Any, if_true: Any) -> Any:
     """Passes on the gradient of the branch that is taken; the other one does not use the value."""
     data = op.inputs[0]
@@ -51,7 +51,7 @@ def _merge(branch: Branch, own: Tensor, other: Tensor) -> Tensor:
         return merge_op.many([sides[False], sides[True]])[0]  # type: ignore[no-any-return]
 
 
-@gradient("Merge")
+@gradient("Merge", "RefMerge")
 def merge_gradient(op: Operation, grad: Any, _: Any) -> list[Any]:
     """Routes the gradient into the branch that the value came from."""
     branches = [context_of(tensor) for tensor in op.inputs]
@@ -67,7 +67,7 @@ def _sent(grad: Any, branch: Any) -> Any:
     return IndexedSlices(bring(grad.values, branch), bring(grad.indices, branch), dense)
 
 
-@gradient("Enter")
+@gradient("Enter", "RefEnter")
 def enter_gradient(op: Operation, grad: Any) -> Any:
     """Passes on the gradient with respect to an outer value that is requested inside the loop."""
     here: Any = op.graph.scopes.context
@@ -76,6 +76,6 @@ def enter_gradient(op: Operation, grad: Any) -> Any:
     return loop_gradient(op, grad)
 
 
-@gradient("Exit", "NextIteration")
+@gradient("Exit", "NextIteration", "RefExit", "RefNextIteration")
 def loop_gradient(op: Operation, _: Any) -> NoReturn:
     raise LookupError(f"{op.name!r} is part of a loop made by hand; gradients are made for those of tf.while_loop.")

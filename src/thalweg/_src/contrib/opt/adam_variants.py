@@ -10,17 +10,17 @@ from thalweg._src.graph.scopes import colocate_with, control_dependencies
 from thalweg._src.ops import control, training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import abs as absolute, maximum, multiply, sqrt, square
-from thalweg._src.ops.state import resource_gather, resource_scatter_add, resource_scatter_sub, resource_scatter_update
+from thalweg._src.ops.state import resource_scatter_add, resource_scatter_sub, resource_scatter_update
 from thalweg._src.optimizers.optimizers import AdamOptimizer
 from thalweg._src.signatures import parameters_of
 
 
 def _rows(variable: Any, indices: Any) -> Any:
-    return resource_gather(variable.handle, indices, dtype=variable.dtype)
+    return variable.sparse_read(indices)
 
 
 def _set_rows(variable: Any, indices: Any, rows: Any) -> Any:
-    return resource_scatter_update.operation(variable.handle, indices, rows)
+    return resource_scatter_update.operation(variable._handle, indices, rows)
 
 
 @export("contrib.opt.LazyAdamOptimizer")
@@ -37,7 +37,7 @@ class LazyAdamOptimizer(AdamOptimizer):
         mean = beta1 * _rows(m, indices) + (1 - beta1) * grad
         square_mean = beta2 * _rows(v, indices) + (1 - beta2) * square(grad)
         step = rate * mean / (sqrt(square_mean) + epsilon)
-        update = resource_scatter_sub.operation(handle.handle, indices, step)
+        update = resource_scatter_sub.operation(handle._handle, indices, step)
         return control.group(update, _set_rows(m, indices, mean), _set_rows(v, indices, square_mean))
 
 
@@ -47,9 +47,9 @@ class NadamOptimizer(AdamOptimizer):
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         return training.resource_apply_adam.operation(
-            handle.handle,
-            self.get_slot(handle, "m").handle,
-            self.get_slot(handle, "v").handle,
+            handle._handle,
+            self.get_slot(handle, "m")._handle,
+            self.get_slot(handle, "v")._handle,
             *self._numbers(grad.dtype),
             grad,
             use_locking=self._use_locking,
@@ -65,13 +65,13 @@ class NadamOptimizer(AdamOptimizer):
         square_share = square(grad) * (1 - beta2)
         square_mean = self._decayed_rows(self.get_slot(handle, "v"), beta2, indices, square_share)
         step = rate * mean / (sqrt(square_mean) + epsilon)
-        return resource_scatter_sub.operation(handle.handle, indices, step)
+        return resource_scatter_sub.operation(handle._handle, indices, step)
 
     def _decayed_rows(self, moment: Any, beta: Any, indices: Any, rows: Any) -> Any:
         """Decays a moment, adds to some of its rows, and returns these rows."""
         decayed = moment.assign(multiply(moment.value(), beta), use_locking=self._use_locking, read_value=False)
         with control_dependencies([decayed]):
-            added = resource_scatter_add.operation(moment.handle, indices, rows)
+            added = resource_scatter_add.operation(moment._handle, indices, rows)
         with control_dependencies([added]):
             return _rows(moment, indices)
 
@@ -102,9 +102,9 @@ class AdaMaxOptimizer(AdamOptimizer):
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         return training.resource_apply_ada_max.operation(
-            handle.handle,
-            self.get_slot(handle, "m").handle,
-            self.get_slot(handle, "v").handle,
+            handle._handle,
+            self.get_slot(handle, "m")._handle,
+            self.get_slot(handle, "v")._handle,
             *self._numbers(grad.dtype),
             grad,
             use_locking=self._use_locking,
@@ -116,7 +116,7 @@ class AdaMaxOptimizer(AdamOptimizer):
         mean = beta1 * _rows(m, indices) + (1 - beta1) * grad
         largest = maximum(beta2 * _rows(v, indices), absolute(grad))
         step = lr / (1 - beta1_power) * (mean / (largest + epsilon))
-        update = resource_scatter_sub.operation(handle.handle, indices, step)
+        update = resource_scatter_sub.operation(handle._handle, indices, step)
         return control.group(update, _set_rows(m, indices, mean), _set_rows(v, indices, largest))
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:

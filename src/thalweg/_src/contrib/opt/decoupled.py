@@ -17,7 +17,7 @@ from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import greater, logical_and
 from thalweg._src.ops.math import multiply, negative, sqrt, square
 from thalweg._src.ops.reduction import reduce_sum
-from thalweg._src.ops.state import resource_gather, resource_scatter_add
+from thalweg._src.ops.state import resource_scatter_add
 from thalweg._src.ops.where import unique, where
 from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.optimizers.optimizers import AdamOptimizer, MomentumOptimizer
@@ -84,9 +84,9 @@ class DecoupledWeightDecayExtension:
 
     def _decay_rows(self, grad: IndexedSlices, variable: Any) -> Any:
         rows = unique(grad.indices)[0]
-        held = resource_gather(variable.handle, rows, dtype=variable.dtype)
+        held = variable.sparse_read(rows)
         part = multiply(held, negative(cast(self._weight_decay_tensor, variable.dtype)))
-        return resource_scatter_add.operation(variable.handle, rows, part)
+        return resource_scatter_add.operation(variable._handle, rows, part)
 
 
 @export("contrib.opt.extend_with_decoupled_weight_decay")
@@ -202,8 +202,8 @@ class LARSOptimizer(MomentumOptimizer):
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         rate, grad = self.compute_lr(grad, handle)
         return training.resource_apply_momentum.operation(
-            handle.handle,
-            self.get_slot(handle, "momentum").handle,
+            handle._handle,
+            self.get_slot(handle, "momentum")._handle,
             rate,
             grad,
             cast(self._momentum_tensor, grad.dtype),

@@ -13,7 +13,7 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import exp, multiply, sign
-from thalweg._src.ops.state import resource_gather, resource_scatter_add, resource_scatter_sub
+from thalweg._src.ops.state import resource_scatter_add, resource_scatter_sub
 from thalweg._src.optimizers.optimizers import _Hyperparameters
 from thalweg._src.variables.variables import Variable
 
@@ -64,11 +64,11 @@ class _SignOptimizer(_Hyperparameters):
         m, beta = self.get_slot(handle, "m"), cast(self._beta_t, grad.dtype)
         decayed = m.assign(multiply(m.value(), beta), use_locking=self._use_locking, read_value=False)
         with control_dependencies([decayed]):
-            added = resource_scatter_add.operation(m.handle, indices, grad * (1 - beta))
+            added = resource_scatter_add.operation(m._handle, indices, grad * (1 - beta))
         with control_dependencies([added]):
-            mean = resource_gather(m.handle, indices, dtype=m.dtype)
+            mean = m.sparse_read(indices)
         factor = self._weighted(sign(grad) * sign(mean) * cast(self._sign_decay_t, grad.dtype))
-        return resource_scatter_sub.operation(handle.handle, indices, grad * factor * cast(self._lr_t, grad.dtype))
+        return resource_scatter_sub.operation(handle._handle, indices, grad * factor * cast(self._lr_t, grad.dtype))
 
 
 @export("contrib.opt.AddSignOptimizer")
@@ -98,8 +98,8 @@ class AddSignOptimizer(_SignOptimizer):
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         numbers = (self._lr_t, self._alpha_t, self._sign_decay_t, self._beta_t)
         return training.resource_apply_add_sign.operation(
-            handle.handle,
-            self.get_slot(handle, "m").handle,
+            handle._handle,
+            self.get_slot(handle, "m")._handle,
             *(cast(number, grad.dtype) for number in numbers),
             grad,
             use_locking=self._use_locking,
@@ -133,8 +133,8 @@ class PowerSignOptimizer(_SignOptimizer):
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         numbers = (self._lr_t, self._logbase_t, self._sign_decay_t, self._beta_t)
         return training.resource_apply_power_sign.operation(
-            handle.handle,
-            self.get_slot(handle, "m").handle,
+            handle._handle,
+            self.get_slot(handle, "m")._handle,
             *(cast(number, grad.dtype) for number in numbers),
             grad,
             use_locking=self._use_locking,

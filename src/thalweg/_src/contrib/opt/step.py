@@ -76,8 +76,8 @@ class RegAdagradOptimizer(AdagradOptimizer):
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         return training.resource_apply_adagrad.operation(
-            handle.handle,
-            self.get_slot(handle, "accumulator").handle,
+            handle._handle,
+            self.get_slot(handle, "accumulator")._handle,
             cast(self._learning_rate_tensor, grad.dtype),
             grad,
             use_locking=self._use_locking,
@@ -86,8 +86,8 @@ class RegAdagradOptimizer(AdagradOptimizer):
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
         return training.resource_sparse_apply_adagrad.operation(
-            handle.handle,
-            self.get_slot(handle, "accumulator").handle,
+            handle._handle,
+            self.get_slot(handle, "accumulator")._handle,
             cast(self._learning_rate_tensor, grad.dtype),
             grad,
             indices,

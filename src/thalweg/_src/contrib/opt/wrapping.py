@@ -19,7 +19,7 @@ from thalweg._src.ops.comparison import less_equal, not_equal
 from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reduction import reduce_any
-from thalweg._src.ops.state import resource_gather, resource_scatter_update
+from thalweg._src.ops.state import resource_scatter_update
 from thalweg._src.optimizers.clipping import clip_by_global_norm, clip_by_norm
 from thalweg._src.optimizers.moving_averages import ExponentialMovingAverage
 from thalweg._src.optimizers.optimizer import Optimizer
@@ -142,9 +142,9 @@ class VariableClippingOptimizer(WrappingOptimizer):
     def _clip(self, grad: Any, variable: Any) -> Operation:
         dims = self._dims[variable]
         if isinstance(grad, IndexedSlices) and 0 not in dims:
-            rows = resource_gather(variable.handle, grad.indices, dtype=variable.dtype)
+            rows = variable.sparse_read(grad.indices)
             clipped = clip_by_norm(rows, self._max_norm, dims)
-            return resource_scatter_update.operation(variable.handle, grad.indices, clipped)
+            return resource_scatter_update.operation(variable._handle, grad.indices, clipped)
         value = clip_by_norm(variable.read_value(), self._max_norm, dims)
         return variable.assign(value, use_locking=self._use_locking, read_value=False)  # type: ignore[no-any-return]
 
