@@ -9,6 +9,7 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.contrib import compiler as compiler
     from thalweg.contrib import crf as crf
+    from thalweg.contrib import cudnn_rnn as cudnn_rnn
     from thalweg.contrib import data as data
     from thalweg.contrib import distributions as distributions
     from thalweg.contrib import feature_column as feature_column
@@ -32,13 +33,14 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "training", "util",),
+    ("compiler", "crf", "cudnn_rnn", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "training", "util",),
     {},
 )
 
 __all__ = [
     "compiler",
     "crf",
+    "cudnn_rnn",
     "data",
     "distributions",
     "feature_column",

@@ -327,6 +327,23 @@ _CONTRIB = {  # files below `python` in each part of contrib; they resolve to th
 CONTRIB: dict[str, tuple[str, ...]] = {
     f"{part}.python.{path}": (f"contrib.{part}",) for part, paths in _CONTRIB.items() for path in paths.split()
 }
+_DEBUG = (
+    "thalweg._src.debug.dump",
+    "thalweg._src.debug.watch",
+    "thalweg._src.debug.wrappers",
+    "thalweg._src.debug.hooks",
+)
+PYTHON |= dict.fromkeys(
+    (
+        *("debug", "debug.lib.debug_data", "debug.wrappers.dumping_wrapper", "debug.wrappers.framework"),
+        *("debug.wrappers.hooks", "debug.wrappers.local_cli_wrapper"),
+    ),
+    _DEBUG,
+)
+CONTRIB |= dict.fromkeys(
+    ("cudnn_rnn.python.layers.cudnn_rnn", "cudnn_rnn.python.ops.cudnn_rnn_ops"),
+    ("contrib.cudnn_rnn", "thalweg._src.contrib.cudnn_rnn"),
+)
 _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "thalweg.python": PYTHON,
     "thalweg.core": CORE,

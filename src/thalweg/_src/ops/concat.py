@@ -12,6 +12,7 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
@@ -234,6 +235,7 @@ unpack_op = op(
 
 
 @export("concat")
+@dispatches
 def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: str = "concat") -> Tensor:
     """Concatenates tensors along an existing dimension."""
     if not isinstance(values, list | tuple):
@@ -248,6 +250,7 @@ def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: st
 
 
 @export("stack")
+@dispatches
 def stack(values: Sequence[TensorLike] | Tensor, axis: int = 0, name: str = "stack") -> Tensor:
     """Stacks tensors of one shape along a new axis."""
     if isinstance(values, Tensor):

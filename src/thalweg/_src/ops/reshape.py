@@ -14,6 +14,7 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference, static_value
 from thalweg._src.graph.op_def import OPS, op
 from thalweg._src.graph.scopes import name_scope
@@ -332,6 +333,7 @@ def shape_n(input: Sequence[Any], out_type: DTypeLike = dtypes.int32, name: str 
 
 
 @export("size")
+@dispatches
 def size(input: TensorLike | SparseTensor, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """Returns the number of elements of a tensor; a constant if it is static."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
@@ -347,6 +349,7 @@ def size(input: TensorLike | SparseTensor, name: str | None = None, out_type: DT
 
 
 @export("rank")
+@dispatches
 def rank(input: TensorLike | SparseTensor, name: str | None = None) -> Tensor:
     """Returns the rank of a tensor; a constant if it is static."""
     if is_sparse(input):
@@ -423,6 +426,7 @@ def _known_sizes(shape: Any) -> list[int] | None:
 
 
 @export("zeros_like")
+@dispatches
 def zeros_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
@@ -439,6 +443,7 @@ def zeros_like(
 
 
 @export("ones_like")
+@dispatches
 def ones_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
@@ -455,6 +460,7 @@ def ones_like(
 
 
 @export("expand_dims")
+@dispatches
 def expand_dims(
     input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
 ) -> Tensor:
@@ -466,6 +472,7 @@ def expand_dims(
 
 
 @export("squeeze")
+@dispatches
 def squeeze(
     input: TensorLike,
     axis: int | Sequence[int] | None = None,

@@ -9,4 +9,4 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.contrib import *
 
-__getattr__, __dir__ = _lazy_names(__name__, ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "training", "util",), {}, "thalweg.contrib")
+__getattr__, __dir__ = _lazy_names(__name__, ("compiler", "crf", "cudnn_rnn", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "training", "util",), {}, "thalweg.contrib")
