@@ -25,6 +25,7 @@ DESCRIPTIONS = {
     "contrib.gan.losses": "Losses of models.",
     "contrib.gan.losses.wargs": "Losses of the outputs of generators and discriminators.",
     "contrib.graph_editor": "Selection, copying and rewiring of parts of a graph.",
+    "contrib.hooks": "Hooks of training sessions.",
     "contrib.image": "Images: projective transforms, warps, connected components, adjustment in YIQ space.",
     "contrib.input_pipeline": "Elements of a list of strings, one after the other.",
     "contrib.layers": "Layers as functions, with normalizer and activation, and default arguments from arg_scope.",

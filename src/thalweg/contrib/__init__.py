@@ -16,6 +16,7 @@ if _TYPE_CHECKING:
     from thalweg.contrib import framework as framework
     from thalweg.contrib import gan as gan
     from thalweg.contrib import graph_editor as graph_editor
+    from thalweg.contrib import hooks as hooks
     from thalweg.contrib import image as image
     from thalweg.contrib import input_pipeline as input_pipeline
     from thalweg.contrib import layers as layers
@@ -45,7 +46,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "image", "input_pipeline", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
+    ("compiler", "crf", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
     {},
 )
 
@@ -59,6 +60,7 @@ __all__ = [
     "framework",
     "gan",
     "graph_editor",
+    "hooks",
     "image",
     "input_pipeline",
     "layers",

@@ -4,6 +4,7 @@
 
 from thalweg._src.checkpoint.state import (
     checkpoints_iterator as checkpoints_iterator,
+    wait_for_new_checkpoint as wait_for_new_checkpoint,
 )
 from thalweg._src.contrib.training.bucketing import (
     bucket as bucket,
@@ -19,6 +20,10 @@ from thalweg._src.contrib.training.evaluation import (
 from thalweg._src.contrib.training.hparam import (
     HParams as HParams,
     parse_values as parse_values,
+)
+from thalweg._src.contrib.training.sampling import (
+    rejection_sample as rejection_sample,
+    stratified_sample as stratified_sample,
 )
 from thalweg._src.contrib.training.train_op import (
     add_gradients_summaries as add_gradients_summaries,
@@ -47,5 +52,8 @@ __all__ = [
     "get_or_create_eval_step",
     "multiply_gradients",
     "parse_values",
+    "rejection_sample",
+    "stratified_sample",
     "train",
+    "wait_for_new_checkpoint",
 ]
