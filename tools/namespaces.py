@@ -28,6 +28,7 @@ DESCRIPTIONS = {
     "contrib.hooks": "Hooks of training sessions.",
     "contrib.image": "Images: projective transforms, warps, connected components, adjustment in YIQ space.",
     "contrib.input_pipeline": "Elements of a list of strings, one after the other.",
+    "contrib.integrate": "Ordinary differential equations.",
     "contrib.layers": "Layers as functions, with normalizer and activation, and default arguments from arg_scope.",
     "contrib.layers.utils": "Utilities of layers: collections, aliases and dimensions.",
     "contrib.learn": "The parts of tf.learn that need no Estimator.",

@@ -19,6 +19,7 @@ if _TYPE_CHECKING:
     from thalweg.contrib import hooks as hooks
     from thalweg.contrib import image as image
     from thalweg.contrib import input_pipeline as input_pipeline
+    from thalweg.contrib import integrate as integrate
     from thalweg.contrib import layers as layers
     from thalweg.contrib import learn as learn
     from thalweg.contrib import legacy_seq2seq as legacy_seq2seq
@@ -46,7 +47,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
+    ("compiler", "crf", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
     {},
 )
 
@@ -63,6 +64,7 @@ __all__ = [
     "hooks",
     "image",
     "input_pipeline",
+    "integrate",
     "layers",
     "learn",
     "legacy_seq2seq",
