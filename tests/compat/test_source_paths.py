@@ -35,6 +35,7 @@ SAME = {
     "python.util.nest": {"flatten": tf.nest.flatten, "is_sequence": tf.contrib.framework.nest.is_sequence},
     "contrib.layers.python.layers": {"batch_norm": tf.contrib.layers.batch_norm},
     "contrib.layers.python.layers.initializers": {"xavier_initializer": tf.contrib.layers.xavier_initializer},
+    "contrib.framework.python.ops.audio_ops": {"decode_wav": tf.audio.decode_wav},
     "contrib.slim.python.slim.nets": {"resnet_v1": tf.contrib.slim.nets.resnet_v1},
     "contrib.slim.python.slim.nets.vgg": {"vgg_16": tf.contrib.slim.nets.vgg.vgg_16},
     "contrib.learn.python.learn.datasets.mnist": {"DataSet": tf.contrib.learn.datasets.mnist.DataSet},

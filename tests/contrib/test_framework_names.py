@@ -114,3 +114,13 @@ def test_names_of_other_namespaces() -> None:
     assert framework.broadcast_to is tf.broadcast_to and framework.TensorSpec is tf.TensorSpec
     assert tf.contrib.hooks.ProfilerHook is tf.train.ProfilerHook
     assert tf.contrib.lookup.FastHashSpec.hasher == "fasthash"
+
+
+def test_strategies_of_parameter_servers() -> None:
+    greedy = training.GreedyLoadBalancingStrategy(2, training.byte_size_load_fn)
+    setter = tf.train.replica_device_setter(2, ps_strategy=greedy)
+    with tf.device(setter):
+        sizes = [tf.get_variable(f"v{i}", [n], use_resource=True) for i, n in enumerate((10, 3, 4, 9))]
+    assert [v.device for v in sizes] == [f"/job:ps/task:{task}" for task in (0, 1, 1, 1)]
+    random = training.RandomStrategy(3, seed=1)
+    assert {random(None) for _ in range(50)} == {0, 1, 2}

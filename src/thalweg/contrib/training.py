@@ -35,14 +35,22 @@ from thalweg._src.contrib.training.train_op import (
 from thalweg._src.contrib.training.training import (
     train as train,
 )
+from thalweg._src.training.device_setter import (
+    GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy,
+    RandomStrategy as RandomStrategy,
+    byte_size_load_fn as byte_size_load_fn,
+)
 
 __all__ = [
+    "GreedyLoadBalancingStrategy",
     "HParams",
+    "RandomStrategy",
     "StopAfterNEvalsHook",
     "SummaryAtEndHook",
     "add_gradients_summaries",
     "bucket",
     "bucket_by_sequence_length",
+    "byte_size_load_fn",
     "checkpoints_iterator",
     "clip_gradient_norms",
     "clip_gradient_norms_fn",

@@ -221,6 +221,7 @@ CONTRIB: dict[str, tuple[str, ...]] = {
 _NETS = "alexnet inception inception_v1 inception_v2 inception_v3 overfeat resnet_utils resnet_v1 resnet_v2 vgg"
 CONTRIB |= {f"slim.python.slim.nets.{net}": (f"contrib.slim.nets.{net}",) for net in _NETS.split()}
 CONTRIB |= {
+    "framework.python.ops.audio_ops": ("audio", "thalweg._src.contrib.framework.audio"),
     "learn.python.learn.datasets.base": ("contrib.learn.datasets.base",),
     "learn.python.learn.datasets.mnist": ("contrib.learn.datasets.mnist",),
     "learn.python.learn.preprocessing.text": ("contrib.learn.preprocessing",),

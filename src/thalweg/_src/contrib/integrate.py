@@ -210,7 +210,8 @@ def _adaptive(
 
 def _midpoint(func: Function, y: Tensor, t: Tensor, dt: Tensor) -> Tensor:
     size = cast(dt, y.dtype)
-    return y + size * func(y + func(y, t) * (size / 2.0), t + dt / 2.0)
+    after: Tensor = y + size * func(y + func(y, t) * (size / 2.0), t + dt / 2.0)
+    return after
 
 
 def _classic(func: Function, y: Tensor, t: Tensor, dt: Tensor) -> Tensor:
@@ -220,7 +221,8 @@ def _classic(func: Function, y: Tensor, t: Tensor, dt: Tensor) -> Tensor:
     second = func(y + first * (size / 2.0), t + dt / 2.0)
     third = func(y + second * (size / 2.0), t + dt / 2.0)
     fourth = func(y + third * size, t + dt)
-    return y + (first + 2.0 * second + 2.0 * third + fourth) * (size / 6.0)
+    after: Tensor = y + (first + 2.0 * second + 2.0 * third + fourth) * (size / 6.0)
+    return after
 
 
 _METHODS = {"midpoint": _midpoint, "rk4": _classic}

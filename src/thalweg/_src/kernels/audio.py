@@ -1,7 +1,9 @@
-"""Kernels of WAV audio encoding and decoding."""
+"""Kernels of audio: WAV encoding and decoding, spectrograms and MFCCs."""
 
 from __future__ import annotations
 
+import functools
+import math
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +15,7 @@ from thalweg._src import errors
 from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
+from thalweg._src.ops.audio import fft_length
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
@@ -91,3 +94,67 @@ def encode_wav(audio: torch.Tensor, sample_rate: torch.Tensor) -> Any:
     result = np.empty((), dtype=object)
     result[()] = header + body
     return result
+
+
+# -- spectrograms -----------------------------------------------------------------------------------------------------
+
+_FLOOR = 1e-12  # energies below count as this much, so that their logarithm is finite
+
+
+@kernel("AudioSpectrogram", devices=("CPU",))
+def bind_audio_spectrogram(node: Node, device: Device) -> Callable[..., torch.Tensor]:
+    size, stride, squared = node.attrs["window_size"], node.attrs["stride"], node.attrs["magnitude_squared"]
+    window = torch.hann_window(size, periodic=True, dtype=torch.float64)
+    length = fft_length(size)
+
+    def analyze(audio: torch.Tensor) -> torch.Tensor:
+        require(audio.ndim == 2, f"input has rank {audio.ndim}", expected="samples and channels")
+        if len(audio) < size:
+            return torch.zeros(audio.shape[1], 0, length // 2 + 1)
+        frames = audio.T.to(torch.float64).unfold(1, size, stride) * window
+        spectrum = torch.fft.rfft(frames, length)
+        energy = spectrum.real.square() + spectrum.imag.square()
+        return (energy if squared else energy.sqrt()).to(torch.float32)
+
+    return analyze
+
+
+@kernel("Mfcc", devices=("CPU",))
+def bind_mfcc(node: Node, device: Device) -> Callable[..., torch.Tensor]:
+    bands, count = node.attrs["filterbank_channel_count"], node.attrs["dct_coefficient_count"]
+    low, high = node.attrs["lower_frequency_limit"], node.attrs["upper_frequency_limit"]
+    positions = torch.arange(bands, dtype=torch.float64) + 0.5
+    angles = torch.arange(count, dtype=torch.float64)[:, None] * positions * (math.pi / bands)
+    cosines = (angles.cos() * math.sqrt(2.0 / bands)).T
+
+    def analyze(spectrogram: torch.Tensor, sample_rate: torch.Tensor) -> torch.Tensor:
+        require(spectrogram.ndim == 3, f"spectrogram has rank {spectrogram.ndim}", expected="rank 3")
+        require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")
+        rate, frequencies = int(sample_rate), spectrogram.shape[2]
+        require(rate > 0, f"sample_rate is {rate}", expected="a positive number")
+        require(frequencies > 1, f"spectrogram has {frequencies} frequencies", expected="at least 2")
+        filters = torch.from_numpy(_mel_filters(frequencies, rate, bands, low, high))
+        energies = spectrogram.to(torch.float64).clamp(min=0).sqrt() @ filters
+        return (energies.clamp(min=_FLOOR).log() @ cosines).to(torch.float32)
+
+    return analyze
+
+
+@functools.lru_cache(maxsize=8)
+def _mel_filters(frequencies: int, rate: int, bands: int, low: float, high: float) -> np.ndarray[Any, Any]:
+    """Returns the weight of each frequency in each of the triangular bands, which are equally wide in mel."""
+
+    def mel(hertz: Any) -> Any:
+        return 1127.0 * np.log1p(hertz / 700.0)
+
+    spacing = (mel(high) - mel(low)) / (bands + 1)
+    width = 0.5 * rate / (frequencies - 1)
+    indices = np.arange(int(1.5 + low / width), min(int(high / width), frequencies - 1) + 1)
+    place = (mel(indices * width) - mel(low)) / spacing  # 0 at the lower limit, 1 at the first center
+    below = np.ceil(place).astype(int) - 2  # the band whose center is the last one below
+    falling = below + 2 - place
+    filters = np.zeros((frequencies, bands))
+    for band, weight in ((below, falling), (below + 1, 1.0 - falling)):
+        inside = (band >= 0) & (band < bands)
+        filters[indices[inside], band[inside]] += weight[inside]
+    return filters

@@ -50,7 +50,7 @@ def smart_case(
 ) -> Any:
     """Returns the result of the function of the first true predicate, selected statically where they are constant."""
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
-    unknown = []
+    unknown: list[tuple[Tensor, Callable[[], Any]]] = []
     for pred, function in pairs:
         known = smart_constant_value(pred)
         if known and not unknown:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log as log_of, pi
+from math import log as log_of, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ class Logistic(_LocationScale):
         return 2.0 + math.log(self.scale + zeros_like(self.loc))
 
     def _stddev(self) -> Tensor:
-        return self.scale * ones_like(self.loc) * (pi / np.sqrt(3.0))
+        return self.scale * ones_like(self.loc) * (pi / sqrt(3.0))
 
 
 @export("contrib.distributions.Gumbel")
@@ -117,7 +117,7 @@ class Gumbel(_LocationScale):
         return self.loc * ones_like(self.scale)
 
     def _stddev(self) -> Tensor:
-        return self.scale * ones_like(self.loc) * (pi / np.sqrt(6.0))
+        return self.scale * ones_like(self.loc) * (pi / sqrt(6.0))
 
 
 @export("contrib.distributions.Cauchy")
@@ -189,13 +189,13 @@ class HalfNormal(ScalarDistribution):
         return where_v2(value < 0.0, cast_ops.cast(-np.inf, self.dtype), density)
 
     def _cdf(self, value: Tensor) -> Tensor:
-        return erf(math.maximum(value, 0.0) / (self.scale * np.sqrt(2.0)))
+        return erf(math.maximum(value, 0.0) / (self.scale * sqrt(2.0)))
 
     def _entropy(self) -> Tensor:
         return 0.5 * log_of(pi / 2.0) + math.log(self.scale) + 0.5
 
     def _mean(self) -> Tensor:
-        return self.scale * np.sqrt(2.0 / pi)
+        return self.scale * sqrt(2.0 / pi)
 
     def _variance(self) -> Tensor:
         return math.square(self.scale) * (1.0 - 2.0 / pi)
@@ -396,10 +396,12 @@ class Deterministic(ScalarDistribution):
         return self.loc + zeros(self._block(n), self.dtype)
 
     def _prob(self, value: Tensor) -> Tensor:
-        return cast_ops.cast(math.abs(value - self.loc) <= self._slack, self.dtype)
+        equal: Tensor = cast_ops.cast(math.abs(value - self.loc) <= self._slack, self.dtype)
+        return equal
 
     def _cdf(self, value: Tensor) -> Tensor:
-        return cast_ops.cast(value >= self.loc - self._slack, self.dtype)
+        above: Tensor = cast_ops.cast(value >= self.loc - self._slack, self.dtype)
+        return above
 
     def _entropy(self) -> Tensor:
         return zeros_like(self.loc)

@@ -24,7 +24,7 @@ from thalweg._src.ops.reshape import expand_dims, reshape, shape, transpose
 from thalweg._src.ops.sorting import sort
 from thalweg._src.ops.where import where_v2
 
-_ROUNDING = {"lower": math.floor, "higher": math.ceil, "nearest": math.round}
+_ROUNDING: dict[str, Callable[[Tensor], Tensor]] = {"lower": math.floor, "higher": math.ceil, "nearest": math.round}
 
 
 @export("contrib.distributions.percentile")

@@ -94,6 +94,9 @@ def stratified_sample(
 def _estimated(classes: Tensor, like: Tensor) -> Tensor:
     """Returns the fraction of each class among the examples so far."""
     number = like.shape.as_list()[0]
+    if number is None:
+        raise ValueError("target_probs: expected a known number of classes")
     counts = Variable([1.0] * number, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="class_counts")
     updated = counts.assign_add(reduce_sum(one_hot(cast(classes, dtypes.int32), number), 0))
-    return updated / reduce_sum(updated)
+    fractions: Tensor = updated / reduce_sum(updated)
+    return fractions
