@@ -210,6 +210,10 @@ SCOPED: dict[str, dict[str, str]] = {
         "prebatch_threads": "Number of threads that provide them.",
         "runtime_checks": "Whether probabilities outside of [0, 1] are errors.",
     },
+    "contrib.distributions.Chi2": {"df": "The degrees of freedom."},
+    "contrib.training.GreedyLoadBalancingStrategy": {"load_fn": "Function from an operation to its load."},
+    "contrib.training.RandomStrategy": {"num_ps_tasks": "Number of parameter servers."},
+    "contrib.training.byte_size_load_fn": {"op": "The operation that holds the variable."},
     "contrib.framework.smart_case": {
         "pred_fn_pairs": "Pairs of a predicate and a function, or a dictionary.",
         "default": "Function that is called if all predicates are false.",
