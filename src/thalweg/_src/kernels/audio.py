@@ -109,8 +109,9 @@ def bind_audio_spectrogram(node: Node, device: Device) -> Callable[..., torch.Te
 
     def analyze(audio: torch.Tensor) -> torch.Tensor:
         require(audio.ndim == 2, f"input has rank {audio.ndim}", expected="samples and channels")
-        if len(audio) < size:
-            return torch.zeros(audio.shape[1], 0, length // 2 + 1)
+        count = max((len(audio) - size) // stride + 1, 0)
+        if not count or not audio.shape[1]:
+            return torch.zeros(audio.shape[1], count, length // 2 + 1)
         frames = audio.T.to(torch.float64).unfold(1, size, stride) * window
         spectrum = torch.fft.rfft(frames, length)
         energy = spectrum.real.square() + spectrum.imag.square()
@@ -133,28 +134,35 @@ def bind_mfcc(node: Node, device: Device) -> Callable[..., torch.Tensor]:
         rate, frequencies = int(sample_rate), spectrogram.shape[2]
         require(rate > 0, f"sample_rate is {rate}", expected="a positive number")
         require(frequencies > 1, f"spectrogram has {frequencies} frequencies", expected="at least 2")
-        filters = torch.from_numpy(_mel_filters(frequencies, rate, bands, low, high))
-        energies = spectrogram.to(torch.float64).clamp(min=0).sqrt() @ filters
-        return (energies.clamp(min=_FLOOR).log() @ cosines).to(torch.float32)
+        if int(high / _bin_width(frequencies, rate)) >= frequencies:
+            return torch.zeros(*spectrogram.shape[:2], count)  # as TensorFlow does above half the sample rate
+        indices, bands_below, weights = (torch.from_numpy(a) for a in _mel_bands(frequencies, rate, bands, low, high))
+        magnitudes = spectrogram[:, :, indices].to(torch.float64).sqrt()
+        parts = magnitudes * weights
+        energies = torch.zeros(*spectrogram.shape[:2], bands + 2, dtype=torch.float64)
+        energies.index_add_(2, bands_below + 1, parts).index_add_(2, bands_below + 2, magnitudes - parts)
+        return (energies[:, :, 1:-1].clamp(min=_FLOOR).log() @ cosines).to(torch.float32)
 
     return analyze
 
 
+def _bin_width(frequencies: int, rate: int) -> float:
+    return 0.5 * rate / (frequencies - 1)
+
+
 @functools.lru_cache(maxsize=8)
-def _mel_filters(frequencies: int, rate: int, bands: int, low: float, high: float) -> np.ndarray[Any, Any]:
-    """Returns the weight of each frequency in each of the triangular bands, which are equally wide in mel."""
+def _mel_bands(frequencies: int, rate: int, bands: int, low: float, high: float) -> tuple[np.ndarray[Any, Any], ...]:
+    """Returns the frequencies in use, the band whose center is the last one below each, and its weight in that band.
+
+    Bands are triangles, equally wide in mel; what a frequency does not give to one band it gives to the next.
+    """
 
     def mel(hertz: Any) -> Any:
         return 1127.0 * np.log1p(hertz / 700.0)
 
     spacing = (mel(high) - mel(low)) / (bands + 1)
-    width = 0.5 * rate / (frequencies - 1)
-    indices = np.arange(int(1.5 + low / width), min(int(high / width), frequencies - 1) + 1)
+    width = _bin_width(frequencies, rate)
+    indices = np.arange(int(1.5 + low / width), int(high / width) + 1)
     place = (mel(indices * width) - mel(low)) / spacing  # 0 at the lower limit, 1 at the first center
-    below = np.ceil(place).astype(int) - 2  # the band whose center is the last one below
-    falling = below + 2 - place
-    filters = np.zeros((frequencies, bands))
-    for band, weight in ((below, falling), (below + 1, 1.0 - falling)):
-        inside = (band >= 0) & (band < bands)
-        filters[indices[inside], band[inside]] += weight[inside]
-    return filters
+    below = np.clip(np.ceil(place).astype(int) - 2, -1, bands - 1)
+    return indices, below, below + 2 - place
