@@ -115,7 +115,7 @@ def bind_audio_spectrogram(node: Node, device: Device) -> Callable[..., torch.Te
         frames = audio.T.to(torch.float64).unfold(1, size, stride) * window
         spectrum = torch.fft.rfft(frames, length)
         energy = spectrum.real.square() + spectrum.imag.square()
-        return (energy if squared else energy.sqrt()).to(torch.float32)
+        return (energy if squared else energy.sqrt()).to(torch.float32)  # type: ignore[no-any-return]
 
     return analyze
 
@@ -141,7 +141,8 @@ def bind_mfcc(node: Node, device: Device) -> Callable[..., torch.Tensor]:
         parts = magnitudes * weights
         energies = torch.zeros(*spectrogram.shape[:2], bands + 2, dtype=torch.float64)
         energies.index_add_(2, bands_below + 1, parts).index_add_(2, bands_below + 2, magnitudes - parts)
-        return (energies[:, :, 1:-1].clamp(min=_FLOOR).log() @ cosines).to(torch.float32)
+        logs = energies[:, :, 1:-1].clamp(min=_FLOOR).log()
+        return (logs @ cosines).to(torch.float32)  # type: ignore[no-any-return]
 
     return analyze
 
