@@ -322,6 +322,7 @@ LENIENT = {"Assign", "AssignVariableOp"}
 FUNCTIONS = {"sandbox": lambda *values: list(values), "abort": os.abort, "hang": lambda: time.sleep(1000)}
 PREPARE = {"PyFunc": _prepare_py_func, "PyFuncStateless": _prepare_py_func}
 RANDOM = {
+    "_MemoryStatistic",
     *("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "RandomShuffle"),
     *("RandomGamma", "RandomPoissonV2", "Multinomial"),
     *("UniformCandidateSampler", "LogUniformCandidateSampler", "FixedUnigramCandidateSampler"),

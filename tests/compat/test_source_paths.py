@@ -37,6 +37,15 @@ SAME = {
     "python.util.nest": {"flatten": tf.nest.flatten, "is_sequence": tf.contrib.framework.nest.is_sequence},
     "contrib.layers.python.layers": {"batch_norm": tf.contrib.layers.batch_norm},
     "contrib.layers.python.layers.initializers": {"xavier_initializer": tf.contrib.layers.xavier_initializer},
+    "contrib.framework.python.ops.audio_ops": {"decode_wav": tf.audio.decode_wav},
+    "contrib.slim.python.slim.nets": {"resnet_v1": tf.contrib.slim.nets.resnet_v1},
+    "contrib.slim.python.slim.nets.vgg": {"vgg_16": tf.contrib.slim.nets.vgg.vgg_16},
+    "contrib.learn.python.learn.datasets.mnist": {"DataSet": tf.contrib.learn.datasets.mnist.DataSet},
+    "contrib.losses.python.metric_learning.metric_loss_ops": {
+        "npairs_loss": tf.contrib.losses.metric_learning.npairs_loss
+    },
+    "contrib.graph_editor.util": {"make_list_of_op": tf.contrib.graph_editor.make_list_of_op},
+    "contrib.nn.python.ops.sampling_ops": {"rank_sampled_softmax_loss": tf.contrib.nn.rank_sampled_softmax_loss},
     "contrib.framework.python.ops.arg_scope": {"arg_scope": tf.contrib.framework.arg_scope},
     "contrib.layers.python.layers.utils": {
         "convert_collection_to_dict": tf.contrib.layers.utils.convert_collection_to_dict

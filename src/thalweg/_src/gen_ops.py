@@ -209,6 +209,7 @@ from thalweg._src.ops.sequences import (
 )
 from thalweg._src.ops.sorting import (
     approx_top_k as _approx_top_k,
+    nth_element as _nth_element,
 )
 from thalweg._src.ops.space_to_depth import (
     batch_to_space_nd as _batch_to_space_nd,
@@ -1411,6 +1412,18 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
         name: A name for the operations that are added to the graph.
     """
     return _nextafter(x1, x2, name=name)
+
+
+def nth_element(input: TensorLike, n: TensorLike, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Returns the n-th smallest entry of each row, counted from 0; the n-th largest if reverse.
+
+    Args:
+        input: The input tensor.
+        n: Position in the sorted row.
+        reverse: Whether it works from the last element to the first.
+        name: A name for the operations that are added to the graph.
+    """
+    return _nth_element(input, n, reverse=reverse, name=name)
 
 
 def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None = None) -> Tensor:

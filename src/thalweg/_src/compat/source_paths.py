@@ -163,6 +163,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "ops.stateless_random_ops": ("random", "contrib.stateless"),
     "ops.string_ops": ("strings", ""),
     "ops.summary_op_util": ("thalweg._src.internals.summary_op_util",),
+    "ops.summary_ops_v2": ("contrib.summary",),
     "ops.template": ("", "thalweg._src.variables.templates"),
     "ops.tensor_array_ops": ("",),
     "ops.variable_scope": ("", "thalweg._src.variables.variable_scope"),
@@ -309,18 +310,25 @@ _CONTRIB = {  # files below `python` in each part of contrib; they resolve to th
     "distributions": "ops.bijectors ops.distribution_util",
     "framework": """framework.checkpoint_utils framework.tensor_util framework.graph_util ops.arg_scope ops.ops
         ops.variables""",
+    "gan": "losses.python.losses_impl losses.python.tuple_losses namedtuples train",
     "image": "ops.image_ops",
     "layers": """layers.encoders layers.feature_column layers.initializers layers.layers layers.normalization
         layers.optimizers layers.regularizers layers.summaries layers.utils ops.sparse_ops""",
     "legacy_seq2seq": "ops.seq2seq",
     "losses": "losses.loss_ops",
+    "memory_stats": "ops.memory_stats_ops",
     "metrics": "metrics.classification ops.confusion_matrix_ops ops.metric_ops ops.set_ops",
+    "mixed_precision": "loss_scale_manager loss_scale_optimizer",
+    "nccl": "ops.nccl_ops",
+    "nn": "ops.alpha_dropout ops.cross_entropy ops.sampling_ops ops.scaled_softplus",
     "opt": "training.adamax training.external_optimizer training.moving_average_optimizer training.nadam_optimizer",
+    "resampler": "ops.resampler_ops",
     "rnn": """ops.core_rnn_cell ops.core_rnn_cell_impl ops.fused_rnn_cell ops.gru_ops ops.lstm_ops ops.rnn
         ops.rnn_cell""",
     "seq2seq": """ops.attention_wrapper ops.basic_decoder ops.beam_search_decoder ops.beam_search_ops ops.decoder
         ops.helper ops.loss""",
-    "slim": "slim.evaluation slim.learning slim.losses slim.metrics slim.nets slim.queues slim.summaries",
+    "signal": "ops.mel_ops ops.mfcc_ops ops.reconstruction_ops ops.shape_ops ops.spectral_ops ops.window_ops",
+    "slim": "slim.evaluation slim.learning slim.losses slim.metrics slim.queues",
     "training": """training.bucket_ops training.evaluation training.hparam training.sampling_ops
         training.sequence_queueing_state_saver training.training""",
 }
@@ -344,6 +352,19 @@ CONTRIB |= dict.fromkeys(
     ("cudnn_rnn.python.layers.cudnn_rnn", "cudnn_rnn.python.ops.cudnn_rnn_ops"),
     ("contrib.cudnn_rnn", "thalweg._src.contrib.cudnn_rnn"),
 )
+_NETS = "alexnet inception inception_v1 inception_v2 inception_v3 overfeat resnet_utils resnet_v1 resnet_v2 vgg"
+CONTRIB |= {f"slim.python.slim.nets.{net}": (f"contrib.slim.nets.{net}",) for net in _NETS.split()}
+CONTRIB |= {
+    "framework.python.ops.audio_ops": ("audio", "thalweg._src.contrib.framework.audio"),
+    "learn.python.learn.datasets.base": ("contrib.learn.datasets.base",),
+    "learn.python.learn.datasets.mnist": ("contrib.learn.datasets.mnist",),
+    "learn.python.learn.preprocessing.text": ("contrib.learn.preprocessing",),
+    "losses.python.metric_learning.metric_loss_ops": ("contrib.losses.metric_learning",),
+    "slim.python.slim.model_analyzer": ("contrib.slim.model_analyzer",),
+    "slim.python.slim.nets": ("contrib.slim.nets",),
+    "slim.python.slim.summaries": ("contrib.slim.summaries",),
+    **{f"graph_editor.{name}": ("contrib.graph_editor",) for name in ("edit", "reroute", "select", "subgraph", "util")},
+}
 _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "thalweg.python": PYTHON,
     "thalweg.core": CORE,

@@ -20,10 +20,10 @@ _FILES = (
     *("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     *("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 )
-_SPACE = "examples.tutorials.mnist.input_data."
+_SPACES = ("examples.tutorials.mnist.input_data.", "contrib.learn.datasets.mnist.")
 
 
-@export(f"{_SPACE}DataSet")
+@export(*(f"{space}DataSet" for space in _SPACES))
 class DataSet:
     """Images with their labels, in batches; images of float32 are scaled to [0, 1].
 
@@ -93,6 +93,7 @@ class DataSet:
         return self._images[chosen], self._labels[chosen]
 
 
+@export("contrib.learn.datasets.base.Datasets")
 class Datasets(NamedTuple):
     """The examples for training, validation and test."""
 
@@ -101,7 +102,7 @@ class Datasets(NamedTuple):
     test: DataSet
 
 
-@export(f"{_SPACE}read_data_sets")
+@export(*(f"{space}read_data_sets" for space in _SPACES))
 def read_data_sets(
     train_dir: PathLike,
     fake_data: bool = False,
@@ -142,6 +143,16 @@ def read_data_sets(
         examples(train_images[:validation_size], train_labels[:validation_size]),
         examples(test_images, test_labels),
     )
+
+
+@export("contrib.learn.datasets.mnist.load_mnist")
+def load_mnist(train_dir: PathLike = "MNIST-data") -> Datasets:
+    """Reads MNIST from a folder.
+
+    Args:
+        train_dir: Folder with the four files.
+    """
+    return read_data_sets(train_dir)
 
 
 def _paths(folder: Any) -> list[str]:

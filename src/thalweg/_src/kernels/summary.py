@@ -31,14 +31,16 @@ def _result(summary: bytes) -> Array:
     return result
 
 
-def _only(tag: Array, name: str = "tag") -> bytes:
+def only(tag: Array, name: str = "tag") -> bytes:
+    """Returns the string of a scalar."""
     require(tag.ndim == 0, f"{name} has shape {list(tag.shape)}", expected=f"a scalar {name}")
     value: bytes = tag.item()
     return value
 
 
-def _tag(tag: Array) -> bytes:
-    value = _only(tag)
+def text_tag(tag: Array) -> bytes:
+    """Returns the tag that a scalar holds."""
+    value = only(tag)
     _require_text(value)
     return value
 
@@ -65,8 +67,14 @@ def _scalar_summary(tags: Array, values: torch.Tensor) -> Array:
 
 @kernel("HistogramSummary", devices=("CPU",))
 def bind_histogram_summary(node: Node, device: Device) -> Callable[..., Array]:
+    return histogram_summarizer(node)
+
+
+def histogram_summarizer(node: Node) -> Callable[[Array, torch.Tensor], Array]:
+    """Returns a function from a tag and values to a histogram summary."""
+
     def summarize(tag: Array, values: torch.Tensor) -> Array:
-        name, numbers = _tag(tag), values.reshape(-1).to(torch.float64).numpy()
+        name, numbers = text_tag(tag), values.reshape(-1).to(torch.float64).numpy()
         if not np.isfinite(numbers).all():
             what = "Nan" if np.isnan(numbers).any() else "Infinity"
             raise invalid(f"{what} in summary histogram for: {node.name}")
@@ -77,10 +85,15 @@ def bind_histogram_summary(node: Node, device: Device) -> Callable[..., Array]:
 
 @kernel("ImageSummary", devices=("CPU",))
 def bind_image_summary(node: Node, device: Device) -> Callable[..., Array]:
-    most, bad_color, dtype = node.attrs["max_images"], node.attrs["bad_color"], node.attrs["T"]
+    summarize, bad_color = image_summarizer(node.attrs["max_images"], node.attrs["T"]), node.attrs["bad_color"]
+    return lambda tag, tensor: summarize(tag, tensor, bad_color)
 
-    def summarize(tag: Array, tensor: torch.Tensor) -> Array:
-        name = _tag(tag)
+
+def image_summarizer(most: int, dtype: DType) -> Callable[[Array, torch.Tensor, Array], Array]:
+    """Returns a function from a tag, images and the color of non-finite pixels to a summary of the first images."""
+
+    def summarize(tag: Array, tensor: torch.Tensor, bad_color: Array) -> Array:
+        name = text_tag(tag)
         require(tensor.ndim == 4, f"tensor has rank {tensor.ndim}", expected="images, rows, columns and channels")
         height, width, channels = tensor.shape[1:]
         require(channels in (1, 3, 4), f"tensor has {channels} channels", expected="1, 3 or 4 channels")
@@ -118,10 +131,15 @@ def _as_bytes(image: Array, bad_color: Array) -> Array:
 
 @kernel("AudioSummaryV2", devices=("CPU",))
 def bind_audio_summary(node: Node, device: Device) -> Callable[..., Array]:
+    return audio_summarizer(node)
+
+
+def audio_summarizer(node: Node) -> Callable[[Array, torch.Tensor, torch.Tensor], Array]:
+    """Returns a function from a tag, clips and their sample rate to a summary of the first clips."""
     most = node.attrs["max_outputs"]
 
     def summarize(tag: Array, tensor: torch.Tensor, sample_rate: torch.Tensor) -> Array:
-        name = _tag(tag)
+        name = text_tag(tag)
         require(tensor.ndim in (2, 3), f"tensor has rank {tensor.ndim}", expected="rank 2, or 3 with channels")
         require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")
         rate = float(sample_rate)
@@ -159,12 +177,17 @@ def _proto(value: Any, dtype: DType) -> Any:
 
 @kernel("TensorSummaryV2", devices=("CPU",))
 def bind_tensor_summary_v2(node: Node, device: Device) -> Callable[..., Array]:
+    return tensor_summarizer(node)
+
+
+def tensor_summarizer(node: Node) -> Callable[[Array, Any, Array], Array]:
+    """Returns a function from a tag, a tensor and metadata to a summary."""
     dtype = node.attrs["T"]
 
     def summarize(tag: Array, value: Any, metadata: Array) -> Array:
-        name = _tag(tag)
+        name = text_tag(tag)
         try:
-            return _result(summaries.tensor(name, _proto(value, dtype), _only(metadata, "serialized_summary_metadata")))
+            return _result(summaries.tensor(name, _proto(value, dtype), only(metadata, "serialized_summary_metadata")))
         except ValueError as error:
             raise invalid(str(error)) from None
 

@@ -383,7 +383,7 @@ def _flat(value: Any, channels_first: bool, name: str) -> list[int]:
     return [whole[0], whole[1], 1, whole[2]] if channels_first else [whole[0], 1, whole[1], whole[2]]
 
 
-@export("nn.conv1d_transpose")
+@export("nn.conv1d_transpose", "contrib.nn.conv1d_transpose")
 def conv1d_transpose(
     input: TensorLike,
     filters: TensorLike,

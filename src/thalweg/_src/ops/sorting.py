@@ -71,14 +71,16 @@ def _nth(c: Inference) -> Sequence[Shape]:
     return [source[:-1]]
 
 
-nth_element = op(
-    "NthElement",
-    "input: T, n: int32 -> values: T",
-    reverse=False,
-    T=dtypes.REAL,
-    host="n",
-    infer=_nth,
-    doc="Returns the n-th smallest entry of each row, counted from 0; the n-th largest if reverse.",
+nth_element = export("contrib.nn.nth_element")(
+    op(
+        "NthElement",
+        "input: T, n: int32 -> values: T",
+        reverse=False,
+        T=dtypes.REAL,
+        host="n",
+        infer=_nth,
+        doc="Returns the n-th smallest entry of each row, counted from 0; the n-th largest if reverse.",
+    )
 )
 
 

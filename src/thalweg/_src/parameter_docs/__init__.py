@@ -7,7 +7,7 @@ The modules of this package hold the texts by theme; there one key of SCOPED may
 
 from __future__ import annotations
 
-from thalweg._src.parameter_docs import core, core_functions, general, input, layers, models, training, values
+from thalweg._src.parameter_docs import contrib, core, core_functions, general, input, layers, models, training, values
 
 GENERAL: dict[str, str] = {
     **general.PARAMETERS,
@@ -17,10 +17,11 @@ GENERAL: dict[str, str] = {
     **models.PARAMETERS,
     **training.PARAMETERS,
     **input.PARAMETERS,
+    **contrib.PARAMETERS,
 }
 SCOPED: dict[str, dict[str, str]] = {}
 
-for _themes in (core_functions, values, layers, models, training, input):
+for _themes in (core_functions, values, layers, models, training, input, contrib):
     for _scopes, _texts in _themes.SCOPED.items():
         for _scope in _scopes.split():
             SCOPED.setdefault(_scope, {}).update(_texts)

@@ -157,7 +157,7 @@ def add_status(writer: Any, status: str, step: Any = None, checkpoint_path: str 
     writer.add_session_log(message, step)
 
 
-@export("estimator.ProfilerHook", "train.ProfilerHook")
+@export("estimator.ProfilerHook", "train.ProfilerHook", "contrib.hooks.ProfilerHook")
 class ProfilerHook(SessionRunHook):
     """Profiles a step at intervals: as `timeline-<step>.json` for Perfetto or Chrome, as an event for TensorBoard."""
 

@@ -143,17 +143,19 @@ if _TYPE_CHECKING:
     from thalweg.contrib.slim import learning as learning
     from thalweg.contrib.slim import losses as losses
     from thalweg.contrib.slim import metrics as metrics
+    from thalweg.contrib.slim import model_analyzer as model_analyzer
     from thalweg.contrib.slim import nets as nets
     from thalweg.contrib.slim import parallel_reader as parallel_reader
     from thalweg.contrib.slim import prefetch_queue as prefetch_queue
     from thalweg.contrib.slim import queues as queues
     from thalweg.contrib.slim import regularizers as regularizers
+    from thalweg.contrib.slim import summaries as summaries
     from thalweg.contrib.slim import tfexample_decoder as tfexample_decoder
     from thalweg.contrib.slim import utils as utils
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("data_provider", "dataset", "dataset_data_provider", "evaluation", "initializers", "layers", "learning", "losses", "metrics", "nets", "parallel_reader", "prefetch_queue", "queues", "regularizers", "tfexample_decoder", "utils",),
+    ("data_provider", "dataset", "dataset_data_provider", "evaluation", "initializers", "layers", "learning", "losses", "metrics", "model_analyzer", "nets", "parallel_reader", "prefetch_queue", "queues", "regularizers", "summaries", "tfexample_decoder", "utils",),
     {},
 )
 
@@ -235,6 +237,7 @@ __all__ = [
     "max_pool3d",
     "maxout",
     "metrics",
+    "model_analyzer",
     "model_variable",
     "nets",
     "one_hot_encoding",
@@ -256,6 +259,7 @@ __all__ = [
     "spatial_softmax",
     "stack",
     "sum_regularizer",
+    "summaries",
     "summarize_activation",
     "summarize_activations",
     "summarize_biases",

@@ -55,7 +55,7 @@ def _size(tensor: Tensor, axis: int) -> Any:
     return shape(tensor)[axis] if size is None else size
 
 
-@export("signal.frame")
+@export("signal.frame", "contrib.signal.frame")
 def frame(
     signal: TensorLike,
     frame_length: TensorLike,
@@ -96,7 +96,7 @@ def _padded(signal: Tensor, axis: int, missing: Any, value: Tensor) -> Tensor:
     return pad(signal, paddings, constant_values=value)
 
 
-@export("signal.overlap_and_add")
+@export("signal.overlap_and_add", "contrib.signal.overlap_and_add")
 def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:
     """Overlap-adds frames [..., frames, frame_length] that start every `frame_step`."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
@@ -147,7 +147,7 @@ def _fft_length(fft_length: Any, frame_length: Any) -> Any:
     return cast_ops.cast(math.pow(2.0, exponent), dtypes.int32)
 
 
-@export("signal.stft")
+@export("signal.stft", "contrib.signal.stft")
 def stft(
     signals: TensorLike,
     frame_length: TensorLike,
@@ -168,7 +168,7 @@ def stft(
         return rfft(frames, [_fft_length(fft_length, length)])
 
 
-@export("signal.inverse_stft")
+@export("signal.inverse_stft", "contrib.signal.inverse_stft")
 def inverse_stft(
     stfts: TensorLike,
     frame_length: TensorLike,
@@ -189,7 +189,7 @@ def inverse_stft(
         return overlap_and_add(frames, frame_step)
 
 
-@export("signal.inverse_stft_window_fn")
+@export("signal.inverse_stft_window_fn", "contrib.signal.inverse_stft_window_fn")
 def inverse_stft_window_fn(
     frame_step: TensorLike, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[[Any, Any], Tensor]:
@@ -208,7 +208,7 @@ def inverse_stft_window_fn(
     return window
 
 
-@export("signal.mdct")
+@export("signal.mdct", "contrib.signal.mdct")
 def mdct(
     signals: TensorLike,
     frame_length: TensorLike,
@@ -231,7 +231,7 @@ def mdct(
         return dct(folded, type=4, norm=norm)
 
 
-@export("signal.inverse_mdct")
+@export("signal.inverse_mdct", "contrib.signal.inverse_mdct")
 def inverse_mdct(
     mdcts: TensorLike, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
 ) -> Tensor:

@@ -25,7 +25,7 @@ def _as_mel(hertz: Any) -> Tensor:
     return _HIGH_FREQUENCY_Q * math.log(1.0 + hertz / _BREAK_HERTZ)
 
 
-@export("signal.linear_to_mel_weight_matrix")
+@export("signal.linear_to_mel_weight_matrix", "contrib.signal.linear_to_mel_weight_matrix")
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
     num_spectrogram_bins: TensorLike = 129,
@@ -72,7 +72,7 @@ def _require_bands(count: int, sample_rate: Any, low: Any, high: Any, dtype: dty
         raise ValueError(f"dtype is {dtype.name}, expected a floating type")
 
 
-@export("signal.mfccs_from_log_mel_spectrograms")
+@export("signal.mfccs_from_log_mel_spectrograms", "contrib.signal.mfccs_from_log_mel_spectrograms")
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
     """Returns the mel-frequency cepstral coefficients of log mel spectrograms, scaled as in HTK."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):

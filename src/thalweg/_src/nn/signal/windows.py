@@ -32,7 +32,7 @@ def _length(window_length: Any, dtype: Any) -> tuple[Tensor, DType]:
     return length, kind
 
 
-@export("signal.hann_window")
+@export("signal.hann_window", "contrib.signal.hann_window")
 def hann_window(
     window_length: TensorLike, periodic: TensorLike = True, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
@@ -40,7 +40,7 @@ def hann_window(
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
 
 
-@export("signal.hamming_window")
+@export("signal.hamming_window", "contrib.signal.hamming_window")
 def hamming_window(
     window_length: TensorLike, periodic: TensorLike = True, dtype: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:

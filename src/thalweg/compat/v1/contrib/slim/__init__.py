@@ -9,4 +9,4 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.contrib.slim import *
 
-__getattr__, __dir__ = _lazy_names(__name__, ("data_provider", "dataset", "dataset_data_provider", "evaluation", "initializers", "layers", "learning", "losses", "metrics", "nets", "parallel_reader", "prefetch_queue", "queues", "regularizers", "tfexample_decoder", "utils",), {}, "thalweg.contrib.slim")
+__getattr__, __dir__ = _lazy_names(__name__, ("data_provider", "dataset", "dataset_data_provider", "evaluation", "initializers", "layers", "learning", "losses", "metrics", "model_analyzer", "nets", "parallel_reader", "prefetch_queue", "queues", "regularizers", "summaries", "tfexample_decoder", "utils",), {}, "thalweg.contrib.slim")

@@ -9,4 +9,4 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.contrib.slim.nets import *
 
-__getattr__, __dir__ = _lazy_names(__name__, ("alexnet", "resnet_utils", "resnet_v1", "resnet_v2", "vgg",), {}, "thalweg.contrib.slim.nets")
+__getattr__, __dir__ = _lazy_names(__name__, ("alexnet", "inception", "inception_v1", "inception_v2", "inception_v3", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2", "vgg",), {}, "thalweg.contrib.slim.nets")

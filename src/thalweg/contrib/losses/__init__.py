@@ -2,6 +2,8 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from thalweg._src.contrib.losses import (
     absolute_difference as absolute_difference,
     compute_weighted_loss as compute_weighted_loss,
@@ -20,6 +22,16 @@ from thalweg._src.nn.losses import (
     get_regularization_losses as get_regularization_losses,
     get_total_loss as get_total_loss,
 )
+from thalweg._src.lazy_names import lazy_names as _lazy_names
+
+if _TYPE_CHECKING:
+    from thalweg.contrib.losses import metric_learning as metric_learning
+
+__getattr__, __dir__ = _lazy_names(
+    __name__,
+    ("metric_learning",),
+    {},
+)
 
 __all__ = [
     "absolute_difference",
@@ -33,6 +45,7 @@ __all__ = [
     "log_loss",
     "mean_pairwise_squared_error",
     "mean_squared_error",
+    "metric_learning",
     "sigmoid_cross_entropy",
     "softmax_cross_entropy",
     "sparse_softmax_cross_entropy",

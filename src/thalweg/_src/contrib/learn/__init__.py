@@ -1,0 +1,1 @@
+"""tf.contrib.learn: the parts that need no Estimator."""

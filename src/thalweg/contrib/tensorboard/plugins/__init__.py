@@ -1,0 +1,20 @@
+"""tf.contrib.tensorboard.plugins: Plugins of TensorBoard."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from thalweg._src.lazy_names import lazy_names as _lazy_names
+
+if _TYPE_CHECKING:
+    from thalweg.contrib.tensorboard.plugins import projector as projector
+
+__getattr__, __dir__ = _lazy_names(
+    __name__,
+    ("projector",),
+    {},
+)
+
+__all__ = [
+    "projector",
+]
