@@ -48,7 +48,7 @@ def import_graph_def(
     datasets of this process, as it can with True; False refuses all operations that reach files or Python
     """
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
-        raise TypeError(f"graph_def: expected a GraphDef message, received {type(graph_def).__name__}")
+        raise TypeError(f"graph_def must be a GraphDef proto, received {type(graph_def).__name__}")
     if graph_def.versions.min_consumer > PRODUCER:
         raise ValueError(
             f"the GraphDef needs a reader of version {graph_def.versions.min_consumer}, this one has {PRODUCER}"
@@ -249,7 +249,7 @@ class _Import:
         used = {source for sources in self._inputs.values() for source in sources}
         missing = [source[0] for source in self._mapped if source not in used and source[0] not in self._nodes]
         if missing:
-            raise ValueError(f"graph_def has no such inputs, named in input_map: [{', '.join(missing)}]")
+            raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(missing)}]")
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 

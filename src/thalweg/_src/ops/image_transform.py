@@ -68,7 +68,7 @@ def image_tensor(image: Any) -> Tensor:
 def _pixel_checks(image: Tensor) -> list[Operation]:
     static = image.dims
     if static is not None and len(static) < 3:
-        raise ValueError(f"image has shape {shapes.show(static)}, expected rank 3 or more")
+        raise ValueError(f"'image' (shape {shapes.TensorShape(static)}) must be at least three-dimensional.")
     if static is not None and 0 in static[-3:]:
         raise ValueError(f"image is empty: its shape is {shapes.show(static)}")
     if static is not None and None not in static[-3:]:
