@@ -15,10 +15,11 @@ from thalweg._src.export import export
 from thalweg._src.graph.by_type import complete_attrs
 from thalweg._src.graph.default_stacks import default_graph_scope, get_default_session
 from thalweg._src.graph.explain import explain_shape_error
+from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.graphdef import to_graph_def
 from thalweg._src.graph.infer import Inference, WithoutValues
 from thalweg._src.graph.names import NAME, SCOPE
-from thalweg._src.graph.op_def import OPS, OpDef, output_types
+from thalweg._src.graph.op_def import OpDef, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.source_line import user_stack
 from thalweg._src.graph.tensor import Tensor
@@ -244,7 +245,7 @@ class Graph:
         compute_device: bool = True,
     ) -> Operation:
         """Adds an operation by its op type; the constructors in `thalweg._src.ops` are the usual way."""
-        definition = OPS.lookup(op_type)
+        definition = find_op(op_type)
         known = complete_attrs(definition, inputs, attrs or {}, name)
         return self.add(definition, list(inputs), known, output_types(definition, known), name)
 

@@ -11,10 +11,10 @@ import numpy as np
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graph_def_checks import check_graph_def, parse_input, read_attr, read_attrs, shown
 from thalweg._src.graph.graphdef import PRODUCER
-from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.order_hints import ORDER_HINTS
 from thalweg._src.graph.ref_variables import has_ref_variables, with_resources
@@ -260,10 +260,7 @@ class _Import:
             raise ValueError(f"Node {shown(name)}: {error}") from None
 
     def _create(self, name: str, node: Any) -> Operation:
-        try:
-            definition = OPS.lookup(node.op)
-        except LookupError as error:
-            raise ValueError(str(error)) from None
+        definition = find_op(node.op)
         if definition.facts.compiler:
             raise ValueError(f"{node.op} is created by the compiler alone, and cannot be imported")
         inputs, controls, later = self._resolve(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,12 +28,10 @@ def _of_two(name: str, signature: str, types: frozenset[dtypes.DType], doc: str,
 
 def _betainc(c: Inference) -> Sequence[Shape]:
     """Returns the one shape of all arguments that are not scalars."""
-    result: Shape = ()
-    if any(shape is None for shape in c.shapes):
-        return [None]
-    for shape in c.shapes:
-        result = shape if result == () else merge(result, shape) if shape != () else result
-    return [result]
+    known = [shape for shape in c.shapes if shape]
+    if not known:
+        return [None if None in c.shapes else ()]
+    return [functools.reduce(merge, known)]
 
 
 erf = export("erf", "math.erf")(

@@ -56,6 +56,7 @@ class PartialRuns:
         graph = self._session.graph
         feed_tensors = [feed_tensor(graph, key) for key in expand_keys(feeds)]
         flat = flatten(graph, fetches)
+        _require(bool(flat.tensors or flat.operations), "Must specify at least one target to fetch or execute.")
         executable = compile_step(
             feed_tensors, flat.tensors, flat.operations, self._session._config, self._session._devices, is_partial=True
         )

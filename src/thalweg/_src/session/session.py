@@ -301,6 +301,11 @@ class Session(BaseSession):
     """Runs operations of a graph; a context manager that closes the session."""
 
     def __enter__(self) -> Session:
+        if self._scopes:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. "
+                "Use `Session.as_default()` if you want to enter a session multiple times."
+            )
         self._enter()
         return self
 
