@@ -276,7 +276,7 @@ def test_a_failed_library_gives_the_error_of_the_node(lowered):
                 session.run(scaled, {labels: [0, 1, 3, 0]})
             messages.append(failure.value.message)
     assert lowered
-    assert "label 3 is out of range" in messages[0] and "defined at: test_clusters.py" in messages[0]
+    assert "label value of 3" in messages[0] and "defined at: test_clusters.py" in messages[0]
     assert messages[0] == messages[1]
 
 
@@ -288,7 +288,7 @@ def test_a_failed_library_updates_nothing_again(lowered):
         session.run(tf.global_variables_initializer())
         session.run(train, {labels: [0, 1, 2, 0]})
         before = session.run(tf.global_variables())
-        with pytest.raises(tf.errors.InvalidArgumentError, match="label 3 is out of range"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="label value of 3"):
             session.run(train, {labels: [0, 1, 3, 0]})
         for mine, theirs in zip(session.run(tf.global_variables()), before):
             np.testing.assert_array_equal(mine, theirs)

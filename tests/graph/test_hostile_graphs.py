@@ -161,7 +161,7 @@ def test_names_that_tensorflow_accepts_are_accepted() -> None:
 
 
 def test_a_graph_takes_no_name_with_a_newline() -> None:
-    with pytest.raises(ValueError, match="not a valid operation name"):
+    with pytest.raises(ValueError, match="not a valid node name"):
         tf.constant(1, name="a\n")
 
 

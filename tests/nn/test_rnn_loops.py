@@ -78,7 +78,7 @@ def test_initial_state_and_int64_lengths_fed() -> None:
     expected, expected_last = numpy_rnn(value, kernel, bias, [4, 2, 0], first)
     np.testing.assert_allclose(found, expected)
     np.testing.assert_allclose(last, expected_last)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="expected shape"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Expected shape for Tensor"):
         run(outputs, {lengths: [4, 2]})
 
 

@@ -120,9 +120,9 @@ def test_boolean_masks() -> None:
 def test_invalid_indices() -> None:
     x = placeholder("float32", [3, 4])
     for key in (1.0, "a", constant(1.0), constant([1, 2]), (0, [1]), (True, 0)):
-        with pytest.raises(TypeError, match="is not an index"):
+        with pytest.raises(TypeError, match="are valid indices"):
             x[key]
-    with pytest.raises(ValueError, match="slice index 3 of dimension 0 is out of bounds"):
+    with pytest.raises(ValueError, match="slice index 3 of dimension 0 out of bounds"):
         x[3]
     with pytest.raises(ValueError, match="slice index -5 of dimension 1 is out of bounds"):
         x[0, -5]
@@ -133,7 +133,7 @@ def test_invalid_indices() -> None:
     with pytest.raises(ValueError, match="more than one ellipsis"):
         x[..., ...]
     y, i = placeholder("float32"), placeholder("int32", [])
-    with pytest.raises(errors.InvalidArgumentError, match="slice index 7 of dimension 0 is out of bounds"):
+    with pytest.raises(errors.InvalidArgumentError, match="slice index 7 of dimension 0 out of bounds"):
         run(y[i], {y: np.zeros(3), i: 7})
     with pytest.raises(errors.InvalidArgumentError, match="is 0"):
         run(y[::i], {y: np.zeros(3), i: 0})

@@ -51,7 +51,7 @@ def test_add_drops_values_below_the_threshold() -> None:
 
 
 def test_shapes_must_agree() -> None:
-    with pytest.raises(ValueError, match="not compatible"):
+    with pytest.raises(ValueError, match="must be equal"):
         sparse_add(sparse(PLACES, [1, 2, 3, 4], SHAPE), sparse([], np.zeros(0, np.int32), [4, 4]))
     with pytest.raises(TypeError, match="neither a nor b is a SparseTensor"):
         sparse_add(1, 2)
