@@ -259,7 +259,7 @@ def test_invalid_arguments() -> None:
     cell = rnn_cell.GRUCell(3)
     with pytest.raises(ValueError, match="must give a dtype"):
         dynamic_rnn(cell, tf.zeros([2, 3, 4]))
-    with pytest.raises(ValueError, match="must be known"):
+    with pytest.raises(ValueError, match="depth of inputs"):
         dynamic_rnn(cell, tf.placeholder(tf.float32, [2, 3, None]), dtype=tf.float32)
     with pytest.raises(ValueError, match="expected a vector"):
         dynamic_rnn(cell, tf.zeros([2, 3, 4]), [[1, 2]], dtype=tf.float32)

@@ -82,7 +82,7 @@ def test_reshape_rejects_other_element_counts() -> None:
         reshape(placeholder("float32", [2, 3, 4]), [5, -1])
     x, target = placeholder("float32"), placeholder("int32")
     y = reshape(x, target)
-    with pytest.raises(errors.InvalidArgumentError, match=r"6 elements to shape \[2, 2\] with 4 elements"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"a tensor with 6 values, but the requested shape has 4"):
         run(y, {x: np.zeros(6), target: [2, 2]})
     with pytest.raises(errors.InvalidArgumentError, match="more than one -1"):
         run(y, {x: np.zeros(6), target: [-1, -1]})
@@ -199,7 +199,7 @@ def test_concat_errors() -> None:
     u, v = placeholder("float32"), placeholder("float32")
     with pytest.raises(errors.InvalidArgumentError, match="Ranks of all input tensors should match"):
         run(concat([u, v], 0), {u: np.zeros((2, 3)), v: np.zeros(0)})
-    with pytest.raises(errors.InvalidArgumentError, match="sizes of dimension 1 differ"):
+    with pytest.raises(errors.InvalidArgumentError, match="Dimensions of inputs should match"):
         run(concat([u, v], 0), {u: np.zeros((2, 3)), v: np.zeros((2, 4))})
 
 
@@ -221,7 +221,7 @@ def test_stack_and_unstack_of_one_and_of_none() -> None:
     with pytest.raises(ValueError, match="must be equal"):
         stack([placeholder("float32", [2]), placeholder("float32", [3])])
     x, y = placeholder("float32"), placeholder("float32")
-    with pytest.raises(errors.InvalidArgumentError, match="must be equal"):
+    with pytest.raises(errors.InvalidArgumentError, match="Shapes of all inputs must match"):
         run(stack([x, y]), {x: np.zeros(2), y: np.zeros(3)})
     with pytest.raises(errors.InvalidArgumentError, match="size"):
         run(unstack(x, 2), {x: np.zeros(3)})

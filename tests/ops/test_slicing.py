@@ -124,7 +124,7 @@ def test_invalid_indices() -> None:
             x[key]
     with pytest.raises(ValueError, match="slice index 3 of dimension 0 out of bounds"):
         x[3]
-    with pytest.raises(ValueError, match="slice index -5 of dimension 1 is out of bounds"):
+    with pytest.raises(ValueError, match="slice index -5 of dimension 1 out of bounds"):
         x[0, -5]
     with pytest.raises(ValueError, match="3 indices for a tensor of rank 2"):
         x[0, 0, 0]

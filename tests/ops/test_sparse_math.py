@@ -57,7 +57,7 @@ def test_shapes_must_agree() -> None:
         sparse_add(1, 2)
     unknown = sparse_placeholder("float32")
     for other in (sparse(OTHERS, [1.0, 2.0, 3.0], SHAPE), constant(array(3, 4))):
-        with pytest.raises(errors.InvalidArgumentError, match=r"hapes \[3, 5\] and \[3, 4\]"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"hapes: \[3,5\] vs. \[3,4\]"):
             run(sparse_add(unknown, other), {unknown: (PLACES, [1, 2, 3, 4], [3, 5])})
 
 
