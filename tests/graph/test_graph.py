@@ -52,9 +52,9 @@ def test_lookup_by_name(graph):
         graph.get_tensor_by_name("x:1")
     with pytest.raises(ValueError, match="Operation, not a Tensor"):
         graph.get_tensor_by_name("x")
-    with pytest.raises(TypeError, match="received float"):
+    with pytest.raises(TypeError, match="Can not convert a float"):
         graph.as_graph_element(1.0)
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="belongs to another graph"):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="is not an element of this graph"):
         tf.get_default_graph().as_graph_element(x)
 
 

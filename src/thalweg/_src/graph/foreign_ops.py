@@ -41,8 +41,8 @@ def _foreign_op(name: str) -> OpDef | None:
     inputs, outputs, attrs = signature
     return OpDef(
         name,
-        tuple(_argument(*arg, attrs) for arg in inputs),
-        tuple(_argument(*arg, attrs) for arg in outputs),
+        tuple(_argument(arg, kind, attrs) for arg, kind in inputs),
+        tuple(_argument(arg, kind, attrs) for arg, kind in outputs),
         {key: _attribute(*attr) for key, attr in attrs.items()},
         infer=unknown_shapes,
         evaluate=None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,10 +27,10 @@ def _of_two(name: str, signature: str, types: frozenset[dtypes.DType], doc: str,
 
 def _betainc(c: Inference) -> Sequence[Shape]:
     """Returns the one shape of all arguments that are not scalars."""
-    known = [shape for shape in c.shapes if shape]
-    if not known:
-        return [None if None in c.shapes else ()]
-    return [functools.reduce(merge, known)]
+    result: Shape = None
+    for shape in c.shapes:
+        result = merge(result, shape or None)
+    return [() if result is None and None not in c.shapes else result]
 
 
 erf = export("erf", "math.erf")(
