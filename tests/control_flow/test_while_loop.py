@@ -491,7 +491,7 @@ def less_than_three(i, *_):
     [
         (None, lambda i: i, [0], TypeError, "cond of while_loop is not callable: None"),
         (less_than_three, 7, [0], TypeError, "body of while_loop is not callable: 7"),
-        (less_than_three, lambda: [], [], ValueError, "at least one loop variable"),
+        (less_than_three, lambda: [], [], ValueError, "No loop variables provided"),
         (lambda i: i, lambda i: i, [0], TypeError, "scalar bool, but .*int32"),
         (lambda i: tf.constant([True]), lambda i: i, [0], ValueError, r"scalar bool, but .*bool\[1\]"),
         (less_than_three, lambda i, x: i + 1, [0, 1.0], ValueError, "2 loop variables of the same structure"),

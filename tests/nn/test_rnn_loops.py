@@ -261,7 +261,7 @@ def test_invalid_arguments() -> None:
         dynamic_rnn(cell, tf.zeros([2, 3, 4]))
     with pytest.raises(ValueError, match="depth of inputs"):
         dynamic_rnn(cell, tf.placeholder(tf.float32, [2, 3, None]), dtype=tf.float32)
-    with pytest.raises(ValueError, match="expected a vector"):
+    with pytest.raises(ValueError, match="must be a vector"):
         dynamic_rnn(cell, tf.zeros([2, 3, 4]), [[1, 2]], dtype=tf.float32)
     with pytest.raises(ValueError, match="time steps"):
         dynamic_rnn(cell, (tf.zeros([2, 3, 4]), tf.zeros([2, 5, 4])), dtype=tf.float32)

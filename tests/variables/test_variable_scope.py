@@ -136,9 +136,9 @@ def test_errors_of_creation() -> None:
         get_variable("v", initializer=1.0, dtype=dtypes.int32)
     with pytest.raises(ValueError, match="initializer for variable v of"):
         get_variable("v", [1], dtypes.complex64)
-    with pytest.raises(TypeError, match="needs name_or_scope or default_name"):
+    with pytest.raises(TypeError, match="If default_name is None then name_or_scope is required"):
         variable_scope(None)
-    with pytest.raises(TypeError, match="string or a VariableScope"):
+    with pytest.raises(TypeError, match="must be a string or VariableScope"):
         variable_scope(3)
     with pytest.raises(ValueError, match="reuse: expected"):
         variable_scope("a", reuse="yes")

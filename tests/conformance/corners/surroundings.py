@@ -98,10 +98,6 @@ def messages_that_leave_out_repeated_values(tf):
     return found
 
 
-def the_sign_of_what_is_no_number(tf):
-    return tf.sign(tf.constant([np.nan, -2.0, 0.0, np.inf]))
-
-
 def division_by_zero(tf):
     zero = tf.placeholder_with_default(0, [])
     one = tf.constant(1)

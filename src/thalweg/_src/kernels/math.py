@@ -38,6 +38,7 @@ _PLAIN: dict[str, Function] = {
 _PLAIN_ANALYTIC: dict[str, Function] = {
     "Div": torch.div,
     "RealDiv": torch.div,
+    "Sign": torch.sgn,
     "Reciprocal": torch.reciprocal,
     "Inv": torch.reciprocal,
     "Sqrt": torch.sqrt,
@@ -73,7 +74,6 @@ _PLAIN_FLOATING: dict[str, Function] = {
 }
 _PLAIN_COMPLEX: dict[str, Function] = {
     "Conj": torch.conj,
-    "Sign": torch.sgn,
     "Real": torch.real,
     "Imag": torch.imag,
     "Angle": torch.angle,
@@ -171,10 +171,6 @@ def _divided(function: Function, node: Node) -> Function:
 # Division and products with defined results at 0, and powers.
 
 
-# torch.sgn gives 0 for NaN
-plain_kernel("Sign", T=dtypes.FLOATING)(
-    Call(torch.where, (Call(torch.isnan, (Input(0),)), Input(0), Call(torch.sgn, (Input(0),))))
-)
 plain_kernel("FloorDiv", T=dtypes.FLOATING)(Call(torch.floor, (Call(torch.div, (Input(0), Input(1))),)))
 plain_kernel("TruncateDiv", T=dtypes.FLOATING)(Call(torch.trunc, (Call(torch.div, (Input(0), Input(1))),)))
 
