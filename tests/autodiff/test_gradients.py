@@ -73,7 +73,7 @@ def test_grad_ys_may_have_any_shape_that_rules_accept(session):
 @pytest.mark.parametrize(
     ("weight", "error", "match"),
     [
-        (lambda: tf.zeros([2]), ValueError, r"y_grad/Mul.*\[2\] and \[3\] do not broadcast"),
+        (lambda: tf.zeros([2]), ValueError, r"but are 2 and 3 for 'gradients/y_grad/Mul'"),
         (lambda: tf.zeros([3], tf.float64), ValueError, "float32.*float64"),
         (lambda: tf.zeros([3], tf.int32), ValueError, "float32.*int32"),
         (lambda: "text", TypeError, "float32"),

@@ -207,9 +207,9 @@ def test_none_gradients_are_skipped() -> None:
 def test_errors() -> None:
     optimizer = optimizers.GradientDescentOptimizer(0.1)
     w = Variable([1.0])
-    with pytest.raises(ValueError, match="no gradients"):
+    with pytest.raises(ValueError, match="No gradients provided"):
         optimizer.minimize(constant(1.0))
-    with pytest.raises(ValueError, match="no gradients"):
+    with pytest.raises(ValueError, match="No gradients provided"):
         optimizer.apply_gradients([(None, w)])
     with pytest.raises(ValueError, match="No variables provided"):
         optimizer.apply_gradients([])

@@ -205,7 +205,7 @@ def test_a_missing_device():
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         placed([y])
     text = caught.value.message
-    assert "cannot be placed on '/device:GPU:7': no such device" in text
+    assert "was explicitly assigned to /device:GPU:7" in text
     assert f"one of {CPU0}, {CPU1}, {GPU0}, {GPU1}" in text
     assert "allow_soft_placement" in text and "defined at: test_place.py" in text
 
@@ -213,21 +213,21 @@ def test_a_missing_device():
 def test_a_missing_kernel():
     with tf.device("/gpu:0"):
         y = tf.sin(tf.constant([1.0]), name="y")
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)'y' cannot be.*Sin has no kernel.*exist for CPU"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)operation y.*Sin has no kernel.*exist for CPU"):
         placed([y], types=host_only("Sin"))
 
 
 def test_what_has_no_kernel_at_all_is_refused_when_it_is_bound():
     y = tf.realdiv(tf.placeholder(tf.int32, [2]), 2, name="y")
     session = tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}))
-    with session, pytest.raises(tf.errors.UnimplementedError, match="no kernel for device type CPU with T=int32"):
+    with session, pytest.raises(tf.errors.UnimplementedError, match=r"T=int32.*no kernel for device type CPU"):
         session.run(y, {y.op.inputs[0]: [1, 2]})
 
 
 def test_another_job():
     with tf.device("/job:worker/task:3"):
         y = tf.sin(tf.random_uniform([2]), name="y")
-    with pytest.raises(tf.errors.InvalidArgumentError, match="'/job:worker/task:3': no such device"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="assigned to /job:worker/task:3"):
         placed([y])
 
 

@@ -114,14 +114,12 @@ def test_reuse_is_inherited() -> None:
 
 def test_errors_of_sharing() -> None:
     get_variable("v", [2, 3])
-    with pytest.raises(
-        ValueError, match=r"(?s)'v' already exists.*test_variable_scope.py:\d+ in test_errors_of_sharing"
-    ):
+    with pytest.raises(ValueError, match=r"(?s)v already exists.*test_variable_scope.py:\d+ in test_errors_of_sharing"):
         get_variable("v", [2, 3])
-    with variable_scope("", reuse=True), pytest.raises(ValueError, match="'w' does not exist"):
+    with variable_scope("", reuse=True), pytest.raises(ValueError, match="w does not exist"):
         get_variable("w", [1])
     with variable_scope(get_variable_scope(), reuse=True):
-        with pytest.raises(ValueError, match=r"specified shape \[3, 2\] and found shape \(2, 3\)"):
+        with pytest.raises(ValueError, match=r"specified shape \(3, 2\) and found shape \(2, 3\)"):
             get_variable("v", [3, 2])
         with pytest.raises(ValueError, match="specified dtype int32 and found dtype float32"):
             get_variable("v", [2, 3], dtypes.int32)
@@ -130,19 +128,19 @@ def test_errors_of_sharing() -> None:
 
 
 def test_errors_of_creation() -> None:
-    with pytest.raises(ValueError, match="fully defined shape"):
+    with pytest.raises(ValueError, match="must be fully defined"):
         get_variable("v", [None, 2])
-    with pytest.raises(ValueError, match="neither initializer nor shape"):
+    with pytest.raises(ValueError, match="must be fully defined"):
         get_variable("v")
-    with pytest.raises(ValueError, match="leave out shape"):
+    with pytest.raises(ValueError, match="do not specify shape"):
         get_variable("v", [1], initializer=1.0)
     with pytest.raises(ValueError, match="don't match"):
         get_variable("v", initializer=1.0, dtype=dtypes.int32)
     with pytest.raises(ValueError, match="initializer for variable v of"):
         get_variable("v", [1], dtypes.complex64)
-    with pytest.raises(TypeError, match="needs name_or_scope or default_name"):
+    with pytest.raises(TypeError, match="If default_name is None then name_or_scope is required"):
         variable_scope(None)
-    with pytest.raises(TypeError, match="string or a VariableScope"):
+    with pytest.raises(TypeError, match="must be a string or VariableScope"):
         variable_scope(3)
     with pytest.raises(ValueError, match="reuse: expected"):
         variable_scope("a", reuse="yes")

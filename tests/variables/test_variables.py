@@ -314,7 +314,7 @@ def test_set_shape() -> None:
     v = Variable([1.0, 2.0], shape=(None,))
     v.set_shape((2,))
     assert v.shape.as_list() == [2] and v.value().dims == (2,)
-    with pytest.raises(ValueError, match="not compatible"):
+    with pytest.raises(ValueError, match="must be equal"):
         v.set_shape((3,))
 
 

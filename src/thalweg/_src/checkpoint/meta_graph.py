@@ -12,10 +12,10 @@ from thalweg._src.export import export
 from thalweg._src.formats import durable
 from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import to_graph_def, write_attr
 from thalweg._src.graph.import_graph_def import import_graph_def
-from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.tensor import Tensor
@@ -109,7 +109,7 @@ def _adapt(graph_def: Any, clear_devices: bool, strip_default_attrs: bool) -> No
         if clear_devices:
             node.device = ""
         if strip_default_attrs:
-            definition = OPS.lookup(node.op)
+            definition = find_op(node.op)
             for key, default in definition.defaults.items():
                 if key in node.attr and default is not None:
                     plain = type(node.attr[key])()

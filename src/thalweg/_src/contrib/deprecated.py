@@ -8,7 +8,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.nn.summaries import _collected, merge, merge_all
+from thalweg._src.nn.summaries import collected, merge, merge_all
 from thalweg._src.ops.summary import (
     audio_summary_v2,
     histogram_summary as histogram_op,
@@ -20,13 +20,13 @@ from thalweg._src.ops.summary import (
 @export("contrib.deprecated.scalar_summary")
 def scalar_summary(tags: TensorLike, values: TensorLike, collections: Any = None, name: str | None = None) -> Tensor:
     """Returns a summary of scalars, one per tag."""
-    return _collected(scalar_op(tags, values, name=name), collections)
+    return collected(scalar_op(tags, values, name=name), collections)
 
 
 @export("contrib.deprecated.histogram_summary")
 def histogram_summary(tag: TensorLike, values: TensorLike, collections: Any = None, name: str | None = None) -> Tensor:
     """Returns a histogram summary."""
-    return _collected(histogram_op(tag, values, name=name), collections)
+    return collected(histogram_op(tag, values, name=name), collections)
 
 
 @export("contrib.deprecated.image_summary")
@@ -34,7 +34,7 @@ def image_summary(
     tag: TensorLike, tensor: TensorLike, max_images: int = 3, collections: Any = None, name: str | None = None
 ) -> Tensor:
     """Returns a summary of the first images of a batch."""
-    return _collected(image_op(tag, tensor, max_images=max_images, name=name), collections)
+    return collected(image_op(tag, tensor, max_images=max_images, name=name), collections)
 
 
 @export("contrib.deprecated.audio_summary")
@@ -47,7 +47,7 @@ def audio_summary(
     name: str | None = None,
 ) -> Tensor:
     """Returns a summary of the first clips of a batch."""
-    return _collected(audio_summary_v2(tag, tensor, sample_rate, max_outputs=max_outputs, name=name), collections)
+    return collected(audio_summary_v2(tag, tensor, sample_rate, max_outputs=max_outputs, name=name), collections)
 
 
 @export("contrib.deprecated.merge_summary")

@@ -50,32 +50,32 @@ class Context:
             context = context.outer
 
     def admit(
-        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation]
+        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation], name: str
     ) -> tuple[list[Tensor], list[Operation]]:
         """Returns the inputs and control inputs of a new operation as they are seen in this context."""
         if definition is exit_op:
             return inputs, controls  # the only op that takes a value out of a loop
-        inputs = [bring(tensor, self) for tensor in inputs]
-        controls = [self._import_control(control) for control in controls]
+        inputs = [bring(tensor, self, name) for tensor in inputs]
+        controls = [self._import_control(control, name) for control in controls]
         if self._needs_pivot(inputs) and not any(context_of(control) is self for control in controls) and self.pivot:
             controls.append(self.pivot)
         return inputs, controls
 
-    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation]) -> None:
+    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation], name: str) -> None:
         """Raises ValueError if a new operation outside all contexts consumes a value of a loop."""
         if definition is not exit_op:
             for element in elements:
-                _require_left(element, None)
+                _require_left(element, None, name)
 
     def _needs_pivot(self, inputs: list[Tensor]) -> bool:
         """Returns whether none of these inputs ensures that this context is executing."""
         return not inputs
 
-    def _import_control(self, control: Operation) -> Operation:
+    def _import_control(self, control: Operation, name: str) -> Operation:
         """Returns the operation of this context that represents a control input."""
         context = context_of(control)
         if context is self or encloses(self, context):
-            _require_left(control, self)
+            _require_left(control, self, name)
             return control
         return self._signal(control)
 
@@ -107,30 +107,34 @@ def encloses(outer: Context | None, inner: Context | None) -> bool:
     return outer is None or (inner is not None and any(context is outer for context in inner.chain()))
 
 
-def bring(tensor: Tensor, context: Context | None) -> Tensor:
-    """Returns the tensor as operations of a context consume it."""
+def bring(tensor: Tensor, context: Context | None, consumer: str = "another operation") -> Tensor:
+    """Returns the tensor as operations of a context consume it; consumer: the name of the operation, for errors."""
     own = context_of(tensor)
     if own is context:
         return tensor
     if context is None or encloses(context, own):
-        _require_left(tensor, context)
+        _require_left(tensor, context, consumer)
         return tensor  # a value of a branch is dead outside if the branch is not taken
     if isinstance(context, Loop):
         saved = context.saved(tensor)
         if saved is not None:
             return saved
-    value = bring(tensor, context.outer)
+    value = bring(tensor, context.outer, consumer)
     return value if encloses(context, context_of(value)) and context_of(value) else context.import_value(value)
 
 
-def _require_left(element: Tensor | Operation, context: Context | None) -> None:
+def _require_left(element: Tensor | Operation, context: Context | None, consumer: str) -> None:
     """Raises ValueError if an element belongs to a loop that the context is not in."""
     own = context_of(element)
     loop = next((c for c in own.chain() if isinstance(c, Loop) and not encloses(c, context)), None) if own else None
     if loop is not None:
+        name = (element.op if isinstance(element, Tensor) else element).name
+        current: Context | None = element.graph.scopes.context  # type: ignore[assignment]
+        is_in_other = current is not None and any(isinstance(c, Loop) for c in current.chain())
+        why = "they are in different while loops" if is_in_other else f"{name!r} is in a while loop"
         raise ValueError(
-            f"Cannot use {element.name!r} outside of the while loop {loop.title!r} that it belongs to: "
-            "return it from the loop's body as a loop variable, or collect it in a TensorArray."
+            f"Cannot use {name!r} as input to {consumer!r} because {why}. Return it from the body of the loop "
+            f"{loop.title!r} as a loop variable, or collect it in a TensorArray."
         )
 
 

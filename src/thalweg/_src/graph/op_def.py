@@ -251,7 +251,8 @@ def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
         return attr.normalize(value)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"attribute {key!r} of {definition.name!r} Op: {error}") from None
+        colon = "" if str(error).startswith(("passed ", "has ")) else ":"
+        raise kind(f"Attr {key!r} of {definition.name!r} Op{colon} {error}") from None
 
 
 def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:

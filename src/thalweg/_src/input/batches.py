@@ -68,7 +68,7 @@ class _Examples:
             for each in self.lists:
                 shape = each[index].dims
                 if shape is None or (self.enqueue_many and not shape):
-                    raise ValueError(f"the rank of an example of {each[index]} is unknown; pass shapes")
+                    raise ValueError(f"Cannot infer Tensor's rank: {each[index]}; pass shapes")
                 merged = shapes.merge(merged, shape[1:] if self.enqueue_many else shape)
             result.append(merged)
         return result

@@ -63,7 +63,7 @@ def dropout(
         if isinstance(rate, numbers.Real):
             rate = float(rate)
             if not 0 <= rate < 1:
-                raise ValueError(f"rate is {rate}, expected 0 <= rate < 1")
+                raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate}")
             if rate == 0:
                 return tensor
         else:

@@ -45,7 +45,7 @@ def _equality(c: Inference) -> Sequence[Shape]:
     if c.attrs["incompatible_shape_error"]:
         return broadcast_inputs(c)
     try:
-        result = shapes.broadcast(*c.shapes)
+        result = shapes.broadcast(c.shapes[0], c.shapes[1])
     except ShapeError:
         return [()]
     return [result if all(s is not None and None not in s for s in c.shapes) else None]

@@ -41,7 +41,9 @@ def _reduced(c: Inference) -> Sequence[Shape]:
         return [(None,) * len(shape) if c.attrs["keep_dims"] else None]
     found: set[int] = set()
     for axis in axes.ravel().tolist():
-        position = normalize_axis(axis, len(shape), "reduction axis")
+        what = f"Invalid reduction dimension {axis} for input with {len(shape)} dimensions."
+        require(-len(shape) <= axis < len(shape), what, expected=f"an axis in [{-len(shape)}, {len(shape)})")
+        position = normalize_axis(axis, len(shape))
         require(position not in found, f"axis {axis} is duplicated", expected="distinct axes")
         found.add(position)
     if c.attrs["keep_dims"]:

@@ -87,8 +87,8 @@ class Optimizer:
         )
         if all(grad is None for grad, _ in grads_and_vars):
             raise ValueError(
-                f"no gradients: no differentiable path leads from the variables {[str(v) for _, v in grads_and_vars]} "
-                f"to the loss {loss}"
+                "No gradients provided for any variable, check your graph for ops that do not support gradients, "
+                f"between variables {[str(v) for _, v in grads_and_vars]} and loss {loss}."
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
@@ -141,7 +141,7 @@ class Optimizer:
             raise ValueError("No variables provided.")
         given = [(grad, variable) for grad, variable in pairs if grad is not None]
         if not given:
-            raise ValueError(f"no gradients: each is None, for the variables {[str(v) for _, v in pairs]}")
+            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
         with init_scope():
             self._create_slots([variable for _, variable in given])
         with name_scope(name, self._name) as scope:

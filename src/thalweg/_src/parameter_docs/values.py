@@ -379,7 +379,11 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "linalg.LinearOperatorLowRankUpdate": {"v": "The matrix V; U by default.", "u": "The matrix U."},
     "io.encode_jpeg": {"format": 'Colors of the file: "" by the number of channels, "grayscale" or "rgb".'},
-    "errors.ShapeError": {"what": "What is wrong.", "hint": "What to do."},
+    "errors.ShapeError": {
+        "what": "What is wrong.",
+        "hint": "What to do.",
+        "in_step": "What is wrong, in the words of a step; `{0}` stands for the shape of the first input.",
+    },
     "linalg.LinearOperatorToeplitz": {"row": "The first row.", "col": "The first column."},
     "linalg.LinearOperatorDiag": {"diag": "The diagonal."},
     "io.gfile.": {
