@@ -11,29 +11,44 @@ if _TYPE_CHECKING:
     from thalweg.contrib import crf as crf
     from thalweg.contrib import cudnn_rnn as cudnn_rnn
     from thalweg.contrib import data as data
+    from thalweg.contrib import deprecated as deprecated
     from thalweg.contrib import distributions as distributions
     from thalweg.contrib import feature_column as feature_column
     from thalweg.contrib import framework as framework
+    from thalweg.contrib import gan as gan
+    from thalweg.contrib import graph_editor as graph_editor
+    from thalweg.contrib import hooks as hooks
     from thalweg.contrib import image as image
+    from thalweg.contrib import input_pipeline as input_pipeline
+    from thalweg.contrib import integrate as integrate
     from thalweg.contrib import layers as layers
+    from thalweg.contrib import learn as learn
     from thalweg.contrib import legacy_seq2seq as legacy_seq2seq
     from thalweg.contrib import lookup as lookup
     from thalweg.contrib import losses as losses
+    from thalweg.contrib import memory_stats as memory_stats
     from thalweg.contrib import metrics as metrics
+    from thalweg.contrib import mixed_precision as mixed_precision
+    from thalweg.contrib import nccl as nccl
+    from thalweg.contrib import nn as nn
     from thalweg.contrib import opt as opt
     from thalweg.contrib import predictor as predictor
+    from thalweg.contrib import resampler as resampler
     from thalweg.contrib import rnn as rnn
     from thalweg.contrib import seq2seq as seq2seq
+    from thalweg.contrib import signal as signal
     from thalweg.contrib import slim as slim
     from thalweg.contrib import sparsemax as sparsemax
     from thalweg.contrib import staging as staging
     from thalweg.contrib import stateless as stateless
+    from thalweg.contrib import summary as summary
+    from thalweg.contrib import tensorboard as tensorboard
     from thalweg.contrib import training as training
     from thalweg.contrib import util as util
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "cudnn_rnn", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "training", "util",),
+    ("compiler", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
     {},
 )
 
@@ -42,23 +57,38 @@ __all__ = [
     "crf",
     "cudnn_rnn",
     "data",
+    "deprecated",
     "distributions",
     "feature_column",
     "framework",
+    "gan",
+    "graph_editor",
+    "hooks",
     "image",
+    "input_pipeline",
+    "integrate",
     "layers",
+    "learn",
     "legacy_seq2seq",
     "lookup",
     "losses",
+    "memory_stats",
     "metrics",
+    "mixed_precision",
+    "nccl",
+    "nn",
     "opt",
     "predictor",
+    "resampler",
     "rnn",
     "seq2seq",
+    "signal",
     "slim",
     "sparsemax",
     "staging",
     "stateless",
+    "summary",
+    "tensorboard",
     "training",
     "util",
 ]

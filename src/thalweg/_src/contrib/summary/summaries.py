@@ -15,7 +15,7 @@ from thalweg._src.graph.scopes import add_to_collection, control_dependencies, d
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.smart_cond import smart_cond
-from thalweg._src.nn.summaries import _tagged
+from thalweg._src.nn.summaries import tagged
 from thalweg._src.ops import summary_writer as ops
 from thalweg._src.ops.constants import constant, no_op
 from thalweg._src.variables.global_step import get_or_create_global_step
@@ -37,7 +37,7 @@ def _record(name: str, tensor: Any, family: str | None, write: Callable[[Tensor,
     def record() -> Tensor:
         with (
             name_scope(f"{outer}/" if outer else ""),
-            _tagged(name, family, [tensor]) as (tag, scope),
+            tagged(name, family, [tensor]) as (tag, scope),
             control_dependencies([write(handle, tag, scope)]),
         ):
             return constant(True)
