@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 from thalweg._src.export import export
@@ -18,7 +17,12 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 
-_defaults = SimpleNamespace(resource_variables=False)
+
+class _Defaults:
+    resource_variables = False
+
+
+_defaults = _Defaults()
 _horizon = datetime.date(2019, 10, 16)  # the release of TensorFlow 1.15.0
 
 

@@ -75,7 +75,8 @@ class VariableResource:
         is_tensor = isinstance(value, torch.Tensor)
         if is_tensor and value.shape != self.shape and not compatible(self.shape, tuple(value.shape)):
             raise errors.ShapeError(
-                f"cannot assign a value of shape {show(tuple(value.shape))} to variable {self.name!r}",
+                "Assign requires shapes of both tensors to match. "
+                f"lhs shape= {compact(self.shape)} rhs shape= {compact(tuple(value.shape))}",
                 expected=f"a value of shape {show(self.shape)}",
                 hint=None,
             )

@@ -56,7 +56,7 @@ def global_step_read(graph: Graph | None = None) -> Tensor | None:
 
     def read() -> Tensor:
         with graph.as_default(), graph.name_scope(f"{step.op.name}/"):
-            return convert_to_tensor(step) + 0  # type: ignore[operator]
+            return convert_to_tensor(step) + 0
 
     return graph.kept("global_step_read", read)  # type: ignore[no-any-return]
 

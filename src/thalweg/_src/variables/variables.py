@@ -188,6 +188,8 @@ class Variable:
     _handle: Tensor  # of the resource, or the reference
     _graph_element: Tensor  # what is fetched
     _dtype: DType
+    _initializer: Operation
+    dims: shapes.Shape
 
     # -- facts --------------------------------------------------------------------------------------------------------
 
@@ -420,7 +422,10 @@ def _convert_variable(
     value: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise ValueError(f"a variable of dtype {value.dtype.name} is used where {dtype.name} is expected; use tf.cast")
+        raise ValueError(
+            f"Incompatible type conversion requested to type {dtype.name!r} for variable of type {value.dtype.name!r}: "
+            "use tf.cast"
+        )
     return value.value()
 
 

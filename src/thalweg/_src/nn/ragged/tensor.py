@@ -46,7 +46,7 @@ class RaggedTensor:
     """
 
     __array_priority__ = 100  # makes NumPy's operators defer to ours
-    __iter__ = None  # rows are not known when the graph is built
+    __iter__: None = None  # rows are not known when the graph is built
 
     values = ReadOnly[Any]("The joined rows, a Tensor or a RaggedTensor.")
     row_splits = ReadOnly[Tensor]("The positions where rows start, and the end of the last one.")
