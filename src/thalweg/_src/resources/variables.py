@@ -21,7 +21,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
-from thalweg._src.shapes import Shape, compatible, show
+from thalweg._src.shapes import Shape, compact, compatible, show
 
 _use_count = torch._C._storage_Use_Count
 
