@@ -36,9 +36,8 @@ from workloads.placed_programs import PROGRAMS, Built, Hand
 
 import thalweg as tf
 from thalweg._src.kernels.registry import device_types
-from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.optimize.optimize import optimize
-from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.place import make_problem
 from thalweg._src.place.placers import PLACERS
@@ -137,7 +136,7 @@ def simulated_by_hand(runner: Runner, built: Built, costs: CostModel) -> tuple[f
     """Simulates the step of a manually placed graph."""
     session = runner.session
     tensors = [built.fetches] if isinstance(built.fetches, tf.Tensor) else []
-    step = functionalize(prune(list(built.feeds), tensors, [] if tensors else [built.fetches]))
+    step = step_graph(list(built.feeds), tensors, [] if tensors else [built.fetches])
     optimize(step, session._config.graph_options, lambda node: evaluate(node, session._devices[0]))
     names = [device.name for device in session._devices]
     schedule = make_problem(step, names, device_types, soft=True, costs=costs).simulate({})

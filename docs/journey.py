@@ -14,9 +14,8 @@ from thalweg._src.execute.program import Program
 from thalweg._src.graph.show import show_graph, show_step
 from thalweg._src.kernels.registry import device_types
 from thalweg._src.kernels.types import from_numpy
-from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.optimize.optimize import optimize
-from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.partition import partition
 from thalweg._src.place.place import place
 from thalweg._src.resources.step import Step
@@ -75,7 +74,7 @@ def differentiate(graph, loss):
 
 def compile_by_hand(sess, feeds, loss, train):
     """Stages 1 to 5, which run once per step signature: the main passes of src/thalweg/_src/runtime/passes.py."""
-    step = functionalize(prune(feeds, [loss], [train]))
+    step = step_graph(feeds, [loss], [train])
     text = f"""The step fetches the loss, runs `train`, and feeds x and labels. {len(step.nodes)} of
         {len(sess.graph.get_operations())} operations are needed; the feeds replace the placeholders (`_Arg`).
         This is a private copy: no later stage touches the user's graph. `^name` is a control dependency: run after it,

@@ -157,7 +157,7 @@ def attempt(case: Case, mode: str) -> Any:
         for arg, value in zip(definition.inputs, case.inputs):
             known = mode == "host" and arg.name in definition.host
             inputs = [
-                _input(v, "constant" if known else mode, feeds, setup, variables)
+                _input(v, "constant" if known else mode, feeds, setup, variables, arg.is_ref)
                 for v in (value if isinstance(value, list) else [value])
             ]
             args.append(inputs if isinstance(value, list) else inputs[0])
@@ -183,16 +183,20 @@ def attempt(case: Case, mode: str) -> Any:
         return [*(values or []), *state]
 
 
-def _input(value: Any, mode: str, feeds: dict[Any, Any], setup: list[Any], variables: list[Any]) -> Any:
+def _input(
+    value: Any, mode: str, feeds: dict[Any, Any], setup: list[Any], variables: list[Any], is_ref: bool = False
+) -> Any:
     import thalweg as tf
     from thalweg._src.ops.constants import array_constant
+    from thalweg._src.ops.references import variable_v2_op
     from thalweg._src.ops.state import assign_variable_op, var_handle_op
 
     if hasattr(value, "make_handle"):  # of another kind of resource
         return value.make_handle(setup)
     if isinstance(value, Variable):
         shape = value.shape if mode in ("constant", "static") else None
-        handle = var_handle_op(dtype=value.dtype, shape=shape, shared_name=f"variable{len(variables)}")
+        make = variable_v2_op if is_ref else var_handle_op
+        handle = make(dtype=value.dtype, shape=shape, shared_name=f"variable{len(variables)}")
         variables.append((handle, value.dtype))
         if value.value is not None:
             setup.append(assign_variable_op.operation(handle, value.value))
@@ -208,12 +212,14 @@ def _input(value: Any, mode: str, feeds: dict[Any, Any], setup: list[Any], varia
 
 def _state(session: Any, variable: Any) -> Any:
     """Returns what a variable holds after the step, having checked it."""
+    from thalweg._src.ops.identity import identity
     from thalweg._src.ops.state import read_variable_op, var_is_initialized_op
 
     handle, dtype = variable
     if not session.run(var_is_initialized_op(handle)):
         return None
-    read = read_variable_op(handle, dtype=dtype)
+    is_ref = handle.op.type == "VariableV2"
+    read = identity(handle) if is_ref else read_variable_op(handle, dtype=dtype)
     value = session.run(read)
     _check([read], [value])
     return value
@@ -312,7 +318,7 @@ def _prepare_py_func(graph: Any) -> None:
 
 
 # A variable that was made without a shape takes a value of any shape.
-LENIENT = {"AssignVariableOp", "_InitializedValue"}
+LENIENT = {"Assign", "AssignVariableOp"}
 FUNCTIONS = {"sandbox": lambda *values: list(values), "abort": os.abort, "hang": lambda: time.sleep(1000)}
 PREPARE = {"PyFunc": _prepare_py_func, "PyFuncStateless": _prepare_py_func}
 RANDOM = {

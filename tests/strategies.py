@@ -46,6 +46,9 @@ def valid(name: str) -> Case:
     """Returns a call that the operation accepts."""
     definition = OPS.lookup(name)
     inputs, attrs = VALID.get(name, (None, {}))
+    if definition.on_handles is not None:
+        on_handles = valid(definition.on_handles.name)
+        inputs, attrs = on_handles.inputs, {k: v for k, v in on_handles.attrs.items() if k in definition.attrs}
     if inputs is None:
         inputs = tuple(_input(definition, arg) for arg in definition.inputs)
     needed = {key: _attr(key, definition.attrs[key]) for key in definition.explicit if _needed(definition, key)}

@@ -51,6 +51,7 @@ DOWN = {
     "data": {"input"},
     "nn": {"input"},
     "training": {"input", "observe"},
+    "debug": {"training"},
     "contrib": {"data", "nn", "saved_model", "training"},
     "internals": {"contrib", "testing"},
     "gen_ops": {"ops"},
@@ -61,7 +62,7 @@ DOWN = {
 TORCH = {"resources", "kernels", "compile", "execute", "runtime"}
 # What a function may import, since `import thalweg` does without it; fcntl does not exist on every platform.
 ON_DEMAND = (
-    *("google.protobuf", "tensorboard", "PIL", "matplotlib", "scipy", "ml_dtypes", "google_crc32c", "fcntl"),
+    *("google.protobuf", "tensorboard", "PIL", "lmdb", "matplotlib", "scipy", "ml_dtypes", "google_crc32c", "fcntl"),
     *("torch._guards", "torch._inductor", "torch._subclasses", "torch.fx.experimental"),
 )
 # Imports for type checkers alone: a tensor, its operation, their graph and the schema of an op refer to each other.

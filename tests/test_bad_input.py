@@ -45,7 +45,11 @@ EXEMPT = {
     "_Cluster": "is made of other nodes, and bound with them",
 }
 # Operations whose valid call ends with an error.
+_REFERENCES = "forwards references, which has its meaning in a graph with control flow"
 NEVER_RUNS = {
+    **dict.fromkeys(("RefEnter", "RefExit", "RefMerge", "RefNextIteration", "RefSwitch", "RefIdentity"), _REFERENCES),
+    "Variable": "has no value",
+    "VariableV2": "has no value",
     "Enter": "returns a value inside a loop, which cannot be fetched",
     "Exit": "leaves a loop, and alone there is none",
     "LoopCond": "decides whether a loop goes on, and alone there is none",

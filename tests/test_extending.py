@@ -16,9 +16,8 @@ from thalweg._src.autodiff.registry import GRADIENTS
 from thalweg._src.compile import clusters, lowering
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.kernels import registry as kernels
-from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.optimize.loop_invariants import hoist
-from thalweg._src.optimize.prune import prune
 from thalweg._src.resources.accelerators import Accelerator
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -161,7 +160,7 @@ def silu(x):
 def test_an_op_that_cannot_fail_is_hoisted_out_of_loops(gate, facts, shape, moved):
     own, x = gate(**facts), tf.placeholder(tf.float32, shape)
     total = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + own(x)), [0, x])[1]
-    step = functionalize(prune([x], [total], []))
+    step = step_graph([x], [total], [])
     hoist(step)
     (loop,) = [node for node in step.nodes if node.type == "_While"]
     inside = [node.type for node in loop.attrs["region"].body.nodes]

@@ -78,7 +78,7 @@ def test_merge_and_compatible() -> None:
     assert shapes.compatible(None, (1,))
     assert not shapes.compatible((1,), (1, 1))
     for a, b in [((1, 2), (1, 3)), ((1,), (1, 1))]:
-        with pytest.raises(ValueError, match="not compatible"):
+        with pytest.raises(ValueError, match="must be equal"):
             shapes.merge(a, b)
 
 
@@ -117,7 +117,8 @@ def test_broadcast(a: Shape, b: Shape, expected: Shape) -> None:
 def test_broadcast_names_the_dimensions_that_differ() -> None:
     with pytest.raises(ShapeError) as caught:
         shapes.broadcast((2, 3, 4), (5, 4))
-    assert caught.value.what == "shapes [2, 3, 4] and [5, 4] do not broadcast."
+    assert caught.value.what == "Dimensions must be equal, but are 3 and 5"
+    assert caught.value.in_step == "Incompatible shapes: [2,3,4] vs. [5,4]"
     assert caught.value.expected is not None
     assert "3 and 5 meet at dimension -2" in caught.value.expected
     for a, b in [((3,), (0,)), ((2,), (3,))]:
@@ -228,7 +229,7 @@ def test_tensor_shape_of_unknown_rank() -> None:
     for part in (unknown[1:], unknown[-2:], unknown[:-1], unknown[:]):
         assert part.rank is None
     for use in (len, list, TensorShape.as_list, lambda shape: shape[::2]):
-        with pytest.raises(ValueError, match=r"rank"):
+        with pytest.raises(ValueError, match=r"rank|unknown"):
             use(unknown)
 
 

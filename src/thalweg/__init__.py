@@ -338,6 +338,7 @@ from thalweg._src.input.queues import (
 from thalweg._src.input.readers import (
     FixedLengthRecordReader as FixedLengthRecordReader,
     IdentityReader as IdentityReader,
+    LMDBReader as LMDBReader,
     ReaderBase as ReaderBase,
     TFRecordReader as TFRecordReader,
     TextLineReader as TextLineReader,
@@ -354,6 +355,12 @@ from thalweg._src.nn.lookup import (
 )
 from thalweg._src.nn.module import (
     Module as Module,
+)
+from thalweg._src.nn.ragged.strings import (
+    string_split as string_split,
+)
+from thalweg._src.nn.ragged.tensor import (
+    RaggedTensor as RaggedTensor,
 )
 from thalweg._src.nn.space_to_batch import (
     conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
@@ -652,7 +659,6 @@ from thalweg._src.ops.strings import (
     reduce_join as reduce_join,
     regex_replace as regex_replace,
     string_join as string_join,
-    string_split as string_split,
     substr as substr,
 )
 from thalweg._src.ops.tensor_proto import (
@@ -813,6 +819,7 @@ if _TYPE_CHECKING:
     from thalweg import python_io as python_io
     from thalweg import quantization as quantization
     from thalweg import queue as queue
+    from thalweg import ragged as ragged
     from thalweg import random as random
     from thalweg import raw_ops as raw_ops
     from thalweg import resource_loader as resource_loader
@@ -845,7 +852,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("app", "audio", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distributions", "dtypes", "errors", "estimator", "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "profiler", "python", "python_io", "quantization", "queue", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
+    ("app", "audio", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distributions", "dtypes", "errors", "estimator", "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "profiler", "python", "python_io", "quantization", "queue", "ragged", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
     {"AssetFileDef": "tensorboard.compat.proto.meta_graph_pb2", "AttrValue": "tensorboard.compat.proto.attr_value_pb2", "Event": "tensorboard.compat.proto.event_pb2", "GraphDef": "tensorboard.compat.proto.graph_pb2", "HistogramProto": "tensorboard.compat.proto.histogram_pb2", "LogMessage": "tensorboard.compat.proto.event_pb2", "MetaGraphDef": "tensorboard.compat.proto.meta_graph_pb2", "NameAttrList": "tensorboard.compat.proto.attr_value_pb2", "NodeDef": "tensorboard.compat.proto.node_def_pb2", "SessionLog": "tensorboard.compat.proto.event_pb2", "SignatureDef": "tensorboard.compat.proto.meta_graph_pb2", "Summary": "tensorboard.compat.proto.summary_pb2", "SummaryMetadata": "tensorboard.compat.proto.summary_pb2", "TensorInfo": "tensorboard.compat.proto.meta_graph_pb2"},
 )
 
@@ -886,6 +893,7 @@ __all__ = [
     "IndexedSlicesValue",
     "Input",
     "InteractiveSession",
+    "LMDBReader",
     "LogMessage",
     "MONOLITHIC_BUILD",
     "MetaGraphDef",
@@ -904,6 +912,7 @@ __all__ = [
     "PriorityQueue",
     "QUANTIZED_DTYPES",
     "QueueBase",
+    "RaggedTensor",
     "RandomShuffleQueue",
     "ReaderBase",
     "RegisterGradient",
@@ -1275,6 +1284,7 @@ __all__ = [
     "queue",
     "quint16",
     "quint8",
+    "ragged",
     "random",
     "random_crop",
     "random_gamma",

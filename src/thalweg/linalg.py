@@ -20,6 +20,11 @@ from thalweg._src.gen_ops import (
 from thalweg._src.nn.linear_operators.base import (
     LinearOperator as LinearOperator,
 )
+from thalweg._src.nn.linear_operators.circulant import (
+    LinearOperatorCirculant as LinearOperatorCirculant,
+    LinearOperatorCirculant2D as LinearOperatorCirculant2D,
+    LinearOperatorCirculant3D as LinearOperatorCirculant3D,
+)
 from thalweg._src.nn.linear_operators.combined import (
     LinearOperatorAdjoint as LinearOperatorAdjoint,
     LinearOperatorBlockDiag as LinearOperatorBlockDiag,
@@ -100,6 +105,9 @@ __all__ = [
     "LinearOperator",
     "LinearOperatorAdjoint",
     "LinearOperatorBlockDiag",
+    "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D",
     "LinearOperatorComposition",
     "LinearOperatorDiag",
     "LinearOperatorFullMatrix",

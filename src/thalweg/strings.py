@@ -13,6 +13,14 @@ from thalweg._src.gen_ops import (
     unsorted_segment_join as unsorted_segment_join,
     upper as upper,
 )
+from thalweg._src.nn.ragged.strings import (
+    bytes_split as bytes_split,
+    split as split,
+    unicode_decode as unicode_decode,
+    unicode_decode_with_offsets as unicode_decode_with_offsets,
+    unicode_split as unicode_split,
+    unicode_split_with_offsets as unicode_split_with_offsets,
+)
 from thalweg._src.ops.decoding import (
     string_to_number as to_number,
 )
@@ -27,7 +35,6 @@ from thalweg._src.ops.strings import (
     reduce_join as reduce_join,
     regex_full_match as regex_full_match,
     regex_replace as regex_replace,
-    split as split,
     string_join as join,
     string_length as length,
     substr as substr,
@@ -38,6 +45,7 @@ from thalweg._src.ops.unicode import (
 
 __all__ = [
     "as_string",
+    "bytes_split",
     "format",
     "join",
     "length",
@@ -53,8 +61,12 @@ __all__ = [
     "to_hash_bucket_fast",
     "to_hash_bucket_strong",
     "to_number",
+    "unicode_decode",
+    "unicode_decode_with_offsets",
     "unicode_encode",
     "unicode_script",
+    "unicode_split",
+    "unicode_split_with_offsets",
     "unicode_transcode",
     "unsorted_segment_join",
     "upper",

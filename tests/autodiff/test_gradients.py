@@ -73,7 +73,7 @@ def test_grad_ys_may_have_any_shape_that_rules_accept(session):
 @pytest.mark.parametrize(
     ("weight", "error", "match"),
     [
-        (lambda: tf.zeros([2]), ValueError, r"y_grad/Mul.*\[2\] and \[3\] do not broadcast"),
+        (lambda: tf.zeros([2]), ValueError, r"but are 2 and 3 for 'gradients/y_grad/Mul'"),
         (lambda: tf.zeros([3], tf.float64), ValueError, "float32.*float64"),
         (lambda: tf.zeros([3], tf.int32), ValueError, "float32.*int32"),
         (lambda: "text", TypeError, "float32"),
@@ -110,6 +110,26 @@ def test_an_unknown_aggregation_method():
     x = tf.constant(1.0)
     with pytest.raises(ValueError, match="Invalid aggregation_method specified 7"):
         tf.gradients(x * x, x, aggregation_method=7)
+
+
+@pytest.mark.parametrize(
+    ("rows", "bias"), [(4, [3]), (4, [1, 3]), (4, [4, 1]), (None, [3]), (None, [None]), (None, [1, 3]), (None, [4, 1])]
+)
+def test_the_gradient_of_a_broadcast_operand_is_a_reshape_of_a_sum(session, rows, bias):
+    x, b = tf.placeholder(tf.float32, [rows, 3]), tf.placeholder(tf.float32, bias)
+    gradient = tf.gradients(tf.exp(x + b), b)[0]
+    assert gradient.op.type == "Reshape"
+    assert gradient.op.inputs[0].op.type == "Sum"
+    assert gradient.shape.as_list() == bias
+    size = [d or 3 for d in bias]
+    feeds = {x: np.ones([4, 3]), b: np.zeros(size)}
+    np.testing.assert_allclose(session.run(gradient, feeds), np.full(size, 12 / np.prod(size) * np.e), rtol=1e-6)
+
+
+def test_a_redundant_reshape_of_a_gradient_is_not_computed(session):
+    x, b = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.float32, [3])
+    gradient = tf.gradients(tf.exp(x + b), b)[0]
+    assert "Reshape" not in session.show_program(gradient, [x, b])
 
 
 # -- where they start and stop -----------------------------------------------------------------------------------------
@@ -243,6 +263,17 @@ def test_colocated_gradients_follow_their_operation(graph):
     before = len(graph.get_operations())
     tf.gradients(y, x)
     assert not any(b"loc:@sine" in op.colocation_groups() for op in graph.get_operations()[before:])
+
+
+def test_sums_of_partial_gradients_are_colocated_with_what_they_are_gradients_of(graph):
+    x = tf.constant([1.0, 2.0], name="x")
+    y = tf.sin(x, name="sine")
+    total = tf.add(tf.exp(y), tf.square(y), name="total")
+    gradient = tf.gradients(total, y, colocate_gradients_with_ops=True)[0]
+    assert gradient.op.type == "AddN"
+    assert gradient.op.colocation_groups() == [b"loc:@sine"]
+    start = [op for op in graph.get_operations() if op.name.startswith("gradients/grad_ys_0")]
+    assert start and all(op.colocation_groups() == [b"loc:@total"] for op in start)
 
 
 # -- sparse ------------------------------------------------------------------------------------------------------------

@@ -139,3 +139,36 @@ def test_queue_runners_are_exported(scope):
         assert session.run(f"{scope}/taken:0" if scope else "taken:0") == 7
         coordinator.request_stop()
         coordinator.join(threads)
+
+
+def test_variables_in_collections_of_ones_own_are_nodes():
+    kept = tf.get_variable("kept", initializer=2.5)
+    resource = tf.get_variable("resource", initializer=3.5, use_resource=True)
+    for variable in (kept, resource):
+        tf.add_to_collection("own", variable)
+    message = tf.train.export_meta_graph()
+    assert list(message.collection_def["own"].node_list.value) == ["kept:0", "resource:0"]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(message, import_scope="old")
+        own = tf.get_collection("own")
+        assert [member.name for member in own] == ["old/kept:0", "old/resource:0"]
+        assert own[1] is tf.global_variables()[1]
+        session.run(tf.global_variables_initializer())
+        assert session.run(own) == [2.5, 3.5]
+
+
+def test_a_collection_of_several_kinds_is_left_out_with_a_warning(caplog):
+    tf.add_to_collection("mixed", tf.constant(1.0))
+    tf.add_to_collection("mixed", "text")
+    message = tf.train.export_meta_graph()
+    assert "mixed" not in message.collection_def
+    assert "the collection mixed is left out" in caplog.text
+
+
+def test_errors_of_imported_collections_are_raised():
+    tf.add_to_collection("nodes", tf.constant(1.0, name="x"))
+    message = tf.train.export_meta_graph()
+    message.collection_def["nodes"].node_list.value[0] = "nothing:0"
+    with tf.Graph().as_default(), pytest.raises(KeyError, match="nothing") as caught:
+        tf.train.import_meta_graph(message)
+    assert caught.value.__notes__ == ["in the collection 'nodes' of the MetaGraph"]

@@ -1,5 +1,6 @@
 """`thalweg run`: programs for TensorFlow run unchanged, as `python` runs them."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def shows(tmp_path):
     [
         ["inside/shows.py", "-x", "--force", "a b"],
         ["-m", "inside.shows", "--legacy", "-m"],
-        ["-c", "import sys; print(sys.argv, sys.path[0] == '', __name__)", "--help"],
+        ["-c", "import sys; x: 1 + 1 = 3; print(sys.argv, sys.path[0] == '', __name__, __annotations__)", "--help"],
     ],
 )
 def test_programs_see_what_they_see_under_python(shows, arguments):
@@ -51,6 +52,17 @@ def test_standard_input_and_folders_are_programs(tmp_path):
     (tmp_path / "script.py").write_text("import sys, tensorflow; print(sys.argv)")
     with open(tmp_path / "script.py") as script:
         assert run("-", "y", cwd=tmp_path, stdin=script).stdout == "['-', 'y']\n"
+
+
+def test_a_terminal_opens_an_interactive_session(tmp_path, start_child):
+    own, terminal = os.openpty()
+    options = {"cwd": tmp_path, "env": children.environment(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = start_child(COMMAND, stdin=terminal, **options)
+    os.write(own, b"import tensorflow\nprint(tensorflow.__name__, __name__)\n\x04")
+    out, _ = process.communicate()
+    os.close(own)
+    os.close(terminal)
+    assert b"thalweg __main__\n" in out and process.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,14 @@ from tensorflow.compat.v1.nn import rnn_cell
 from tensorflow.contrib import layers
 from tensorflow.core.framework import graph_pb2, summary_pb2
 from tensorflow.core.protobuf.config_pb2 import ConfigProto
+from tensorflow.examples.tutorials.mnist import input_data
 from tensorflow.python.framework import ops
 from tensorflow.python.ops import array_ops, rnn_cell_impl
 from tensorflow.python.ops.nn import relu
 from tensorflow.train import AdamOptimizer
 
 assert tf is thalweg is tensorflow_core and tf1 is thalweg.compat.v1 and tf.__version__ == "1.15.0"
+assert input_data is thalweg.examples.tutorials.mnist.input_data and hasattr(input_data, "read_data_sets")
 assert slim is thalweg.contrib.slim and layers is thalweg.contrib.layers
 assert nn is thalweg.compat.v1.nn and rnn_cell.GRUCell is thalweg.nn.rnn_cell.GRUCell
 assert array_ops is thalweg.python.ops.array_ops and array_ops.concat is thalweg.concat

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import children
-from thalweg._src.compat import imp_module, legacy, scipy_images
+from thalweg._src.compat import imp_module, legacy, pkg_resources_module, scipy_images
 
 
 def run(program, folder, check=True, options=("--legacy",)):
@@ -49,6 +49,7 @@ assert np.int is int and np.float is float and np.object is object and np.zeros(
 assert np.isnan(np.NaN) and np.Inf == -np.NINF and np.float_ is np.float64 and np.product([2, 3]) == 6
 assert np.asscalar(np.array([3])) == 3 and np.in1d([[1], [2]], [2]).tolist() == [False, True]
 assert np.lib.pad([1], 1, "constant").tolist() == [0, 1, 0] and np.sctypes["float"][0] is np.float16
+assert len(np.sctypes.values()) == 5
 assert np.cast["int32"](1.5) == 1 and np.asfarray([1]).dtype == float and np.rank([[1]]) == 2
 array = np.array([1, 5], np.uint8)
 assert array.tostring() == b"\\1\\5" and np.uint8(7).tostring() == b"\\7" and array.ptp() == 4
@@ -82,6 +83,9 @@ from scipy.misc import imread, imresize, imsave, logsumexp, toimage
 from sklearn.cross_validation import train_test_split
 from sklearn.externals import joblib
 from sklearn.externals.joblib import dump
+from sklearn.decomposition.base import BaseEstimator
+from scipy.sparse.linalg.eigen.arpack import eigsh
+from matplotlib.cm import get_cmap
 from PIL import Image, ImageDraw, ImageFont
 import sklearn.model_selection, importlib.resources
 
@@ -91,6 +95,7 @@ assert imresize(scipy.misc.imread("image.png"), (2, 6)).shape == (2, 6, 3) and l
 assert scipy.integrate.trapz([1, 1]) == 1 and len(scipy.signal.hanning(5)) == 5
 assert train_test_split is sklearn.model_selection.train_test_split and joblib.dump is dump
 assert yaml.load("a: 1") == {"a": 1} and yaml.load("a: 1", Loader=yaml.SafeLoader) == {"a": 1}
+assert eigsh is scipy.sparse.linalg.eigsh and get_cmap("gray").N == 256
 assert Image.ANTIALIAS == Image.LANCZOS
 font = ImageFont.load_default()
 width, height = font.getsize("word")
@@ -139,6 +144,7 @@ def test_processes_of_a_program_have_the_names_without_torch(tmp_path):
         ("import sklearn.cross_validation", "sklearn.cross_validation was removed"),
         ("import threading; threading.Thread().isAlive()", "threading.Thread.isAlive was removed"),
         ("import yaml; yaml.load('a: 1')", "--legacy"),
+        ("raise ModuleNotFoundError('No module', name='six.moves')", "six.moves came with TensorFlow"),
         ("import numpy; float(numpy.zeros(1))", "thalweg[legacy]"),
     ],
 )
@@ -185,6 +191,24 @@ def test_images_are_resized_by_percent_factor_or_size():
     assert scipy_images.imresize(image, (3, 5), interp="nearest").shape == (3, 5)
     assert scipy_images.imresize(image.astype(np.float32), 100).max() == 255
     assert scipy_images.imrotate(image[:, :4], 90).tolist() == np.rot90(image[:, :4]).tolist()
+
+
+def test_versions_and_files_of_packages(tmp_path):
+    with pytest.raises(pkg_resources_module.DistributionNotFound):
+        pkg_resources_module.get_distribution("no-such-package")
+    found = pkg_resources_module.get_distribution("numpy")
+    assert found.version == np.__version__ and found.parsed_version > pkg_resources_module.parse_version("1.9")
+    assert pkg_resources_module.resource_exists("thalweg", "_src/export.py")
+    assert not pkg_resources_module.resource_exists("thalweg", "nothing")
+    path = pkg_resources_module.resource_filename("thalweg", "_src/export.py")
+    with open(path, "rb") as file, pkg_resources_module.resource_stream("thalweg", "_src/export.py") as stream:
+        assert file.read() == stream.read() == pkg_resources_module.resource_string("thalweg", "_src/export.py")
+    entries = pkg_resources_module.iter_entry_points("console_scripts", "pytest")
+    assert [entry.name for entry in entries] == ["pytest"]
+    legacy_module = run(
+        "import pkg_resources; print(pkg_resources.parse_version('1.15') < pkg_resources.parse_version('2'))", tmp_path
+    )
+    assert legacy_module.stdout == "True\n"
 
 
 def test_modules_are_loaded_from_files(tmp_path):

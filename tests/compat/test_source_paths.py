@@ -5,6 +5,8 @@ import importlib
 import pytest
 
 import thalweg as tf
+from thalweg._src.compat import source_paths
+from thalweg._src.contrib.framework import deprecation
 
 SAME = {
     "python.framework.ops": {"convert_to_tensor": tf.convert_to_tensor, "Tensor": tf.Tensor, "Graph": tf.Graph},
@@ -36,8 +38,8 @@ SAME = {
     "python.util.nest": {"flatten": tf.nest.flatten, "is_sequence": tf.contrib.framework.nest.is_sequence},
     "contrib.layers.python.layers": {"batch_norm": tf.contrib.layers.batch_norm},
     "contrib.layers.python.layers.initializers": {"xavier_initializer": tf.contrib.layers.xavier_initializer},
-    "contrib.layers.python.layers.utils": {"last_dimension": tf.contrib.layers.utils.last_dimension},
     "contrib.framework.python.ops": {"arg_scope": tf.contrib.framework.arg_scope},
+    "contrib.framework.python.ops.audio_ops": {"decode_wav": tf.audio.decode_wav},
     "contrib.slim.python.slim.nets": {"resnet_v1": tf.contrib.slim.nets.resnet_v1},
     "contrib.slim.python.slim.nets.vgg": {"vgg_16": tf.contrib.slim.nets.vgg.vgg_16},
     "contrib.learn.python.learn.datasets.mnist": {"DataSet": tf.contrib.learn.datasets.mnist.DataSet},
@@ -47,10 +49,14 @@ SAME = {
     "contrib.graph_editor.util": {"make_list_of_op": tf.contrib.graph_editor.make_list_of_op},
     "contrib.nn.python.ops.sampling_ops": {"rank_sampled_softmax_loss": tf.contrib.nn.rank_sampled_softmax_loss},
     "contrib.framework.python.ops.arg_scope": {"arg_scope": tf.contrib.framework.arg_scope},
+    "contrib.layers.python.layers.utils": {
+        "convert_collection_to_dict": tf.contrib.layers.utils.convert_collection_to_dict
+    },
     "contrib.rnn.python.ops.core_rnn_cell": {"LSTMCell": tf.nn.rnn_cell.LSTMCell},
     "contrib.slim.python.slim.learning": {"train": tf.contrib.slim.learning.train},
     "contrib.slim.python.slim.nets.resnet_v1": {"resnet_v1_50": tf.contrib.slim.nets.resnet_v1.resnet_v1_50},
-    "contrib.slim.python.slim.data.parallel_reader": {"get_data_files": tf.contrib.slim.parallel_reader.get_data_files},
+    "contrib.slim.python.slim.data.tfexample_decoder": {"Image": tf.contrib.slim.tfexample_decoder.Image},
+    "contrib.slim.python.slim.data.parallel_reader": {"parallel_read": tf.contrib.slim.parallel_reader.parallel_read},
     "core.protobuf.config_pb2": {"ConfigProto": tf.ConfigProto},
     "core.framework.graph_pb2": {"GraphDef": tf.GraphDef},
     "core.framework.summary_pb2": {"Summary": tf.Summary},
@@ -90,6 +96,41 @@ def test_modules_are_found_from_their_parents() -> None:
     assert rnn.rnn_cell_impl.LSTMStateTuple is tf.nn.rnn_cell.LSTMStateTuple  # what the source imports itself
     with pytest.raises(AttributeError, match="no public name 'nothing'"):
         _ = ops.nothing
+
+
+def test_every_path_leads_to_modules_that_exist() -> None:
+    for package, paths in source_paths._TABLES.items():
+        for path, sources in paths.items():
+            module = importlib.import_module(f"{package}.{path}")
+            for source in sources:
+                if not source.startswith("tensorboard."):  # which lacks some files of messages
+                    source_paths._opened(source)
+            with pytest.raises(AttributeError, match="there_is_no_such_name"):
+                _ = module.there_is_no_such_name
+    for path in source_paths._PRIVATE:
+        module, _, name = path.rpartition(".")
+        assert hasattr(importlib.import_module(f"thalweg.python.{module}"), name), path
+
+
+def test_a_flag_of_a_module_is_set_where_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = importlib.import_module("thalweg.python.util.deprecation")
+    monkeypatch.setattr(path, "_PRINT_DEPRECATION_WARNINGS", False)
+    assert deprecation._PRINT_DEPRECATION_WARNINGS is False
+
+
+def test_decoders_of_slim_have_a_base_class() -> None:
+    from thalweg.contrib.slim.python.slim.data import data_decoder
+
+    assert issubclass(tf.contrib.slim.tfexample_decoder.TFExampleDecoder, data_decoder.DataDecoder)
+    with pytest.raises(TypeError, match="abstract"):
+        data_decoder.DataDecoder()
+
+
+def test_what_a_star_imports() -> None:
+    names: dict[str, object] = {}
+    exec("from thalweg.python.ops.array_ops import *", names)
+    assert names["concat"] is tf.concat and names["math_ops"] is tf.python.ops.math_ops and "input" not in names
+    assert "concat" in dir(tf.python.ops.array_ops)
 
 
 def test_moving_averages() -> None:

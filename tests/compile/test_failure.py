@@ -8,8 +8,7 @@ import torch
 
 import thalweg as tf
 from thalweg._src.compile.failure import explain
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.build import step_graph
 
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 TWO = tf.ConfigProto(device_count={"CPU": 2})
@@ -56,7 +55,7 @@ def product():
 def test_error_classes(raised, kind):
     x = tf.placeholder(tf.float32, [None], name="x")
     y = tf.sin(x, name="wave")
-    node = functionalize(prune([x], [y], [])).nodes[-1]
+    node = step_graph([x], [y], []).nodes[-1]
     error = explain(raised, node, [torch.zeros(7)], "/job:localhost/replica:0/task:0/device:CPU:0")
     assert type(error) is kind
     assert error.op is node and error.node_def is not None
@@ -77,13 +76,13 @@ def test_a_kernel_that_was_called_with_strings_keeps_what_it_raised():
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), SystemExit(3)])
 def test_interrupts_are_not_converted(interrupt):
     x = tf.placeholder(tf.float32)
-    node = functionalize(prune([x], [tf.sin(x)], [])).nodes[-1]
+    node = step_graph([x], [tf.sin(x)], []).nodes[-1]
     assert explain(interrupt, node, None, "") is interrupt
 
 
 def test_a_typed_error_keeps_its_class_and_gains_a_place():
     x = tf.placeholder(tf.float32)
-    node = functionalize(prune([x], [tf.sin(x, name="wave")], [])).nodes[-1]
+    node = step_graph([x], [tf.sin(x, name="wave")], []).nodes[-1]
     bare = tf.errors.DataLossError(None, None, "half a record")
     error = explain(bare, node, None, "/device:CPU:1")
     assert type(error) is tf.errors.DataLossError

@@ -53,6 +53,7 @@ RESOURCES = (
     "SparseConditionalAccumulator",
     "Stack",
     "Stage",
+    "SummaryWriter",
     "TFRecordReader",
     "TensorArray",
     "TextLineReader",

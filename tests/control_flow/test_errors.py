@@ -31,38 +31,38 @@ def array():
 BRANCHES = {
     "types": (
         lambda: tf.cond(true(), one, two),
-        "return different types: 'cond/one:0' is float32, 'cond/two:0' is int32",
+        "the same type: float32, int32 .of 'cond/one:0' and 'cond/two:0'",
     ),
     "lengths": (
         lambda: tf.cond(true(), lambda: (one(), one()), lambda: (one(), one(), one())),
-        r"different structures: tuple of 2 and tuple of 3: \(cond/one:0, cond/one_1:0\) and \(cond/one_2:0, .*\)$",
+        r"the same nested structure: tuple of 2 and tuple of 3: \(cond/one:0, cond/one_1:0\) and \(cond/one_2:0, .*\)$",
     ),
     "sequences": (
         lambda: tf.cond(true(), lambda: (one(), one()), lambda: [one(), one()]),
-        r"different structures: tuple of 2 and list of 2: \(.*\) and \[.*\]$",
+        r"the same nested structure: tuple of 2 and list of 2: \(.*\) and \[.*\]$",
     ),
     "keys": (
         lambda: tf.cond(true(), lambda: {"a": one()}, lambda: {"b": one()}),
-        r"different structures: .*: \{'a': cond/one:0\} and \{'b': cond/one_1:0\}$",
+        r"the same nested structure: .*: \{'a': cond/one:0\} and \{'b': cond/one_1:0\}$",
     ),
     "depths": (
         lambda: tf.cond(true(), lambda: {"a": [one(), [one()]]}, lambda: {"a": [one(), one()]}),
-        r"different structures: .*: \{'a': \[.*, \[.*\]\]\} and \{'a': \[.*, .*\]\}$",
+        r"the same nested structure: .*: \{'a': \[.*, \[.*\]\]\} and \{'a': \[.*, .*\]\}$",
     ),
     "nothing": (lambda: tf.cond(true(), one, lambda: None), "false_fn of cond returns None"),
     "operation": (
         lambda: tf.cond(true(), one, tf.no_op),
-        "return different types: 'cond/one:0' is float32, .* is bool",
+        "the same type: float32, bool .of 'cond/one:0'",
     ),
     "number": (lambda: tf.cond(one(), one, one), "pred of cond must be a bool, but 'one:0' is float32"),
     "vector": (lambda: tf.cond(tf.fill([2], True), one, one), r"pred of cond must be a scalar, but .* \(2,\)"),
     "python": (lambda: tf.cond(True, one, one), "pred is a Python bool"),
-    "case": (lambda: tf.case([(true(), one), (true(), two)], default=one), "return different types"),
+    "case": (lambda: tf.case([(true(), one), (true(), two)], default=one), "must have the same type"),
     "switch": (lambda: tf.switch_case(tf.constant(1.0), [one]), "branch_index of switch_case must be an int32 tensor"),
 }
 
 LOOPS = {
-    "no variables": (lambda: tf.while_loop(lambda: True, lambda: [], []), "requires at least one loop variable"),
+    "no variables": (lambda: tf.while_loop(lambda: True, lambda: [], []), "No loop variables provided"),
     "missing": (
         lambda: loop(lambda i, x: [i + 1]),
         r"body of the while loop 'while' must return 2 loop variables .*: \[count:0, rows:0\], not \[while/add:0\]; "
@@ -97,16 +97,16 @@ LOOPS = {
     ),
     "shape": (
         lambda: loop(lambda i, x: (i, x[:1]), name="shrinking"),
-        r"Loop variable 1, 'rows:0', enters the loop 'shrinking' with shape \[2, 3\], but has shape \[1, 3\]",
+        r"'rows:0' enters .* with shape \(2, 3\), but has shape \(1, 3\).*variable 1 of 'shrinking'",
     ),
-    "rank": (lambda: loop(lambda i, x: (i, x[0])), r"'rows:0', .* with shape \[2, 3\], but has shape \[3\]"),
+    "rank": (lambda: loop(lambda i, x: (i, x[0])), r"'rows:0' .* with shape \(2, 3\), but has shape \(3,\)"),
     "unknown shape": (
         lambda: loop(lambda i, x: (i, tf.placeholder(tf.float32))),
-        r"'rows:0', .* with shape \[2, 3\], but has shape <unknown>",
+        r"'rows:0' .* with shape \(2, 3\), but has shape <unknown>",
     ),
     "shape inside": (
         lambda: loop(lambda i, x, d: (i, x, {"a": tf.ones([2])}), {"a": one()}),
-        r"Loop variable 2, 'one:0', .* with shape \[\], but has shape \[2\]",
+        r"'one:0' .* with shape \(\), but has shape \(2,\).*variable 2",
     ),
     "array for a tensor": (
         lambda: loop(lambda i, x: (i, array())),
@@ -233,7 +233,7 @@ def test_error_in_an_inner_loop(engine):
         )
 
     y = tf.while_loop(lambda i: i < 3, inner, [0], name="outer")
-    failing(y, tf.errors.InvalidArgumentError, r"'outer/inner/wrong'(?s:.)*2 elements(?s:.)*test_errors.py")
+    failing(y, tf.errors.InvalidArgumentError, r"'outer/inner/wrong'(?s:.)*2 values(?s:.)*test_errors.py")
 
 
 def test_error_in_a_later_iteration(engine):
@@ -267,4 +267,8 @@ def test_error_in_the_gradient_of_a_loop(engine):
 
 def test_tensor_array_index_out_of_range(engine):
     y = tf.while_loop(lambda i, _: i < 5, lambda i, a: (i + 1, a.write(i, 1.0)), (0, array()))[1].stack()
-    failing(y, tf.errors.InvalidArgumentError, r"TensorArray 'notes': cannot write element 3 of an array of 3")
+    failing(
+        y,
+        tf.errors.InvalidArgumentError,
+        r"TensorArray notes: Tried to write to index 3 but array is not resizeable and size is: 3",
+    )

@@ -78,7 +78,7 @@ def test_close_drops_the_elements():
         after = a.read(0)
     with tf.Session() as session:
         assert session.run([before, close])[0] == 1.0
-        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot read element 0"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Tried to read from index 0"):
             session.run(after)
 
 
@@ -208,20 +208,20 @@ def after_reading(a, index):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: array().write(0, 1.0).write(0, 2.0).read(0), "element 0 was written before"),
+        (lambda: array().write(0, 1.0).write(0, 2.0).read(0), "index 0 because it has already been written"),
         (
             lambda: after_reading(array(clear_after_read=False).write(0, 1.0), 0).write(0, 2.0).read(0),
-            "element 0 was read",
+            "index 0 because it has already been read",
         ),
         (
             lambda: after_reading(array().write(0, 1.0), 0).read(0),
-            "element 0 was cleared after it was read.*clear_after",
+            "index 0 twice because it was cleared.*clear_after",
         ),
-        (lambda: array().write(3, 1.0).read(0), "cannot write element 3 of an array of 3 that has no dynamic_size"),
-        (lambda: array(dynamic_size=True).write(-1, 1.0).read(0), "cannot write element -1"),
-        (lambda: array(element_shape=[]).read(3), "cannot read element 3 of an array of 3"),
-        (lambda: array(element_shape=[]).read(-1), "cannot read element -1"),
-        (lambda: array().read(1), "cannot read element 1, which was never written"),
+        (lambda: array().write(3, 1.0).read(0), "write to index 3 but array is not resizeable and size is: 3"),
+        (lambda: array(dynamic_size=True).write(-1, 1.0).read(0), "write to index -1"),
+        (lambda: array(element_shape=[]).read(3), "read from index 3 but array size is: 3"),
+        (lambda: array(element_shape=[]).read(-1), "read from index -1"),
+        (lambda: array().read(1), "Could not read from TensorArray index 1.*never written"),
         (lambda: array(tf.placeholder_with_default(-1, [])).stack(), "cannot have -1 elements"),
         (lambda: array(2, infer_shape=False).split([[1.0]], [1]).read(0), "1 lengths for an array of 2"),
         (lambda: array(2, infer_shape=False).split([[1.0]], [1, 1]).read(0), r"lengths \[1, 1\] do not add up"),

@@ -32,6 +32,14 @@ def test_loop_counts(engine):
     assert run([i, x], {n: 0}) == [0, 1.0]
 
 
+def test_the_operations_of_a_loop_are_named_as_in_tensorflow():
+    with tf.name_scope("rnn"):
+        last = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, tf.identity(a)), [0, 1.0])
+    assert [tensor.name for tensor in last] == ["rnn/while/Exit:0", "rnn/while/Exit_1:0"]
+    names = {op.name for op in tf.get_default_graph().get_operations() if op.name.startswith("rnn/while/Identity")}
+    assert names == {"rnn/while/Identity", "rnn/while/Identity_1", "rnn/while/Identity_2"}
+
+
 def test_structures_are_those_that_the_body_returns(engine):
     sparse = tf.SparseTensor([[0, 1], [2, 0]], [1.5, 2.5], [3, 3])
     slices = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([2]), tf.constant([4, 1]))
@@ -491,7 +499,7 @@ def less_than_three(i, *_):
     [
         (None, lambda i: i, [0], TypeError, "cond of while_loop is not callable: None"),
         (less_than_three, 7, [0], TypeError, "body of while_loop is not callable: 7"),
-        (less_than_three, lambda: [], [], ValueError, "at least one loop variable"),
+        (less_than_three, lambda: [], [], ValueError, "No loop variables provided"),
         (lambda i: i, lambda i: i, [0], TypeError, "scalar bool, but .*int32"),
         (lambda i: tf.constant([True]), lambda i: i, [0], ValueError, r"scalar bool, but .*bool\[1\]"),
         (less_than_three, lambda i, x: i + 1, [0, 1.0], ValueError, "2 loop variables of the same structure"),
@@ -514,7 +522,7 @@ def test_rejects_a_variable_that_changes_its_type():
 
 def test_rejects_a_variable_that_changes_its_shape():
     x = tf.ones([2, 3], name="rows")
-    with pytest.raises(ValueError, match=r"Loop variable 1, 'rows:0', .*\[2, 3\].*\[4, 3\](?s:.)*shape_invariants"):
+    with pytest.raises(ValueError, match=r"'rows:0' enters .*\(2, 3\).*\(4, 3\)(?s:.)*shape_invariants"):
         tf.while_loop(less_than_three, lambda i, x: (i + 1, tf.concat([x, x], 0)), [0, x])
 
 
@@ -552,7 +560,7 @@ def test_values_of_a_body_cannot_be_used_outside():
         return inside[0]
 
     tf.while_loop(less_than_three, body, [0])
-    words = "Cannot use 'while/inner(:0)?' outside of the while loop"
+    words = "Cannot use 'while/inner' as input to .* because"
     with pytest.raises(ValueError, match=words):
         _ = inside[0] + 1
     with pytest.raises(ValueError, match=words), tf.control_dependencies([inside[0]]):

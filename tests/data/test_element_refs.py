@@ -86,7 +86,7 @@ def test_fixed_length_records(tmp_path):
 
 def test_records_that_are_not_a_whole_number_of_values(tmp_path):
     path = _file(tmp_path, [b"abc"] * 5)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"DecodeRaw.*3 bytes"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"DecodeRaw has length 3"):
         elements(lambda: tf.data.TFRecordDataset(path).map(_decode).batch(2))
 
 

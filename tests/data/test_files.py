@@ -167,6 +167,17 @@ def test_names_from_a_placeholder_and_from_a_dataset(tmp_path):
         assert take(session, lines.get_next()) == [b"a1", b"b1", b"c1", b"a2", b"b2", b"c2"]
 
 
+def test_a_one_shot_iterator_over_listed_files(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_text("")
+    with tf.Graph().as_default(), tf.Session() as session:
+        names = Dataset.list_files(str(tmp_path / "*"), shuffle=False).make_one_shot_iterator().get_next()
+        assert take(session, names) == [str(tmp_path / name).encode() for name in "ab"]
+        missing = Dataset.list_files(str(tmp_path / "*.none")).make_one_shot_iterator().get_next()
+        with pytest.raises(tf.errors.InvalidArgumentError, match="No files matched"):
+            session.run(missing)
+
+
 def test_missing_and_unreadable_files(tmp_path):
     with pytest.raises(tf.errors.NotFoundError, match="none"):
         elements(lambda: tf.data.TFRecordDataset(str(tmp_path / "none")))

@@ -45,7 +45,7 @@ def test_captured_constants_are_known_statically(session):
 
 
 def test_variable_is_read_by_each_call(session):
-    variable = tf.Variable(np.int64(7))
+    variable = tf.Variable(np.int64(7), use_resource=True)
     element = start(session, Dataset.range(3).map(lambda x: x + variable + 10 * variable.read_value()))
     assert session.run(element) == 77
     session.run(variable.assign(100))
@@ -62,7 +62,7 @@ def test_captured_variable_values_are_those_at_initialization(session):
 
 
 def test_uninitialized_variable(session):
-    variable = tf.Variable(np.int64(7))
+    variable = tf.Variable(np.int64(7), use_resource=True)
     iterator = Dataset.range(3).map(lambda x: x + variable).make_initializable_iterator()
     session.run(iterator.initializer)
     with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized"):
@@ -70,7 +70,7 @@ def test_uninitialized_variable(session):
 
 
 def test_functions_may_write_variables(session):
-    count = tf.Variable(np.int64(0))
+    count = tf.Variable(np.int64(0), use_resource=True)
 
     def counted(x):
         with tf.control_dependencies([count.assign_add(1)]):
@@ -79,6 +79,12 @@ def test_functions_may_write_variables(session):
     element = start(session, Dataset.range(3).map(counted))
     assert take(session, element) == [0, 1, 2]
     assert session.run(count) == 3
+
+
+def test_functions_cannot_write_reference_variables():
+    count = tf.Variable(np.int64(0))
+    with pytest.raises(ValueError, match="use_resource=True"):
+        Dataset.range(3).map(lambda x: count.assign_add(1) + x)
 
 
 def test_tables(session):

@@ -8,8 +8,7 @@ import thalweg as tf
 from thalweg._src.execute.interpret import interpret
 from thalweg._src.execute.program import Program
 from thalweg._src.kernels.registry import STEP, Call, Input, invoke
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.resources.containers import Containers
 from thalweg._src.resources.devices import local_devices
 from thalweg._src.resources.step import Step
@@ -146,7 +145,7 @@ def test_every_call_is_observed_in_order():
     x = tf.placeholder(tf.float32, [None], name="x")
     y = tf.sin(x, name="a")
     z = tf.add(y, tf.cos(x, name="b"), name="c")
-    program = Program(functionalize(prune([x], [z], [])), HOST)
+    program = Program(step_graph([x], [z], []), HOST)
     seen = []
     (value,) = interpret(
         program.segments[0],
@@ -163,7 +162,7 @@ def test_every_call_is_observed_in_order():
 
 def test_a_cancelled_step_stops():
     x = tf.placeholder(tf.float32, [])
-    program = Program(functionalize(prune([x], [tf.sin(x)], [])), HOST)
+    program = Program(step_graph([x], [tf.sin(x)], []), HOST)
     step = Step()
     step.fail(tf.errors.CancelledError(None, None, "enough"))
     bound = program.bound

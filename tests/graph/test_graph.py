@@ -46,15 +46,15 @@ def test_lookup_by_name(graph):
     assert graph.get_tensor_by_name("x:0") is x
     assert graph.get_operation_by_name("x") is x.op
     assert graph.as_graph_element("x:0") is x
-    with pytest.raises(KeyError, match="graph has no operation 'y'"):
+    with pytest.raises(KeyError, match="'y', does not exist in the graph"):
         graph.get_tensor_by_name("y:0")
-    with pytest.raises(KeyError, match="has only 1 outputs"):
+    with pytest.raises(KeyError, match="only has 1 outputs"):
         graph.get_tensor_by_name("x:1")
-    with pytest.raises(ValueError, match="operation, not a tensor"):
+    with pytest.raises(ValueError, match="Operation, not a Tensor"):
         graph.get_tensor_by_name("x")
-    with pytest.raises(TypeError, match="received float"):
+    with pytest.raises(TypeError, match="Can not convert a float"):
         graph.as_graph_element(1.0)
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="belongs to another graph"):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="is not an element of this graph"):
         tf.get_default_graph().as_graph_element(x)
 
 
@@ -62,7 +62,7 @@ def test_inputs_must_belong_to_one_graph():
     x = tf.placeholder(tf.float32)
     with tf.Graph().as_default():
         y = tf.placeholder(tf.float32)
-    with pytest.raises(ValueError, match="belong to different graphs"):
+    with pytest.raises(ValueError, match="must be from the same graph as"):
         tf.add(x, y)
 
 
@@ -114,19 +114,19 @@ def test_collections_filter_by_scope(graph):
 
 def test_finalized_graph_rejects_changes(graph):
     graph.finalize()
-    with pytest.raises(RuntimeError, match="graph is finalized"):
+    with pytest.raises(RuntimeError, match="Graph is finalized"):
         tf.constant(1)
 
 
 def test_a_symbolic_tensor_has_no_truth_value_and_no_elements():
     x = tf.placeholder(tf.float32, [3], name="x")
-    with pytest.raises(TypeError, match=r"neither true nor false.*tf.cond"):
+    with pytest.raises(TypeError, match=r"as a Python `bool` is not allowed.*tf.cond"):
         bool(x)
     with pytest.raises(TypeError, match=r"only iterable when eager.*tf.unstack"):
         list(x)
-    with pytest.raises(TypeError, match="not a NumPy array"):
+    with pytest.raises(NotImplementedError, match="to a numpy array"):
         np.asarray(x)
-    with pytest.raises(TypeError, match="has no len"):
+    with pytest.raises(TypeError, match="len is not well defined"):
         len(x)
 
 
@@ -185,7 +185,7 @@ def test_dtype_mismatches_name_both_operands():
     x, n = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.int32, name="n")
     with pytest.raises(TypeError, match=r"type int32 that does not match type float32 of argument 'x'.*tf.cast"):
         tf.add(x, n)
-    with pytest.raises(TypeError, match="expected one of"):
+    with pytest.raises(TypeError, match="not in list of allowed values"):
         tf.exp(n)
 
 

@@ -9,7 +9,7 @@ from tensorboard.compat.proto.node_def_pb2 import NodeDef
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
 from tests import children
-from thalweg._src import dtypes
+from thalweg._src import dtypes, errors
 from thalweg._src.control_flow.while_loop import while_loop
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import PRODUCER, write_graph
@@ -310,7 +310,6 @@ def test_mapped_values_are_converted(graph):
 @pytest.mark.parametrize(
     "message, options, match",
     [
-        ([_node("X", "Identiti")], {}, "did you mean 'Identity'"),
         ([_node("X", "Identity", "nobody")], {}, "Unknown input node 'nobody'"),
         ([A, A], {}, "not unique"),
         ([A, _node("X", "Identity", "A:1")], {}, "invalid output 1"),
@@ -322,7 +321,7 @@ def test_mapped_values_are_converted(graph):
         ([_node("X", "Placeholder", dtype=dtypes.float32, mine=dtypes.int32)], {}, "has no attribute 'mine'"),
         ([A], {"return_elements": ["Q"]}, "'Q' not found"),
         ([A], {"return_elements": ["A:1"]}, "'A:1' not found"),
-        ([A], {"input_map": {"Q": 1.0}}, r"no such inputs.*\[Q\]"),
+        ([A], {"input_map": {"Q": 1.0}}, r"not found in graph_def: \[Q\]"),
         ([A], {"input_map": {"A:x": 1.0}}, "Cannot convert 'A:x'"),
     ],
 )
@@ -331,8 +330,26 @@ def test_malformed_messages(graph, message, options, match):
         import_graph_def(_graph_def(*message), **options)
 
 
+def test_an_operation_of_no_library_is_not_found(graph):
+    with pytest.raises(errors.NotFoundError, match=r"Op type not registered 'Identiti'.*did you mean 'Identity'"):
+        import_graph_def(_graph_def(_node("X", "Identiti")))
+
+
+def test_an_operation_without_a_kernel_is_imported(graph):
+    index = _node("index", "Placeholder", dtype=dtypes.int32)
+    total = _node("total", "CrossReplicaSum", "A", "index", T=dtypes.float32)
+    total, result = import_graph_def(
+        _graph_def(A, index, total, _node("X", "Identity", "total")), return_elements=["total:0", "X:0"]
+    )
+    assert (total.dtype, total.shape.rank) == (dtypes.float32, None)
+    with Session() as session:
+        assert session.run(result, {total: [2.5]}) == [2.5]
+        with pytest.raises(errors.InvalidArgumentError, match="No OpKernel was registered to support Op 'CrossRep"):
+            session.run(result, {"import/A:0": [1.0], "import/index:0": [[0]]})
+
+
 def test_arguments_of_wrong_type(graph):
-    with pytest.raises(TypeError, match="GraphDef message"):
+    with pytest.raises(TypeError, match="GraphDef proto"):
         import_graph_def("graph")
     with pytest.raises(TypeError, match="list of names"):
         import_graph_def(_graph_def(A), return_elements="A")

@@ -130,7 +130,7 @@ def test_hostile_text_is_refused_or_harmless(place: str, canary: list[int]) -> N
         with tf.Graph().as_default() as graph:
             try:
                 tf.import_graph_def(graph_def, name="")
-            except ValueError as error:
+            except (ValueError, tf.errors.NotFoundError) as error:
                 refused += 1
                 assert len(str(error)) < 1000
             else:
@@ -161,7 +161,7 @@ def test_names_that_tensorflow_accepts_are_accepted() -> None:
 
 
 def test_a_graph_takes_no_name_with_a_newline() -> None:
-    with pytest.raises(ValueError, match="not a valid operation name"):
+    with pytest.raises(ValueError, match="not a valid node name"):
         tf.constant(1, name="a\n")
 
 
@@ -336,7 +336,7 @@ def loop() -> GraphDef:
     return graph.as_graph_def()
 
 
-W = "while/while_context/"
+W = "while/"
 
 
 def test_a_value_inside_of_an_imported_loop_cannot_be_fetched() -> None:

@@ -82,7 +82,7 @@ def test_inside_a_loop():
 
 
 def test_only_the_operation_waits_not_its_inputs():
-    v = tf.get_variable("v", initializer=1.0)
+    v = tf.get_variable("v", initializer=1.0, use_resource=True)
     read, write = v.read_value(), v.assign(5.0)
     after(write, [read.op.inputs[0] if read.op.type == "Identity" else read])
     with tf.Session(config=ONE) as session:

@@ -81,3 +81,13 @@ def test_devices_as_functions():
     with tf.device("/gpu:0"), tf.device(None), tf.device("/job:worker"), tf.device(lambda op: "/cpu:1"):
         outer, inner = graph._device_functions_outer_to_inner
         assert outer(tf.NodeDef(device="/device:GPU:1")) == "/job:worker/device:GPU:1" and inner(None) == "/cpu:1"
+
+
+def test_names_of_the_last_versions_of_tensorflow_1():
+    graph = tf.get_default_graph()
+    graph.switch_to_thread_local()
+    assert not graph.building_function and graph.graph_def_versions == graph.as_graph_def().versions
+    slices = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0]))
+    assert slices.consumers() == [] and tf.GraphKeys.VARIABLES == tf.GraphKeys.GLOBAL_VARIABLES
+    assert [dim.size for dim in tf.TensorShape([2, None]).as_proto().dim] == [2, -1]
+    assert tf.TensorShape(None).as_proto().unknown_rank

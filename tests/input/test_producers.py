@@ -175,6 +175,8 @@ def test_queue_fill_levels_are_summarized():
     names = [summary.op.name for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)]
     assert any(name.endswith("fraction_of_32_full") for name in names)
     assert any(name.endswith("fraction_of_8_full") for name in names)
+    tf.train.shuffle_batch([numbers(3)], 2, capacity=8, min_after_dequeue=3)
+    assert tf.get_collection(tf.GraphKeys.SUMMARIES)[-1].op.name.endswith("fraction_over_3_of_5_full")
 
 
 def test_buckets():
@@ -190,7 +192,8 @@ def test_buckets():
         lengths, padded = bucket_by_sequence_length(
             x, [tf.fill([x], x)], 2, [3, 6], dynamic_pad=True, shapes=[[None]], allow_smaller_final_batch=True
         )
-        found = run_all([lengths, padded])
+        assert isinstance(padded, list) and len(padded) == 1
+        found = run_all([lengths, padded[0]])
         assert sorted(np.concatenate([sizes for sizes, _ in found]).tolist()) == list(range(10))
         for sizes, rows in found:
             assert rows.shape[1] == sizes.max() and len({0 if s < 3 else 1 if s < 6 else 2 for s in sizes}) == 1

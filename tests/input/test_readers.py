@@ -1,6 +1,7 @@
 """Readers and files of records."""
 
 import gzip
+import sys
 import zlib
 
 import numpy as np
@@ -257,3 +258,33 @@ def test_examples_are_written_read_parsed_and_batched(tmp_path):
             assert (pixels == numbers[:, None, None]).all()
         coord.request_stop()
         coord.join(threads)
+
+
+@pytest.mark.parametrize("subdir", [True, False])
+def test_databases(session, tmp_path, subdir):
+    lmdb = pytest.importorskip("lmdb")
+    paths = [str(tmp_path / name) for name in ("first", "empty", "second")]
+    for path, content in zip(paths, ({b"b": b"\x00two", b"a": b"one"}, {}, {b"c": b""})):
+        with lmdb.open(path, subdir=subdir) as environment, environment.begin(write=True) as transaction:
+            for key, value in content.items():
+                transaction.put(key, value)
+    reader = tf.LMDBReader()
+    found = read_all(session, reader, names(session, *paths))
+    assert found == [(b"a", b"one"), (b"b", b"\x00two"), (b"c", b"")]
+    assert session.run(reader.num_work_units_completed()) == 3
+
+
+def test_what_is_no_database_is_refused(session, tmp_path):
+    pytest.importorskip("lmdb")
+    (tmp_path / "text").write_bytes(b"x" * 9999)
+    reader = tf.LMDBReader()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not an LMDB database"):
+        session.run(reader.read(names(session, tmp_path / "text")))
+    with pytest.raises(tf.errors.NotFoundError, match="no such file"):
+        session.run(tf.LMDBReader().read(names(session, tmp_path / "missing")))
+
+
+def test_a_missing_package_is_named(session, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lmdb", None)
+    with pytest.raises(tf.errors.UnimplementedError, match=r"pip install 'thalweg\[lmdb\]'"):
+        session.run(tf.LMDBReader().read(names(session, tmp_path)))

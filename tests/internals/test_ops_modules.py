@@ -109,7 +109,7 @@ def test_rows_are_changed():
 
 
 def test_resources_are_initialized_and_reported():
-    table = tf.Variable(3.0, name="table", collections=[])
+    table = tf.Variable(3.0, name="table", collections=[], use_resource=True)
     resources.register_resource(table.handle, table.initializer, tf.is_variable_initialized(table))
     report = resources.report_uninitialized_resources()
     with tf.Session() as session:

@@ -25,8 +25,7 @@ from thalweg._src.kernels.registry import Known, device_types, invoke
 from thalweg._src.kernels.types import TORCH, from_numpy
 from thalweg._src.ops.constants import array_constant
 from thalweg._src.ops.state import var_handle_op
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.partition.host_memory import assign_memory, on_host
 from thalweg._src.resources.containers import Containers
 from thalweg._src.resources.devices import Device
@@ -113,7 +112,7 @@ def built(case, is_known):
         ]
         definition.many(*args, *case.inputs[len(args) :], name="tried", **case.attrs)
         operation = graph.get_operation_by_name("tried")
-        step = functionalize(prune(list(feeds), operation.outputs, [operation]))
+        step = step_graph(list(feeds), operation.outputs, [operation])
     return step, dict(zip(step.feeds, feeds.values())), variables
 
 
@@ -155,7 +154,8 @@ def tried(name):
     """Returns what came of an operation: nothing if it has no kernel for GPUs, "waits", "runs", or an error."""
     case = valid(name)
     flat = [v for value in case.inputs for v in (value if isinstance(value, list) else [value])]
-    if name in NEVER_RUNS or OPS.lookup(name).waits or any(hasattr(value, "make_handle") for value in flat):
+    definition = OPS.lookup(name)
+    if name in NEVER_RUNS or definition.waits or definition.on_handles or any(hasattr(v, "make_handle") for v in flat):
         return None
     step, _, _ = built(case, True)
     if "GPU" not in device_types(next(node for node in step.nodes if node.name == "tried")):

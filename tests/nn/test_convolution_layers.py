@@ -138,7 +138,7 @@ def test_pools_with_other_strides_and_names() -> None:
         ("data_format: expected", lambda x: tf.layers.conv2d(x, 2, 3, data_format="NHWC")),
         ("dilation_rate > 1", lambda x: tf.layers.conv2d(x, 2, 2, strides=2, dilation_rate=2)),
         ("ndim=5, found ndim=4", lambda x: tf.layers.conv3d(x, 2, 3)),
-        ("number of channels", lambda x: tf.layers.conv2d(x, 2, 3, data_format="channels_first")),
+        ("channel dimension of the inputs", lambda x: tf.layers.conv2d(x, 2, 3, data_format="channels_first")),
         ("pool_size: expected 2", lambda x: tf.layers.max_pooling2d(x, (1, 2, 3), 1)),
     ],
 )

@@ -71,6 +71,27 @@ def _permutation(kind: str, given: Callable[[np.ndarray], Any]) -> tuple[Any, np
     return linalg.LinearOperatorPermutation(given(perm), kind), np.eye(N, dtype=kind)[perm]
 
 
+def _circulant(kind: str, given: Callable[[np.ndarray], Any]) -> tuple[Any, np.ndarray]:
+    kernel = array(2, N, dtype=kind)
+    spectrum = np.fft.fft(kernel)
+    whole = np.stack([np.stack([np.roll(k, i) for i in range(N)], 1) for k in kernel])
+    return linalg.LinearOperatorCirculant(given(spectrum), kind), whole
+
+
+def _circulant_2d(kind: str, given: Callable[[np.ndarray], Any]) -> tuple[Any, np.ndarray]:
+    kernel = array(2, 2, N // 2, dtype=kind)
+    places = [(i, j) for i in range(2) for j in range(N // 2)]
+    whole = np.stack([np.stack([np.roll(k, place, (0, 1)).ravel() for place in places], 1) for k in kernel])
+    return linalg.LinearOperatorCirculant2D(given(np.fft.fft2(kernel)), kind), whole
+
+
+def _circulant_3d(kind: str, given: Callable[[np.ndarray], Any]) -> tuple[Any, np.ndarray]:
+    kernel = array(2, 1, 2, N // 2, dtype=kind)
+    places = [(0, i, j) for i in range(2) for j in range(N // 2)]
+    whole = np.stack([np.stack([np.roll(k, place, (0, 1, 2)).ravel() for place in places], 1) for k in kernel])
+    return linalg.LinearOperatorCirculant3D(given(np.fft.fftn(kernel, axes=(1, 2, 3))), kind), whole
+
+
 def _simple(name: str) -> Callable[..., tuple[Any, np.ndarray]]:
     def build(kind: str, given: Callable[[np.ndarray], Any]) -> tuple[Any, np.ndarray]:
         a, d, m = positive(2, N, N, dtype=kind), array(2, N, dtype=kind), array(2, dtype=kind)
@@ -103,7 +124,7 @@ BUILDERS: dict[str, Callable[..., tuple[Any, np.ndarray]]] = {
         for name in ("full", "hinted", "triangle", "diag", "identity", "scaled", "adjoint", "inverse")
     },
     **{f.__name__: f for f in (_low_rank, _kronecker, _blocks, _composition, _tridiagonal, _toeplitz)},
-    **{f.__name__: f for f in (_householder, _permutation)},
+    **{f.__name__: f for f in (_householder, _permutation, _circulant, _circulant_2d, _circulant_3d)},
 }
 
 
@@ -176,6 +197,32 @@ def test_operator_specific_methods() -> None:
         wrong.eigvals()
     with pytest.raises(ValueError, match="positive definite"):
         wrong.cholesky()
+
+
+def test_a_circulant_operator_knows_its_spectrum() -> None:
+    spectrum = np.array([4.0, 2.0, 1.0, 2.0], np.float32)
+    op = linalg.LinearOperatorCirculant(spectrum, tf.float32, is_positive_definite=True)
+    assert op.is_self_adjoint and op.block_depth == 1 and op.block_shape == [N]
+    np.testing.assert_allclose(run(op.convolution_kernel()), np.fft.ifft(spectrum).real, rtol=1e-6)
+    np.testing.assert_allclose(run(op.eigvals()), spectrum)
+    np.testing.assert_allclose(run(op.cond()), 4)
+    assert isinstance(op.inverse(), linalg.LinearOperatorCirculant)
+    checks = [op.assert_positive_definite(), op.assert_self_adjoint(), op.assert_hermitian_spectrum()]
+    run([*checks, op.assert_non_singular()])
+    for wrong in (
+        lambda: linalg.LinearOperatorCirculant([1.0, -1.0]).assert_positive_definite(),
+        lambda: linalg.LinearOperatorCirculant(np.array([1, 1j], np.complex64)).assert_self_adjoint(),
+        lambda: linalg.LinearOperatorCirculant(np.array([1, 1j], np.complex64)).assert_hermitian_spectrum(),
+        lambda: linalg.LinearOperatorCirculant([1.0, 0.0]).assert_non_singular(),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            run(wrong())
+    with pytest.raises(ValueError, match="real spectrum"):
+        linalg.LinearOperatorCirculant([1.0, 2.0], is_self_adjoint=False)
+    with pytest.raises(TypeError, match="int32"):
+        linalg.LinearOperatorCirculant([1, 2])
+    with pytest.raises(ValueError, match="rank 2"):
+        linalg.LinearOperatorCirculant2D([1.0, 2.0])
 
 
 def test_zeros() -> None:

@@ -92,7 +92,7 @@ def test_dtype_of_losses_is_preserved(session: Any) -> None:
 
 @pytest.mark.parametrize("weights", [np.ones(2), np.ones((3, 3)), np.ones((2, 2)), np.ones((2, 3, 1))])
 def test_incompatible_weights(session: Any, weights: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="weights do not fit values"):
+    with pytest.raises(ValueError, match="weights can not be broadcast to values"):
         tf.losses.mean_squared_error(_LABELS, _PREDICTIONS, weights=weights)
     unknown = tf.placeholder(tf.float32)
     loss = tf.losses.mean_squared_error(_LABELS, _PREDICTIONS, weights=unknown)

@@ -43,5 +43,5 @@ def test_errors() -> None:
         smart_cond(pred, 1, lambda: 2)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a bool, 0 or 1"):
         smart_cond("yes", never, never)
-    with pytest.raises(ValueError, match="different structures"):
+    with pytest.raises(ValueError, match="the same structure"):
         smart_cond(pred, lambda: [1, 2], lambda: [1])

@@ -266,9 +266,9 @@ def test_no_layout_is_copied() -> None:
 @pytest.mark.parametrize(
     ("x", "w", "arguments", "message"),
     [
-        ((1, 4, 4, 3), (3, 3, 4, 5), {}, "the input has 3 channels, but the filter takes 4"),
+        ((1, 4, 4, 3), (3, 3, 4, 5), {}, r"Depth of input \(3\) is not a multiple of input depth of filter \(4\)"),
         ((1, 4, 4, 3), (3, 3, 5, 3), {}, r"\[height, width, channels in, channels out\]"),
-        ((1, 2, 4, 3), (3, 3, 3, 5), {"padding": "VALID"}, "a window of 3 is larger than the input of 2"),
+        ((1, 2, 4, 3), (3, 3, 3, 5), {"padding": "VALID"}, "subtracting 3 from 2"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"strides": [1, 0, 1, 1]}, "strides of at least 1"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"strides": [2, 1, 1, 1]}, "batch and channel dimensions"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"strides": [1, 1, 1]}, "should be of length 1, 2 or 4"),
@@ -277,8 +277,8 @@ def test_no_layout_is_copied() -> None:
         ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": [[1, 0], [0, 1], [0, 0], [0, 0]]}, "cannot be padded"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": "EXPLICIT"}, "a list of pairs"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": "WRONG"}, "WRONG"),
-        ((4, 4, 3), (3, 3, 3, 5), {}, "input has rank 3"),
-        ((1, 4, 4, 3), (3, 3, 3), {}, "filter has rank 3"),
+        ((4, 4, 3), (3, 3, 3, 5), {}, "input of rank 4"),
+        ((1, 4, 4, 3), (3, 3, 3), {}, "filter of rank 4"),
     ],
 )
 def test_invalid_arguments(x, w, arguments: dict, message: str) -> None:
@@ -288,9 +288,11 @@ def test_invalid_arguments(x, w, arguments: dict, message: str) -> None:
 
 
 def test_invalid_values_in_a_step() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="the input has 3 channels, but the filter takes 4"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match="input depth must be evenly divisible by filter depth: 3 vs 4"
+    ):
         run(lambda x, w: conv.conv2d(x, w, 1, "SAME"), array(1, 4, 4, 3), array(3, 3, 4, 5))
-    with pytest.raises(errors.InvalidArgumentError, match="larger than the input"):
+    with pytest.raises(errors.InvalidArgumentError, match="Negative dimension size"):
         run(lambda x, w: conv.conv2d(x, w, 1, "VALID"), array(1, 2, 4, 3), array(3, 3, 3, 5))
     with pytest.raises(errors.InvalidArgumentError, match=r"out_backprop of \[2, 6, 7, 5\]"):
         run(

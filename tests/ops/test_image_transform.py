@@ -63,9 +63,9 @@ def test_random_flips(flip: Any, shape: Any) -> None:
 
 
 def test_ranks_are_checked() -> None:
-    with pytest.raises(ValueError, match="rank 3 or more"):
+    with pytest.raises(ValueError, match="at least three-dimensional"):
         image.flip_left_right(X[0, 0])
-    with pytest.raises(ValueError, match="rank 3 or 4"):
+    with pytest.raises(ValueError, match="either 3 or 4 dimensions"):
         image.flip_up_down(X[None])
     with pytest.raises(ValueError, match="image is empty"):
         image.rot90(X[:, :0])
@@ -157,7 +157,7 @@ def test_image_similarity() -> None:
         assert ((near > 0.5) & (near < 0.99)).all()
     with pytest.raises(ValueError):
         image.psnr(constant(first), constant(second[:, :5]), 1.0)
-    with pytest.raises(ValueError, match="a window of 11"):
+    with pytest.raises(ValueError, match="subtracting 11 from"):
         image.ssim(first[:, :5], second[:, :5], 1.0)
 
 

@@ -261,10 +261,10 @@ def test_ties_of_maximum_go_to_the_first() -> None:
 
 
 def test_shapes_that_do_not_broadcast() -> None:
-    with pytest.raises(ValueError, match="do not broadcast"):
+    with pytest.raises(ValueError, match=r"Dimensions must be equal|Incompatible shapes"):
         math.add(placeholder("float32", [2, 3]), placeholder("float32", [4]))
     x, y = placeholder("float32", name="left"), placeholder("float32")
-    with pytest.raises(errors.InvalidArgumentError, match="do not broadcast"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"Dimensions must be equal|Incompatible shapes"):
         run(math.add(x, y), {x: np.ones((2, 3)), y: np.ones(4)})
 
 
@@ -370,11 +370,11 @@ def test_sums_do_not_change_their_inputs() -> None:
 
 
 def test_sums_need_equal_shapes() -> None:
-    with pytest.raises(ValueError, match="not compatible"):
+    with pytest.raises(ValueError, match="must be equal"):
         math.add_n([placeholder("float32", [2]), placeholder("float32", [3])])
     x, y = placeholder("float32"), placeholder("float32")
     for total in (math.add_n([x, y]), math.accumulate_n([x, y])):
-        with pytest.raises(errors.InvalidArgumentError, match=r"inputs of one shape|not compatible"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"inputs of one shape|Incompatible shapes"):
             run(total, {x: [1, 2], y: [1]})
 
 
@@ -488,7 +488,7 @@ def test_shape_arithmetic_is_known_at_graph_construction() -> None:
 
 
 def test_wrong_types_are_rejected() -> None:
-    with pytest.raises(TypeError, match="expected one of"):
+    with pytest.raises(TypeError, match="not in list of allowed values"):
         math.exp(constant(1))
     with pytest.raises(TypeError, match="does not match type"):
         math.add(constant(1.0), constant(1))

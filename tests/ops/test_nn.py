@@ -85,7 +85,7 @@ def test_derivatives_at_zero_match_tensorflow(dtype: str) -> None:
 
 
 def test_gradient_ops_do_not_broadcast() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="not compatible"):
+    with pytest.raises(errors.InvalidArgumentError, match="Incompatible shapes"):
         run(nn.relu_grad, array(2, 3), array(1, 3))
 
 
@@ -179,7 +179,7 @@ def test_sparse_softmax_cross_entropy(shape: tuple[int, ...], dtype: str) -> Non
 @pytest.mark.cpu_only(reason="a GPU does not check what is out of range")
 @pytest.mark.parametrize("label", [-1, 3, -100])
 def test_labels_out_of_range(label: int) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=rf"label {label} is out of range, .* < 3"):
+    with pytest.raises(errors.InvalidArgumentError, match=rf"label value of {label} which is outside"):
         run(lambda z, x: nn.sparse_softmax_cross_entropy_with_logits(z, x), np.array([0, label]), array(2, 3))
 
 
@@ -204,7 +204,7 @@ def test_sigmoid_cross_entropy() -> None:
         labels,
         logits,
     )
-    with pytest.raises(ValueError, match="differ in shape"):
+    with pytest.raises(ValueError, match="must have the same shape"):
         nn.sigmoid_cross_entropy_with_logits(labels=constant(labels), logits=constant(logits[:2]))
 
 
@@ -292,9 +292,9 @@ def test_top_k() -> None:
 
 
 def test_top_k_of_too_few_values() -> None:
-    with pytest.raises(ValueError, match="fewer than k = 4"):
+    with pytest.raises(ValueError, match="last dimension >= k = 4"):
         nn.top_k(constant(array(2, 3)), 4)
-    with pytest.raises(errors.InvalidArgumentError, match="3 columns"):
+    with pytest.raises(errors.InvalidArgumentError, match="at least k columns"):
         run(lambda x, k: nn.top_k(x, k), array(2, 3), np.array(4, "int32"))
     with pytest.raises(ValueError, match="k >= 0"):
         nn.top_k(constant(array(2, 3)), -1)

@@ -119,10 +119,10 @@ FLOATS, TEXT = FixedLenFeature([2], tf.float32), FixedLenFeature([], tf.string)
 @pytest.mark.parametrize(
     ("feature", "text"),
     [
-        ({"c": TEXT}, "Feature: c: the example lacks this string feature"),
+        ({"c": TEXT}, "Feature: c: .data type: string. is required"),
         ({"a": FixedLenFeature([3], tf.float32)}, "Number of float values != expected"),
-        ({"a": FixedLenFeature([2], tf.int64)}, "expected values of type int64, received float"),
-        ({"b": VarLenFeature(tf.float32)}, "expected values of type float, received int64"),
+        ({"a": FixedLenFeature([2], tf.int64)}, "Data type: float but expected type: int64"),
+        ({"b": VarLenFeature(tf.float32)}, "Data type: int64 but expected type: float"),
         ({"b": FixedLenSequenceFeature([2], tf.int64, True)}, "do not fill"),
     ],
 )
@@ -218,11 +218,11 @@ def test_a_batch_of_sequence_examples():
 @pytest.mark.parametrize(
     ("context", "lists", "text"),
     [
-        ({"c": TEXT}, {}, "Name: n, Feature: c: the example lacks"),
+        ({"c": TEXT}, {}, "Name: n, Feature: c .data type"),
         ({}, {"z": FixedLenSequenceFeature([], tf.int64)}, "Feature list 'z': the example lacks it"),
         ({}, {"y": FixedLenSequenceFeature([3], tf.float32)}, "Key: y, Index: 0.*of shape \\[3\\]"),
-        ({}, {"y": FixedLenSequenceFeature([2], tf.int64)}, "Feature list: y, Index: 0.*expected values of type int64"),
-        ({}, {"x": VarLenFeature(tf.float32)}, "Feature list: x, Index: 0.*expected values of type float"),
+        ({}, {"y": FixedLenSequenceFeature([2], tf.int64)}, "Feature list: y, Index: 0.*expected type: int64"),
+        ({}, {"x": VarLenFeature(tf.float32)}, "Feature list: x, Index: 0.*expected type: float"),
         ({}, {"x": FixedLenSequenceFeature([], tf.int64)}, "Key: x, Index: 0"),
     ],
 )

@@ -215,17 +215,17 @@ def test_empty_batches() -> None:
 
 def test_invalid_arguments() -> None:
     x = constant(array(1, 3, 4, 2))
-    with pytest.raises(ValueError, match="a window of 4 is larger than the input of 3"):
+    with pytest.raises(ValueError, match="subtracting 4 from 3"):
         pooling.max_pool(x, 4, 1, "VALID")
     with pytest.raises(ValueError, match="strides of at least 1"):
         pooling.max_pool(x, 2, 0, "VALID")
     with pytest.raises(ValueError, match="batch and channel"):
         pooling.avg_pool(x, [1, 2, 2, 2], 1, "VALID")
-    with pytest.raises(ValueError, match="input has rank 3"):
+    with pytest.raises(ValueError, match="input of rank 4"):
         pooling.max_pool(constant(array(3, 4, 2)), 2, 2, "VALID")
-    with pytest.raises(errors.InvalidArgumentError, match="larger than the input"):
+    with pytest.raises(errors.InvalidArgumentError, match="Negative dimension size"):
         run(lambda x: pooling.max_pool(x, 4, 1, "VALID"), array(1, 3, 4, 2))
-    with pytest.raises(errors.InvalidArgumentError, match="larger than the input"):
+    with pytest.raises(errors.InvalidArgumentError, match="Negative dimension size"):
         run(lambda x: pooling.avg_pool(x, 4, 1, "VALID"), array(1, 3, 4, 2))
     with pytest.raises(errors.InvalidArgumentError, match=r"grad is \[1, 1, 2, 2\]"):
         run(

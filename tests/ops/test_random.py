@@ -350,7 +350,7 @@ def test_invalid_arguments() -> None:
         random_uniform([2], 3, 3, dtypes.int32)
     with pytest.raises(ValueError, match="negative dimension"):
         random_uniform([2, -1])
-    with pytest.raises(ValueError, match="must be a vector"):
+    with pytest.raises(ValueError, match="expected: a vector"):
         random_uniform(constant([[1, 2]]))
     with pytest.raises(ValueError, match="rank"):
         multinomial([1.0, 2.0], 3)

@@ -166,7 +166,7 @@ def test_boolean_reductions_require_booleans() -> None:
         reduce_all([1, 0])
     with pytest.raises((TypeError, ValueError)):
         reduce_any(constant([1, 0]))
-    with pytest.raises(TypeError, match="dtype bool, expected one of"):
+    with pytest.raises(TypeError, match="DataType bool not in list of allowed values"):
         reduce_sum([True])
 
 
@@ -243,7 +243,7 @@ def test_shape_integers_are_known_at_graph_construction() -> None:
 def test_wrong_axes() -> None:
     x = placeholder("float32", [2, 3])
     for axis in (2, -3, [0, 2]):
-        with pytest.raises(ValueError, match=r"reduction axis .* is out of range"):
+        with pytest.raises(ValueError, match="Invalid reduction dimension"):
             reduce_sum(x, axis)
     with pytest.raises(ValueError, match="axis -2 is duplicated"):
         reduce_sum(x, [0, -2])
@@ -251,7 +251,7 @@ def test_wrong_axes() -> None:
         reduce_sum(x, [[0, 1]])
     unknown, axes = placeholder("float32"), placeholder("int32")
     for build in (reduce_sum, reduce_max, reduce_prod):
-        with pytest.raises(errors.InvalidArgumentError, match="out of range"):
+        with pytest.raises(errors.InvalidArgumentError, match=r"Invalid reduction dimension|out of range"):
             run(build(unknown, axes), {unknown: 1.0, axes: 0})
         with pytest.raises(errors.InvalidArgumentError, match="duplicated"):
             run(build(unknown, axes), {unknown: [[1.0]], axes: [0, 0]})
@@ -310,7 +310,7 @@ def test_argmax_requires_elements() -> None:
     x = placeholder("float32")
     with pytest.raises(errors.InvalidArgumentError, match="empty"):
         run(argmax(x, 0), {x: np.zeros([0, 3])})
-    with pytest.raises(errors.InvalidArgumentError, match="out of range"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"Invalid reduction dimension|out of range"):
         run(argmax(x, 0), {x: 1.0})
     assert run(argmax(x, 1), {x: np.zeros([0, 3])}).shape == (0,)
 
@@ -359,7 +359,7 @@ def test_cumulative_ops_require_an_axis() -> None:
     with pytest.raises(ValueError, match="out of range"):
         cumsum(constant(1.0))
     x = placeholder("float32")
-    with pytest.raises(errors.InvalidArgumentError, match="out of range"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"Invalid reduction dimension|out of range"):
         run(cumsum(x), {x: 1.0})
     assert run(cumsum(x, exclusive=True), {x: np.zeros([0, 2])}).shape == (0, 2)
 

@@ -74,15 +74,15 @@ def test_static_shape_of_a_reshape_follows_from_shapes() -> None:
 
 
 def test_reshape_rejects_other_element_counts() -> None:
-    with pytest.raises(ValueError, match=r"24 elements to shape \[5, 5\] with 25 elements"):
+    with pytest.raises(ValueError, match=r"24 elements to shape \[5,5\] \(25 elements\)"):
         reshape(placeholder("float32", [2, 3, 4]), [5, 5])
     with pytest.raises(ValueError, match="more than one -1"):
         reshape(placeholder("float32", [6]), [-1, -1])
-    with pytest.raises(ValueError, match="24 is not a multiple of 5"):
+    with pytest.raises(ValueError, match="evenly divisible by 5 but is 24"):
         reshape(placeholder("float32", [2, 3, 4]), [5, -1])
     x, target = placeholder("float32"), placeholder("int32")
     y = reshape(x, target)
-    with pytest.raises(errors.InvalidArgumentError, match=r"6 elements to shape \[2, 2\] with 4 elements"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"a tensor with 6 values, but the requested shape has 4"):
         run(y, {x: np.zeros(6), target: [2, 2]})
     with pytest.raises(errors.InvalidArgumentError, match="more than one -1"):
         run(y, {x: np.zeros(6), target: [-1, -1]})
@@ -128,12 +128,12 @@ def test_expand_dims(axis: int) -> None:
 
 def test_expand_dims_by_an_older_name_and_out_of_range() -> None:
     assert expand_dims(constant([1.0, 2.0]), dim=1).shape.as_list() == [2, 1]
-    with pytest.raises(ValueError, match="dim 3 is out of range"):
+    with pytest.raises(ValueError, match="dim 3 not in the interval"):
         expand_dims(placeholder("float32", [2, 3]), 3)
     with pytest.raises(ValueError, match="both"):
         expand_dims(constant(1.0), 0, dim=0)
     x, axis = placeholder("float32"), placeholder("int32", [])
-    with pytest.raises(errors.InvalidArgumentError, match="dim 5 is out of range"):
+    with pytest.raises(errors.InvalidArgumentError, match="dim 5 not in the interval"):
         run(expand_dims(x, axis), {x: 1.0, axis: 5})
 
 
@@ -142,10 +142,10 @@ def test_squeeze() -> None:
     check_op(lambda x: squeeze(x, [1, -1]), lambda x: x.squeeze((1, 3)), array(2, 1, 3, 1))
     check_op(lambda x: squeeze(x, 1), lambda x: x.squeeze(1), array(2, 1, 3, 1))
     check_op(lambda x: squeeze(x, squeeze_dims=[3]), lambda x: x.squeeze(3), array(2, 1, 3, 1))
-    with pytest.raises(ValueError, match="cannot squeeze dimension 0 of size 2"):
+    with pytest.raises(ValueError, match=r"Can not squeeze dim\[0\], expected a dimension of 1, got 2"):
         squeeze(placeholder("float32", [2, 1]), [0])
     x = placeholder("float32")
-    with pytest.raises(errors.InvalidArgumentError, match="cannot squeeze dimension 0 of size 2"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"Can not squeeze dim\[0\], expected a dimension of 1"):
         run(squeeze(x, [0]), {x: np.zeros((2, 1))})
 
 
@@ -189,7 +189,7 @@ def test_concat_with_an_axis_of_the_step() -> None:
 
 def test_concat_errors() -> None:
     x, y = placeholder("float32", [2, 3]), placeholder("float32", [4, 5])
-    with pytest.raises(ValueError, match="sizes of dimension 1 differ: 3 and 5"):
+    with pytest.raises(ValueError, match="Dimension 1 in both shapes must be equal, but are 3 and 5"):
         concat([x, y], 0)
     with pytest.raises(ValueError, match="scalars cannot be concatenated"):
         concat([constant(1.0), constant(2.0)], 0)
@@ -197,9 +197,9 @@ def test_concat_errors() -> None:
         concat([x, x], 2)
     assert concat([x], 0).op.type == "Identity"
     u, v = placeholder("float32"), placeholder("float32")
-    with pytest.raises(errors.InvalidArgumentError, match="ranks differ"):
+    with pytest.raises(errors.InvalidArgumentError, match="Ranks of all input tensors should match"):
         run(concat([u, v], 0), {u: np.zeros((2, 3)), v: np.zeros(0)})
-    with pytest.raises(errors.InvalidArgumentError, match="sizes of dimension 1 differ"):
+    with pytest.raises(errors.InvalidArgumentError, match="Dimensions of inputs should match"):
         run(concat([u, v], 0), {u: np.zeros((2, 3)), v: np.zeros((2, 4))})
 
 
@@ -218,10 +218,10 @@ def test_stack_and_unstack_of_one_and_of_none() -> None:
     assert len(unstack(placeholder("float32", [None, 3]), axis=1)) == 3
     with pytest.raises(ValueError, match="Cannot infer num"):
         unstack(placeholder("float32", [None, 3]))
-    with pytest.raises(ValueError, match="not compatible"):
+    with pytest.raises(ValueError, match="must be equal"):
         stack([placeholder("float32", [2]), placeholder("float32", [3])])
     x, y = placeholder("float32"), placeholder("float32")
-    with pytest.raises(errors.InvalidArgumentError, match="not compatible"):
+    with pytest.raises(errors.InvalidArgumentError, match="Shapes of all inputs must match"):
         run(stack([x, y]), {x: np.zeros(2), y: np.zeros(3)})
     with pytest.raises(errors.InvalidArgumentError, match="size"):
         run(unstack(x, 2), {x: np.zeros(3)})

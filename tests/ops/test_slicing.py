@@ -120,24 +120,24 @@ def test_boolean_masks() -> None:
 def test_invalid_indices() -> None:
     x = placeholder("float32", [3, 4])
     for key in (1.0, "a", constant(1.0), constant([1, 2]), (0, [1]), (True, 0)):
-        with pytest.raises(TypeError, match="is not an index"):
+        with pytest.raises(TypeError, match="are valid indices"):
             x[key]
-    with pytest.raises(ValueError, match="slice index 3 of dimension 0 is out of bounds"):
+    with pytest.raises(ValueError, match="slice index 3 of dimension 0 out of bounds"):
         x[3]
-    with pytest.raises(ValueError, match="slice index -5 of dimension 1 is out of bounds"):
+    with pytest.raises(ValueError, match="slice index -5 of dimension 1 out of bounds"):
         x[0, -5]
-    with pytest.raises(ValueError, match="3 indices for a tensor of rank 2"):
+    with pytest.raises(ValueError, match="input has only 2 dims"):
         x[0, 0, 0]
     with pytest.raises(ValueError, match=r"strides\[0\] is 0"):
         x[::0]
     with pytest.raises(ValueError, match="more than one ellipsis"):
         x[..., ...]
     y, i = placeholder("float32"), placeholder("int32", [])
-    with pytest.raises(errors.InvalidArgumentError, match="slice index 7 of dimension 0 is out of bounds"):
+    with pytest.raises(errors.InvalidArgumentError, match="slice index 7 of dimension 0 out of bounds"):
         run(y[i], {y: np.zeros(3), i: 7})
     with pytest.raises(errors.InvalidArgumentError, match="is 0"):
         run(y[::i], {y: np.zeros(3), i: 0})
-    with pytest.raises(errors.InvalidArgumentError, match="indices for a tensor of rank"):
+    with pytest.raises(errors.InvalidArgumentError, match="input has only 1 dims"):
         run(y[0, 0], {y: np.zeros(3)})
 
 

@@ -89,7 +89,7 @@ def test_to_dense_of_no_values_and_of_a_scalar_value() -> None:
     [
         ([[1, 0], [0, 1]], r"indices\[1\] = \[0,1\] is out of order.*tf.sparse.reorder"),
         ([[1, 0], [1, 0]], r"indices\[1\] = \[1,0\] is repeated"),
-        ([[0, 0], [1, 4]], r"indices\[1\] = \[1,4\] is out of bounds of shape \[3,4\]"),
+        ([[0, 0], [1, 4]], r"indices\[1\] = \[1,4\] is out of bounds: need 0 <= index < \[3,4\]"),
         ([[-1, 0], [1, 1]], r"indices\[0\] = \[-1,0\] is out of bounds"),
     ],
 )

@@ -84,8 +84,6 @@ def test_string_split_cuts_at_each_byte_of_the_delimiter() -> None:
         assert session.run(string_split(np.array([], object))).dense_shape.tolist() == [0, 0]
     with pytest.raises(ValueError, match="both"):
         string_split(["a"], sep=",", delimiter=";")
-    with pytest.raises(ValueError, match="ragged"):
-        string_split(["a"], result_type="RaggedTensor")
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def test_reading_past_the_end_is_still_an_error():
     h = tf.while_loop(lambda t, h: t < 9, lambda t, h: (t + 1, _cell(array.read(t), h, w, b, True)), start)[1]
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        with pytest.raises(tf.errors.OpError, match="cannot read element 4 of an array of 4"):
+        with pytest.raises(tf.errors.OpError, match="read from index 4 but array size is: 4"):
             session.run(h, {x: np.zeros([STEPS, BATCH, WIDTH])})
 
 

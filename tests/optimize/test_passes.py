@@ -6,13 +6,12 @@ import pytest
 import thalweg as tf
 from thalweg._src.config import GraphOptions
 from thalweg._src.execute.program import Program
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.optimize.constant_folding import fold
 from thalweg._src.optimize.cse import eliminate_common_subexpressions
-from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.fusion import fuse
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.pooling import pool_before_bias, simplify_pooling
-from thalweg._src.optimize.prune import prune
 from thalweg._src.optimize.simplify import simplify
 from thalweg._src.resources.containers import Containers
 from thalweg._src.resources.devices import local_devices
@@ -46,15 +45,15 @@ def test_prune_keeps_what_fetches_need_and_cuts_at_feeds():
     b = tf.exp(a, name="b")
     c = tf.sin(b, name="c")
     tf.cos(b, name="unused")
-    assert [node.name for node in functionalize(prune([a], [c], [])).nodes] == ["_arg_a_0", "b", "c"]
-    assert [node.name for node in functionalize(prune([b], [c], [])).nodes] == ["_arg_b_0", "c"]
-    assert [node.type for node in functionalize(prune([], [], [b.op])).nodes] == ["Placeholder", "Exp"]
+    assert [node.name for node in step_graph([a], [c], []).nodes] == ["_arg_a_0", "b", "c"]
+    assert [node.name for node in step_graph([b], [c], []).nodes] == ["_arg_b_0", "c"]
+    assert [node.type for node in step_graph([], [], [b.op]).nodes] == ["Placeholder", "Exp"]
 
 
 def test_fold_computes_constants_and_static_shapes():
     x = tf.placeholder(tf.float32, [2, 3])
     y = x * (tf.constant(2.0) + 3.0) + tf.cast(tf.reduce_prod(tf.shape(x)), tf.float32)
-    step = functionalize(prune([x], [y], []))
+    step = step_graph([x], [y], [])
     run_fold(step)
     assert types(step) == ["AddV2", "Const", "Const", "Mul", "_Arg"]
     assert sorted(float(n.attrs["value"]) for n in step.nodes if n.type == "Const") == [5.0, 6.0]
@@ -65,7 +64,7 @@ def test_fold_reads_static_shapes_of_nodes_that_are_not_constant():
     x = tf.placeholder(tf.float32, [2, 3])
     y = tf.exp(x)
     fetches = list(tf.shape_n([x, y]))
-    step = functionalize(prune([x], fetches, []))
+    step = step_graph([x], fetches, [])
     run_fold(step)
     assert types(step) == ["Const", "Const"]
     same_numbers(fetches, {x: np.ones((2, 3))})
@@ -76,7 +75,7 @@ def test_fold_leaves_random_numbers_large_results_and_ordered_nodes():
     large = tf.fill([4096, 4096], 1.0)
     with tf.control_dependencies([noise]):
         ordered = tf.constant(1.0) + tf.constant(2.0)
-    step = functionalize(prune([], [noise, large, ordered], []))
+    step = step_graph([], [noise, large, ordered], [])
     run_fold(step)
     assert {"RandomUniform", "Fill", "AddV2"} <= set(types(step))
 
@@ -85,7 +84,7 @@ def test_cse_merges_equal_nodes_but_never_state():
     x = tf.placeholder(tf.float32, [2])
     y = tf.exp(x) + tf.exp(x) * tf.constant(2.0) + tf.constant(2.0) * tf.exp(x)
     noise = tf.random_uniform([], seed=3) + tf.random_uniform([], seed=3)
-    step = functionalize(prune([x], [y, noise], []))
+    step = step_graph([x], [y, noise], [])
     eliminate_common_subexpressions(step)
     assert types(step).count("Exp") == 1
     assert types(step).count("Mul") == 1  # commutative
@@ -107,7 +106,7 @@ def test_simplify_removes_identities():
     y = tf.transpose(tf.transpose(y))
     y = tf.reshape(tf.reshape(y, [6]), [2, 3])
     y = tf.stop_gradient(y) ** 2.0
-    step = functionalize(prune([x], [y], []))
+    step = step_graph([x], [y], [])
     run_fold(step)
     simplify(step)
     assert [node.type for node in step.nodes] == ["_Arg", "Square"]
@@ -121,7 +120,7 @@ def test_control_inputs_of_a_removed_identity_pass_to_its_consumers():
     with tf.control_dependencies([first]):
         gate = tf.identity(x)
     y = tf.py_func(lambda v: order.append("second") or v, [gate], tf.float32)
-    step = functionalize(prune([x], [y], []))
+    step = step_graph([x], [y], [])
     simplify(step)
     assert "Identity" not in types(step)
     with tf.Session() as sess:
@@ -134,7 +133,7 @@ def test_simplify_keeps_what_broadcasts_or_rounds():
     x = tf.placeholder(tf.float32, [1, 3])
     wide = x * tf.ones([2, 3])
     zero = x + tf.zeros([1, 3])  # turns -0.0 into 0.0
-    step = functionalize(prune([x], [wide, zero], []))
+    step = step_graph([x], [wide, zero], [])
     run_fold(step)
     simplify(step)
     assert types(step).count("Mul") == 1 and types(step).count("AddV2") == 1
@@ -145,7 +144,7 @@ def test_simplify_keeps_what_broadcasts_or_rounds():
 def test_transposes_are_absorbed_by_products():
     a, b = tf.placeholder(tf.float32, [3, 2]), tf.placeholder(tf.float32, [4, 3])
     y = tf.matmul(tf.transpose(a), tf.transpose(b))
-    step = functionalize(prune([a, b], [y], []))
+    step = step_graph([a, b], [y], [])
     optimize(step, GraphOptions(), lambda node: evaluate(node, HOST))
     assert types(step) == ["MatMul", "_Arg", "_Arg"]
     rng = np.random.default_rng(0)
@@ -157,7 +156,7 @@ def test_bias_and_relu_are_fused_into_products():
     w = tf.placeholder(tf.float32, [3, 4])
     b = tf.placeholder(tf.float32, [4])
     y = tf.nn.relu(tf.matmul(x, w) + b)
-    step = functionalize(prune([x, w, b], [y], []))
+    step = step_graph([x, w, b], [y], [])
     fuse(step)
     assert types(step) == ["_Arg", "_Arg", "_Arg", "_FusedMatMul"]
     rng = np.random.default_rng(0)
@@ -165,7 +164,7 @@ def test_bias_and_relu_are_fused_into_products():
     same_numbers([y], feeds, 1e-6)
     # A product with another consumer is not fused.
     product = tf.matmul(x, w)
-    step = functionalize(prune([x, w, b], [product, product + b], []))
+    step = step_graph([x, w, b], [product, product + b], [])
     fuse(step)
     assert "_FusedMatMul" not in types(step)
 
@@ -174,7 +173,7 @@ def test_convolution_with_bias_and_relu():
     x = tf.placeholder(tf.float32, [2, 5, 6, 3])
     w, b = tf.placeholder(tf.float32, [3, 3, 3, 4]), tf.placeholder(tf.float32, [4])
     y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"), b))
-    step = functionalize(prune([x, w, b], [y], []))
+    step = step_graph([x, w, b], [y], [])
     fuse(step)
     assert "_FusedConv2D" in types(step) and "Relu" not in types(step)
     rng = np.random.default_rng(0)
@@ -206,7 +205,7 @@ def test_pooling_keeps_indices_for_its_gradient():
     x = tf.placeholder(tf.float32, [2, 4, 6, 3])
     y = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
     (grad,) = tf.gradients(y, x)
-    step = functionalize(prune([x], [y, grad], []))
+    step = step_graph([x], [y, grad], [])
     fuse(step)
     simplify_pooling(step)
     assert "_MaxPoolIndexed" in types(step) and "_MaxPoolIndexedGrad" in types(step)
@@ -218,7 +217,7 @@ def test_the_gradient_of_a_pooled_relu_is_clipped_at_the_pooled_size():
     x = tf.placeholder(tf.float32, [2, 4, 6, 3])
     y = tf.nn.max_pool(tf.nn.relu(x), [1, 3, 3, 1], [1, 2, 2, 1], "SAME")
     (grad,) = tf.gradients(tf.square(y), x)
-    step = functionalize(prune([x], [grad], []))
+    step = step_graph([x], [grad], [])
     fuse(step)
     simplify_pooling(step)
     (clip,) = [node for node in step.nodes if node.type == "ReluGrad"]
@@ -232,7 +231,7 @@ def test_pooling_comes_before_clipping():
     relu = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"), b))
     y = tf.nn.max_pool(relu, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
     grads = tf.gradients(tf.square(y), [x, w, b])
-    step = functionalize(prune([x, w, b], [y, *grads], []))
+    step = step_graph([x, w, b], [y, *grads], [])
     fuse(step)
     simplify_pooling(step)
     (clip,) = [node for node in step.nodes if node.type == "Relu"]
@@ -243,7 +242,7 @@ def test_pooling_comes_before_clipping():
     feeds[x][0, 1, 1, 0] = np.nan
     same_numbers([y], feeds, 1e-5)
     # A ReLU with another consumer is not moved.
-    step = functionalize(prune([x, w, b], [y, relu], []))
+    step = step_graph([x, w, b], [y, relu], [])
     fuse(step)
     simplify_pooling(step)
     assert "Relu" not in types(step)
@@ -254,7 +253,7 @@ def test_the_gradient_of_a_bias_is_summed_at_the_pooled_size(window):
     x, b = tf.placeholder(tf.float32, [2, 4, 6, 3]), tf.placeholder(tf.float32, [3])
     y = tf.nn.max_pool(tf.nn.bias_add(x, b), [1, window, window, 1], [1, 2, 2, 1], "SAME")
     grads = tf.gradients(tf.square(y), [x, b])
-    step = functionalize(prune([x, b], grads, []))
+    step = step_graph([x, b], grads, [])
     fuse(step)
     simplify_pooling(step)
     (sum,) = [node for node in step.nodes if node.type == "BiasAddGrad"]
@@ -273,7 +272,7 @@ def test_a_bias_along_a_pooled_dimension_stays_before_the_pool():
     feeds = {x: rng.normal(size=(1, 4, 2, 4)), b: rng.normal(size=4)}
     same_numbers([across, other, gradient], feeds, 1e-5)
     for y in (across, other):
-        step = functionalize(prune([x, b], [y], []))
+        step = step_graph([x, b], [y], [])
         fuse(step)
         simplify_pooling(step)
         pool_before_bias(step)
@@ -289,7 +288,7 @@ def test_pooling_comes_before_a_bias(fused, data_format):
     x, w, b = (tf.constant(rng.normal(size=size), tf.float32) for size in ((2, 4, 4, 4), (3, 3, 4, 4), (4,)))
     y = tf.nn.bias_add(tf.nn.conv2d(x, w, strides, padding, data_format=data_format), b, data_format=data_format)
     y = tf.nn.max_pool(tf.nn.relu(y) if fused else y, window, window, padding, data_format=data_format)
-    step = functionalize(prune([], [y], []))
+    step = step_graph([], [y], [])
     fuse(step)
     simplify_pooling(step)
     with tf.Session() as session:
@@ -314,7 +313,7 @@ def test_updates_of_one_optimizer_become_one(optimizer, group):
     w, b = tf.get_variable("w", [3, 2], initializer=tf.ones_initializer()), tf.Variable([0.5, 0.25])
     loss = tf.reduce_sum(tf.square(tf.matmul(x, w) + b))
     train = optimizer().minimize(loss)
-    step = functionalize(prune([x], [], [train]))
+    step = step_graph([x], [], [train])
     optimize(step, GraphOptions(), lambda node: evaluate(node, HOST))
     assert types(step).count(group) == 1
     feeds = {x: np.random.default_rng(0).normal(size=(4, 3))}

@@ -141,8 +141,8 @@ def test_variables_are_kept_in_float32(half: Any) -> None:
         mean = tf.get_variable("mean", [2], trainable=False)
         exact = tf.get_variable("exact", [2], dtype=tf.float32)
     assert w.dtype == half and isinstance(w, tf.Tensor)
-    assert mean.dtype == half and exact.dtype == tf.float32
-    assert [v.dtype for v in tf.trainable_variables()] == [tf.float32, tf.float32]
+    assert mean.dtype.base_dtype == half and exact.dtype.base_dtype == tf.float32
+    assert [v.dtype.base_dtype for v in tf.trainable_variables()] == [tf.float32, tf.float32]
     assert tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)[0].dtype == tf.float32
     loss = tf.reduce_sum(tf.cast(w * w, tf.float32))
     (master,) = [v for v in tf.trainable_variables() if v.op.name == "model/w"]
@@ -167,7 +167,7 @@ def test_layers_train_in_half_precision() -> None:
     )
     optimizer = enable_mixed_precision_graph_rewrite(optimizers.AdamOptimizer(0.01))
     step = optimizer.minimize(loss)
-    assert {v.dtype for v in tf.trainable_variables()} == {tf.float32}
+    assert {v.dtype.base_dtype for v in tf.trainable_variables()} == {tf.float32}
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         before = session.run(loss)

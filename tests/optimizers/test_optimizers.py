@@ -16,6 +16,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import maximum, multiply, square
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.optimizers import optimizers, proximal
@@ -141,7 +142,7 @@ def test_global_step_of_a_graph() -> None:
     assert global_step.get_global_step() is None
     step = global_step.get_or_create_global_step()
     assert global_step.get_or_create_global_step() is step is global_step.get_global_step()
-    assert step.dtype.name == "int64" and step.op.name == "global_step"
+    assert step.dtype.name == "int64_ref" and step.op.name == "global_step"
     with pytest.raises(ValueError, match="already exists"):
         global_step.create_global_step()
     with Session() as session:
@@ -206,9 +207,9 @@ def test_none_gradients_are_skipped() -> None:
 def test_errors() -> None:
     optimizer = optimizers.GradientDescentOptimizer(0.1)
     w = Variable([1.0])
-    with pytest.raises(ValueError, match="no gradients"):
+    with pytest.raises(ValueError, match="No gradients provided"):
         optimizer.minimize(constant(1.0))
-    with pytest.raises(ValueError, match="no gradients"):
+    with pytest.raises(ValueError, match="No gradients provided"):
         optimizer.apply_gradients([(None, w)])
     with pytest.raises(ValueError, match="No variables provided"):
         optimizer.apply_gradients([])
@@ -313,7 +314,7 @@ def test_rows_out_of_range_are_rejected() -> None:
 
 def test_values_read_before_an_update_do_not_change() -> None:
     w = Variable([1.0, 2.0])
-    before = w.value()
+    before = identity(w)
     with control_dependencies([before]):
         step = optimizers.AdamOptimizer(0.1).apply_gradients([(constant([1.0, 1.0]), w)])
     with Session() as session:
@@ -421,7 +422,7 @@ def test_embedding_gradients_are_applied_sparsely() -> None:
     (grad,) = gradients(loss, [table])
     assert isinstance(grad, IndexedSlices)
     step = optimizers.AdagradOptimizer(1.0, initial_accumulator_value=1.0).minimize(loss)
-    assert any(op.type == "ResourceSparseApplyAdagrad" for op in get_default_graph().get_operations())
+    assert any(op.type == "SparseApplyAdagrad" for op in get_default_graph().get_operations())
     (value,) = run(step, table)
     changed = 1 - 4 / np.sqrt(17), 1 - 2 / np.sqrt(5)
     np.testing.assert_allclose(value[:, 0], [1, changed[0], 1, changed[1], 1], rtol=1e-5)

@@ -4,13 +4,12 @@ import pytest
 
 import thalweg as tf
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.partition.host_memory import arguments, assign_memory
 
 
 def assigned(fetches, feeds=(), targets=()):
-    step = functionalize(prune(list(feeds), list(fetches), list(targets)))
+    step = step_graph(list(feeds), list(fetches), list(targets))
     assign_memory(step)
     seen = set()
     for node in step.nodes:  # still in order
@@ -148,10 +147,10 @@ def test_the_users_graph_is_not_changed():
 
 def test_arguments_name_each_flat_input():
     x = tf.placeholder(tf.float32, [2])
-    stacked = functionalize(prune([x], [tf.concat([x, x, x], 0)], [])).nodes[-1]
+    stacked = step_graph([x], [tf.concat([x, x, x], 0)], []).nodes[-1]
     names = [arg.name for arg in arguments(stacked.definition.inputs, stacked.attrs, 4)]
     assert names == ["values", "values", "values", "axis"]
-    function = functionalize(prune([x], [tf.py_func(lambda a, b: a, [x, 1], tf.float32)], [])).nodes[-1]
+    function = step_graph([x], [tf.py_func(lambda a, b: a, [x, 1], tf.float32)], []).nodes[-1]
     assert [arg.name for arg in arguments(function.definition.inputs, function.attrs, 2)] == ["input", "input"]
     with pytest.raises(AssertionError):
         arguments(stacked.definition.inputs, stacked.attrs, 5)

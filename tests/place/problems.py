@@ -3,9 +3,8 @@
 import itertools
 
 import thalweg as tf
-from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.optimize.optimize import optimize
-from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel, Link
 from thalweg._src.place.place import make_problem
 
@@ -32,7 +31,7 @@ def costs_of(times, latency=0.5, bandwidth=1e30, overhead=0.0, segment=0.0, kind
 
 def problem_of(fetches, feeds=(), times=(), devices=2, types=anywhere, targets=(), optimized=False, **links):
     """Returns the problem of placing a step on some CPUs, or on named devices."""
-    step = functionalize(prune(list(feeds), list(fetches), list(targets)))
+    step = step_graph(list(feeds), list(fetches), list(targets))
     if optimized:
         optimize(step, tf.GraphOptions(), lambda node: None)
     names = CPU[:devices] if isinstance(devices, int) else devices

@@ -9,8 +9,7 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU, costs_of, group_named, problem_of
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.place.cost import CostModel, Link, Speed, signature
 from thalweg._src.place.placers import decide
 from thalweg._src.place.work import FLOPS, Sizes, bytes_accessed, flop_count, flops
@@ -21,7 +20,7 @@ SIZES = Sizes(unknown=7)
 
 
 def node_of(tensor, feeds=()):
-    return next(node for node in functionalize(prune(list(feeds), [tensor], [])).nodes if node.name == tensor.op.name)
+    return next(node for node in step_graph(list(feeds), [tensor], []).nodes if node.name == tensor.op.name)
 
 
 def some(*shape):
@@ -63,7 +62,7 @@ def test_bytes():
     assert bytes_accessed(node_of(x + x), SIZES) == 3 * 2 * 7 * 8
     assert bytes_accessed(node_of(tf.reshape(x, [-1])), SIZES) == 0
     v = tf.get_variable("v", [10])
-    assert SIZES.persistent(node_of(v.handle)) == 40
+    assert SIZES.persistent(node_of(v._handle)) == 40
 
 
 def test_roofline_estimate_of_a_node():

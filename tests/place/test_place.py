@@ -3,8 +3,7 @@
 import pytest
 
 import thalweg as tf
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.place.place import place
 
 CPU0, CPU1, GPU0, GPU1 = (
@@ -24,7 +23,7 @@ def host_only(*types):
 
 def placed(fetches, feeds=(), devices=ALL, types=anywhere, soft=False, targets=()):
     """Returns {node name: short device name} and the placement itself."""
-    step = functionalize(prune(list(feeds), list(fetches), list(targets)))
+    step = step_graph(list(feeds), list(fetches), list(targets))
     placement = place(step, devices, types, soft)
     assert set(placement.devices) == set(step.nodes)
     return {node.name: device.rpartition("device:")[2] for node, device in placement.devices.items()}, placement
@@ -101,7 +100,7 @@ def test_a_request_anywhere_in_a_group_counts_for_all():
     b = tf.cos(a, name="b")
     with tf.device("/gpu:1"):
         c = tf.tan(a, name="c")
-    step = functionalize(prune([], [b, c], []))
+    step = step_graph([], [b, c], [])
     by_name = {node.name: node for node in step.nodes}
     for name, other in (("b", "a"), ("c", "b")):
         by_name[name].attrs = {**by_name[name].attrs, "_class": [f"loc:@{other}"]}
@@ -126,7 +125,7 @@ def test_partial_requests_of_a_group_are_merged():
         a = tf.sin(tf.random_uniform([2]), name="a")
     with tf.device("/cpu:1"), tf.colocate_with(a.op, ignore_existing=True):
         b = tf.cos(a, name="b")
-    step = functionalize(prune([], [b], []))
+    step = step_graph([], [b], [])
     b_node = next(node for node in step.nodes if node.name == "b")
     b_node.device = "/device:CPU:1"
     devices = place(step, ALL, anywhere, False).devices
@@ -139,7 +138,7 @@ def test_contradicting_requests_in_a_group():
     b = tf.cos(a, name="b")
 
     def contradicting():
-        step = functionalize(prune([], [b], []))
+        step = step_graph([], [b], [])
         node = next(node for node in step.nodes if node.name == "b")
         node.device, node.attrs = "/device:CPU:1", {**node.attrs, "_class": ["loc:@a"]}
         return step
@@ -206,7 +205,7 @@ def test_a_missing_device():
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         placed([y])
     text = caught.value.message
-    assert "cannot be placed on '/device:GPU:7': no such device" in text
+    assert "was explicitly assigned to /device:GPU:7" in text
     assert f"one of {CPU0}, {CPU1}, {GPU0}, {GPU1}" in text
     assert "allow_soft_placement" in text and "defined at: test_place.py" in text
 
@@ -214,21 +213,21 @@ def test_a_missing_device():
 def test_a_missing_kernel():
     with tf.device("/gpu:0"):
         y = tf.sin(tf.constant([1.0]), name="y")
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)'y' cannot be.*Sin has no kernel.*exist for CPU"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)operation y.*Sin has no kernel.*exist for CPU"):
         placed([y], types=host_only("Sin"))
 
 
 def test_what_has_no_kernel_at_all_is_refused_when_it_is_bound():
     y = tf.realdiv(tf.placeholder(tf.int32, [2]), 2, name="y")
     session = tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}))
-    with session, pytest.raises(tf.errors.UnimplementedError, match="no kernel for device type CPU with T=int32"):
+    with session, pytest.raises(tf.errors.UnimplementedError, match=r"T=int32.*no kernel for device type CPU"):
         session.run(y, {y.op.inputs[0]: [1, 2]})
 
 
 def test_another_job():
     with tf.device("/job:worker/task:3"):
         y = tf.sin(tf.random_uniform([2]), name="y")
-    with pytest.raises(tf.errors.InvalidArgumentError, match="'/job:worker/task:3': no such device"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="assigned to /job:worker/task:3"):
         placed([y])
 
 

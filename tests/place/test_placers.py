@@ -8,9 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU, anywhere, chain, costs_of, group_named, layered, optimum, problem_of
-from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.optimize.optimize import optimize
-from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel, Speed
 from thalweg._src.place.place import place
 from thalweg._src.place.placers import PLACERS, best_single, decide, register_placer
@@ -141,7 +140,7 @@ def random_problems(draw):
         fetches, feeds, times = layered(rng, layers, width)
         costs = costs_of(times, latency=float(rng.choice([0.01, 0.5, 3.0])), kinds=("CPU", "GPU"))
     operations = [op for op in graph.get_operations() if op.name in times]
-    step = functionalize(prune(feeds, fetches, []))
+    step = step_graph(feeds, fetches, [])
     nodes = {node.name: node for node in step.nodes}
     for op in operations:
         node = nodes.get(op.name)
@@ -264,7 +263,7 @@ def test_a_variable_and_its_update_stay_together():
     x = tf.placeholder(tf.float32, [4, 8], name="x")
     y = tf.layers.dense(tf.layers.dense(x, 8, name="one"), 8, name="two")
     train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(tf.reduce_sum(y))
-    step = functionalize(prune([x], [], [train]))
+    step = step_graph([x], [], [train])
     optimize(step, tf.GraphOptions(), lambda node: None)
     assert [node.attrs["N"] for node in step.nodes if node.type == "_ApplyMomentumGroup"] == [4]
     placement = place(step, CPU[:2], anywhere, False, "round_robin")
@@ -275,7 +274,7 @@ def test_a_variable_and_its_update_stay_together():
             if producer.type == "VarHandleOp":
                 assert placement.devices[producer] == placement.devices[node]
     assert set(placement.devices) == set(step.nodes)
-    step = functionalize(prune([x], [], [train]))
+    step = step_graph([x], [], [train])
     optimize(step, tf.GraphOptions(), lambda node: None)
     names = {node.name for node in step.nodes}
     place(step, CPU[:2], anywhere, False, "single")
@@ -339,17 +338,17 @@ def test_state_stays_where_the_first_step_put_it():
     v = tf.get_variable("v", [4])
     noise = tf.random_uniform([4], seed=1, name="noise")
     devices = [CPU[0], *GPU]
-    step = functionalize(prune([], [], [v.initializer]))
+    step = step_graph([], [], [v.initializer])
     place(step, devices, anywhere, False, "round_robin", state_devices=state_devices)
     assert state_devices["v"] == GPU[0]  # where all steps look for it first
-    step = functionalize(prune([], [tf.sin(noise + v, name="y")], []))
+    step = step_graph([], [tf.sin(noise + v, name="y")], [])
     place(step, devices, anywhere, False, "round_robin", state_devices=state_devices)
     (random,) = [node.name for node in step.nodes if node.type == "RandomUniform"]
     first = state_devices[random]
     for _ in range(2):
-        step = functionalize(prune([], [tf.cos(tf.sin(noise)), noise], []))
+        step = step_graph([], [tf.cos(tf.sin(noise)), noise], [])
         placement = place(step, devices[::-1], anywhere, False, "round_robin", state_devices=state_devices)
         assert {d for n, d in placement.devices.items() if n.name == random} == {first}
-    step = functionalize(prune([], [v.read_value()], []))
+    step = step_graph([], [v.read_value()], [])
     again = place(step, devices[::-1], anywhere, False, "round_robin", state_devices=state_devices)
     assert again.devices[step.nodes[0]] == GPU[0]

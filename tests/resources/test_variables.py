@@ -106,12 +106,11 @@ def test_strings():
 def test_lifecycle():
     v = variable()
     assert not v.is_initialized and "uninitialized" in repr(v)
-    assert v.read_or("fallback") == "fallback"
     for use in (v.read, lambda: v.update(add, torch.zeros(1))):
         with pytest.raises(errors.FailedPreconditionError, match="uninitialized value v"):
             use()
     v.assign(torch.zeros(2))
-    assert v.is_initialized and v.read_or("fallback").tolist() == [0.0, 0.0]
+    assert v.is_initialized and v.read().tolist() == [0.0, 0.0]
     v.destroy()
     assert not v.is_initialized
 

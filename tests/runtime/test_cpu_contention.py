@@ -118,20 +118,65 @@ def test_a_thread_count_set_by_the_user_is_kept(machine):
     assert machine.threads == 2
 
 
+@pytest.fixture
+def kernels(monkeypatch):
+    monkeypatch.setattr(cpu_contention.Kernels, "threads", cpu_contention.Kernels.threads)
+    return cpu_contention.Kernels
+
+
 @LINUX
-def test_fix(machine):
+def test_a_limit_keeps_reacting_to_contention(machine, kernels):
     share = CoreShare({})
-    share.fix(3)
-    assert machine.threads == 3 and not share.active
+    share.limit(3)
+    assert machine.threads == kernels.threads == 3
+    assert share.active
+    share.look()
+    for others, threads in ((3.0, 1), (0.0, 3)):
+        for _ in range(2):
+            machine.elapse(0.25, own=1.0, others=others)
+            share.look()
+        assert machine.threads == threads
+    assert kernels.threads == 3
 
 
-def test_a_sessions_configuration_fixes_the_threads(machine, monkeypatch):
-    fixed = []
-    monkeypatch.setattr(type(cpu_contention.core_share), "fix", lambda self, threads: fixed.append(threads))
+@LINUX
+def test_the_same_limit_again_does_not_undo_the_reaction(machine, kernels):
+    share = CoreShare({})
+    share.limit(3)
+    share.look()
+    for _ in range(2):
+        machine.elapse(0.25, own=1.0, others=3.0)
+        share.look()
+    share.limit(3)
+    assert machine.threads == 1
+
+
+@LINUX
+def test_limits_of_one_thread_and_of_more_than_the_cores(machine, kernels):
+    share = CoreShare({})
+    share.limit(1)
+    assert machine.threads == 1 and not share.active
+    share.limit(16)
+    assert machine.threads == 4 and share.active
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MKL_NUM_THREADS"])
+def test_a_limit_does_not_exceed_the_threads_of_the_environment(machine, kernels, name):
+    machine.threads = 2
+    share = CoreShare({name: "2"})
+    share.limit(4)
+    assert machine.threads == 2
+    share.limit(1)
+    assert machine.threads == 1 and not share.active
+
+
+def test_a_sessions_configuration_limits_the_threads(machine, monkeypatch):
+    limits = []
+    monkeypatch.setattr(type(cpu_contention.core_share), "limit", lambda self, threads: limits.append(threads))
     tf.Session(config=tf.ConfigProto()).close()
-    assert fixed == []
+    assert limits == []
     tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=2)).close()
-    assert fixed == [2]
+    assert limits == [2]
 
 
 @LINUX

@@ -16,7 +16,7 @@ GENEROUS = tf.RunOptions(timeout_in_ms=60_000)
 
 
 def _ends(sess, fetches, feeds=None):
-    with pytest.raises(tf.errors.DeadlineExceededError, match="Timed out after 200 ms"):
+    with pytest.raises(tf.errors.DeadlineExceededError, match="Timed out waiting for notification: after 200 ms"):
         sess.run(fetches, feeds, options=LIMIT)
     assert not sess._running
 
@@ -76,7 +76,7 @@ def test_the_limit_of_a_configuration_holds_in_partial_runs(gate):
     y = tf.py_func(gate, [x], tf.float32)
     with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=200)) as sess:
         handle = sess.partial_run_setup([y], [x])
-        with pytest.raises(tf.errors.DeadlineExceededError, match="Timed out after 200 ms"):
+        with pytest.raises(tf.errors.DeadlineExceededError, match="Timed out waiting for notification: after 200 ms"):
             sess.partial_run(handle, y, {x: 1.0})
 
 

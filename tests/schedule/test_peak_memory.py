@@ -6,9 +6,8 @@ import pytest
 import thalweg as tf
 from tests.place.problems import CPU, GPU
 from tests.place.watched import held_in
-from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.optimize.optimize import optimize
-from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.host_memory import assign_memory
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.trip_count import trip_count
@@ -18,7 +17,7 @@ ONE = tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})
 
 
 def estimated(fetches, feeds=(), targets=(), device=CPU[0], **costs):
-    step = functionalize(prune(list(feeds), list(fetches), list(targets)))
+    step = step_graph(list(feeds), list(fetches), list(targets))
     optimize(step, tf.GraphOptions(), lambda node: None)
     if "GPU" in device:
         assign_memory(step)
@@ -101,7 +100,7 @@ def test_a_list_saved_by_a_loop_has_one_entry_per_iteration():
 )
 def test_trip_count_of_a_counting_loop(condition, step, first, expected):
     y = tf.while_loop(condition, lambda i: i + step, [first])
-    graph = functionalize(prune([], [y], []))
+    graph = step_graph([], [y], [])
     (loop,) = [node for node in graph.nodes if node.type == "_While"]
     assert trip_count(loop, 99) == expected
 

@@ -50,7 +50,7 @@ def test_frozen_graphs_compute_the_same(graph):
         none = util.convert_variables_to_constants(session, session.graph_def, names, variable_names_whitelist=[])
     assert ops(frozen)["w"] == "Const" and "v" not in ops(frozen)
     assert not {"VarHandleOp", "ReadVariableOp", "ResourceGather"} & set(ops(frozen).values())
-    assert ops(partly)["w"] == ops(none)["w"] == "VarHandleOp"
+    assert ops(partly)["w"] == ops(none)["w"] == "VariableV2"
     thin = util.remove_training_nodes(frozen, protected_nodes=names)
     assert len(thin.node) < len(frozen.node)
     for graph_def in (frozen, thin):
@@ -77,6 +77,6 @@ def test_must_run_on_cpu_and_shapes(graph):
     text, number, floats = tf.constant("a"), tf.constant(1), tf.constant(1.0, name="floats")
     v = tf.get_variable("v", [4])
     assert util.must_run_on_cpu(text.op) and util.must_run_on_cpu(number.op.node_def)
-    assert not util.must_run_on_cpu(floats.op) and not util.must_run_on_cpu(v.handle.op)
-    assert util.must_run_on_cpu(v.handle.op, pin_variables_on_cpu=True)
+    assert not util.must_run_on_cpu(floats.op) and not util.must_run_on_cpu(v.op)
+    assert util.must_run_on_cpu(v.op, pin_variables_on_cpu=True)
     assert util.tensor_shape_from_node_def_name(graph, "floats").as_list() == []

@@ -142,7 +142,7 @@ def test_finished_and_failed_partial_runs_are_freed(programs):
         failed = sess.partial_run_setup([y, z], [x])
         with pytest.raises(tf.errors.InvalidArgumentError, match="not a number"):
             sess.partial_run(failed, z, {x: np.nan})
-        with pytest.raises(tf.errors.InvalidArgumentError, match="unknown handle"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Must run 'setup'"):
             sess.partial_run(failed, y)
         assert _kept(programs) == 0
         sess.partial_run_setup([y], [x])

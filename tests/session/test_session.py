@@ -90,7 +90,7 @@ def test_control_dependencies_run_first():
         (
             np.zeros((2, 4)),
             ValueError,
-            r"feed of 'x:0': expected shape \[\?, 3\], received shape \[2, 4\]",
+            r"value of shape \(2, 4\) for Tensor 'x:0', which has shape '\(\?, 3\)'",
         ),
         ("word", ValueError, "Cannot feed 'word' for Tensor 'x:0' of dtype float32"),
         ([[1.0, 2.0], [3.0]], ValueError, "for Tensor 'x:0'"),
@@ -118,9 +118,9 @@ def test_feeding_a_tensor_or_an_inexact_integer_is_rejected():
     with tf.Session() as sess:
         with pytest.raises(TypeError, match="part of a graph"):
             sess.run(x, {x: x})
-        with pytest.raises(TypeError, match="value would change"):
+        with pytest.raises(TypeError, match="not compatible with Tensor type int32"):
             sess.run(n, {n: 1.5})
-        with pytest.raises(TypeError, match="key of feed_dict is not a tensor"):
+        with pytest.raises(TypeError, match="Cannot interpret feed_dict key as Tensor"):
             sess.run(n, {"missing:0": 1})
 
 
@@ -128,7 +128,7 @@ def test_unfed_placeholder_is_named():
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         sess.run(x + 1.0)
-    assert "nothing was fed to placeholder 'x', which takes float32[?, 3]" in str(caught.value)
+    assert "You must feed a value for placeholder tensor 'x' with dtype float and shape [?,3]" in str(caught.value)
     assert "defined at: test_session.py" in str(caught.value)
 
 
@@ -136,23 +136,23 @@ def test_fetching_from_another_graph_and_bad_fetches():
     x = tf.constant(1.0)
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.constant(2.0)
-        with pytest.raises(ValueError, match="belongs to another graph"):
+        with pytest.raises(ValueError, match="is not an element of this graph"):
             sess.run(x)
-        with pytest.raises(TypeError, match="cannot fetch"):
+        with pytest.raises(TypeError, match="has invalid type"):
             sess.run(1.0)
-        with pytest.raises(TypeError, match="cannot fetch"):
+        with pytest.raises(TypeError, match="has invalid type"):
             sess.run(None)
-        with pytest.raises(ValueError, match="cannot fetch"):
+        with pytest.raises(ValueError, match="cannot be interpreted as a Tensor"):
             sess.run("nowhere:0")
 
 
 def test_run_after_close_and_of_an_empty_graph():
-    with tf.Session() as sess, pytest.raises(RuntimeError, match="graph of the session is empty"):
+    with tf.Session() as sess, pytest.raises(RuntimeError, match="Session graph is empty"):
         sess.run([])
     x = tf.constant(1.0)
     sess = tf.Session()
     sess.close()
-    with pytest.raises(RuntimeError, match="session is closed"):
+    with pytest.raises(RuntimeError, match="closed Session"):
         sess.run(x)
 
 
@@ -179,7 +179,7 @@ def test_the_session_is_usable_after_an_error():
 
 def test_default_sessions():
     x = tf.constant(1.0)
-    with pytest.raises(ValueError, match="no default session"):
+    with pytest.raises(ValueError, match="No default session"):
         x.eval()
     with tf.Session() as sess:
         assert x.eval() == 1.0 and tf.get_default_session() is sess
@@ -188,7 +188,7 @@ def test_default_sessions():
     with sess.as_default():
         assert x.eval() == 1.0
     assert x.eval(session=sess) == 1.0
-    with tf.Graph().as_default(), tf.Session(), pytest.raises(ValueError, match="session runs another graph"):
+    with tf.Graph().as_default(), tf.Session(), pytest.raises(ValueError, match="different from the session's graph"):
         x.eval()
 
 
@@ -221,13 +221,13 @@ def test_partial_run():
         handle = sess.partial_run_setup([first, second], [a, b, c])
         value = sess.partial_run(handle, first, {a: 1.0, b: 2.0})
         assert value == 3.0
-        with pytest.raises(tf.errors.InvalidArgumentError, match="before these are fed: c:0"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="These are missing: c:0"):
             sess.partial_run(handle, second)
         with pytest.raises(tf.errors.InvalidArgumentError, match="has already been fed"):
             sess.partial_run(handle, second, {a: 1.0})
         assert sess.partial_run(handle, second, {c: 10.0}) == 30.0
         assert len(calls) == 1
-        with pytest.raises(tf.errors.InvalidArgumentError, match="partial_run_setup first"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Must run 'setup'"):
             sess.partial_run(handle, second)
 
 
@@ -279,7 +279,7 @@ def test_timeout_ends_a_long_step():
     for _ in range(100):
         with tf.control_dependencies([value]):
             value = tf.py_func(lambda x: time.sleep(0.05) or x, [value], tf.float32)
-    with tf.Session() as sess, pytest.raises(tf.errors.DeadlineExceededError, match="Timed out after 200 ms"):
+    with tf.Session() as sess, pytest.raises(tf.errors.DeadlineExceededError, match="after 200 ms"):
         sess.run(value, options=tf.RunOptions(timeout_in_ms=200))
 
 
@@ -333,9 +333,9 @@ def test_list_devices():
 
 
 def test_invalid_arguments_of_session():
-    with pytest.raises(TypeError, match=r"expected a tf\.Graph"):
+    with pytest.raises(TypeError, match=r"must be a tf.Graph"):
         tf.Session(graph="graph")
-    with pytest.raises(TypeError, match=r"expected a tf\.ConfigProto"):
+    with pytest.raises(TypeError, match=r"must be a tf.ConfigProto"):
         tf.Session(config={})
     with pytest.raises(tf.errors.NotFoundError, match="no runtime serves"):
         tf.Session("carrier-pigeon://")

@@ -102,6 +102,26 @@ def test_logging_tensors(counting, caplog, info):
     assert lines[1].startswith(lines[0]) and lines[1].endswith(" sec)")
 
 
+def test_a_formatter_receives_the_values_of_tensors_named_by_their_operations(counting, caplog, info):
+    tf.constant(2.5, name="x")
+    received = []
+    hook = tf.train.LoggingTensorHook({"tag": "x"}, every_n_iter=1, formatter=lambda d: received.append(d) or "text")
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        session.run(counting[1])
+    assert received == [{"tag": 2.5}]
+    assert "text" in logged(caplog)
+
+
+def test_logging_refuses_ambiguous_names_and_tensors_of_other_graphs(counting):
+    tf.split(tf.zeros([2]), 2, name="halves")
+    with tf.Graph().as_default():
+        foreign = tf.constant(1.0)
+    for value, match in (("halves", "ambiguous"), (foreign, "not of the graph")):
+        hook = tf.train.LoggingTensorHook([value], every_n_iter=1)
+        with pytest.raises(ValueError, match=match):
+            tf.train.MonitoredSession(hooks=[hook])
+
+
 def test_logging_is_off_by_default(counting, caplog):
     with tf.train.MonitoredSession(hooks=[tf.train.LoggingTensorHook(["global_step:0"], every_n_iter=1)]) as session:
         session.run(counting[1])

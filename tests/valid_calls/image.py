@@ -82,4 +82,6 @@ VALID: dict[str, Call] = {
     "_RotateQuarters": ((_IMAGES, ints(1)), {}),
     "DecodeWav": ((_wav(),), {}),
     "EncodeWav": ((floats(4, 2), ints(8000)), {}),
+    "AudioSpectrogram": ((floats(9, 2),), {"window_size": 4, "stride": 2}),
+    "Mfcc": ((floats(1, 2, 9), ints(8000)), {}),
 }

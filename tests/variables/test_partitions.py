@@ -207,5 +207,5 @@ def test_the_container_checks_its_parts() -> None:
     ):
         with pytest.raises(ValueError, match=text):
             PartitionedVariable("w", *arguments)
-    with pytest.raises(ValueError, match="dtype float32 is used where int32 is expected"):
+    with pytest.raises(ValueError, match="to type 'int32' for variable of type 'float32"):
         tf.convert_to_tensor(w, tf.int32)

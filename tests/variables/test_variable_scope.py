@@ -10,10 +10,12 @@ import pytest
 from thalweg._src import dtypes
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.session.session import Session
 from thalweg._src.variables.initializers import constant_initializer, ones_initializer, zeros_initializer
+from thalweg._src.variables.replication import VariableSynchronization
 from thalweg._src.variables.variable_scope import (
     AUTO_REUSE,
     get_local_variable,
@@ -112,14 +114,12 @@ def test_reuse_is_inherited() -> None:
 
 def test_errors_of_sharing() -> None:
     get_variable("v", [2, 3])
-    with pytest.raises(
-        ValueError, match=r"(?s)'v' already exists.*test_variable_scope.py:\d+ in test_errors_of_sharing"
-    ):
+    with pytest.raises(ValueError, match=r"(?s)v already exists.*test_variable_scope.py:\d+ in test_errors_of_sharing"):
         get_variable("v", [2, 3])
-    with variable_scope("", reuse=True), pytest.raises(ValueError, match="'w' does not exist"):
+    with variable_scope("", reuse=True), pytest.raises(ValueError, match="w does not exist"):
         get_variable("w", [1])
     with variable_scope(get_variable_scope(), reuse=True):
-        with pytest.raises(ValueError, match=r"specified shape \[3, 2\] and found shape \(2, 3\)"):
+        with pytest.raises(ValueError, match=r"specified shape \(3, 2\) and found shape \(2, 3\)"):
             get_variable("v", [3, 2])
         with pytest.raises(ValueError, match="specified dtype int32 and found dtype float32"):
             get_variable("v", [2, 3], dtypes.int32)
@@ -128,19 +128,19 @@ def test_errors_of_sharing() -> None:
 
 
 def test_errors_of_creation() -> None:
-    with pytest.raises(ValueError, match="fully defined shape"):
+    with pytest.raises(ValueError, match="must be fully defined"):
         get_variable("v", [None, 2])
-    with pytest.raises(ValueError, match="neither initializer nor shape"):
+    with pytest.raises(ValueError, match="must be fully defined"):
         get_variable("v")
-    with pytest.raises(ValueError, match="leave out shape"):
+    with pytest.raises(ValueError, match="do not specify shape"):
         get_variable("v", [1], initializer=1.0)
     with pytest.raises(ValueError, match="don't match"):
         get_variable("v", initializer=1.0, dtype=dtypes.int32)
     with pytest.raises(ValueError, match="initializer for variable v of"):
         get_variable("v", [1], dtypes.complex64)
-    with pytest.raises(TypeError, match="needs name_or_scope or default_name"):
+    with pytest.raises(TypeError, match="If default_name is None then name_or_scope is required"):
         variable_scope(None)
-    with pytest.raises(TypeError, match="string or a VariableScope"):
+    with pytest.raises(TypeError, match="must be a string or VariableScope"):
         variable_scope(3)
     with pytest.raises(ValueError, match="reuse: expected"):
         variable_scope("a", reuse="yes")
@@ -166,7 +166,7 @@ def test_initial_values() -> None:
         session.run(global_variables_initializer())
         values = [value.tolist() for value in session.run(made)]
     assert values == [[3, 3], [1, 1], [1, 2], [5], 7, [0, 0], [False, False], [b""]]
-    assert made[2].dtype is dtypes.int32
+    assert made[2].dtype.base_dtype is dtypes.int32
 
 
 def test_inherited_scope_properties() -> None:
@@ -199,6 +199,36 @@ def test_regularizers() -> None:
     with variable_scope("a", reuse=True):
         get_variable("v", [2])
     assert [loss.op.name for loss in get_collection(GraphKeys.REGULARIZATION_LOSSES)] == ["a/v/Regularizer/Sum"]
+
+
+def test_a_custom_getter_receives_all_settings_by_name() -> None:
+    received: list[dict[str, Any]] = []
+
+    def getter(getter: Any, **settings: Any) -> Any:
+        received.append(settings)
+        return getter(**settings)
+
+    with variable_scope("s", custom_getter=getter):
+        get_variable("x", [2])
+        get_variable("y", [2], trainable=False)
+        get_variable("z", [2], synchronization=VariableSynchronization.ON_READ)
+    assert [settings["trainable"] for settings in received] == [True, False, False]
+    assert " ".join(received[0]) == (
+        "name shape dtype initializer regularizer reuse trainable collections caching_device partitioner "
+        "validate_shape use_resource constraint synchronization aggregation"
+    )
+
+
+def test_a_getter_stores_trainable_variables_in_full_precision() -> None:
+    def getter(getter: Any, name: Any, shape: Any = None, dtype: Any = None, trainable: Any = True, **rest: Any) -> Any:
+        stored = getter(name, shape, dtype=dtypes.float32 if trainable else dtype, trainable=trainable, **rest)
+        return cast(stored, dtype) if trainable and dtype != dtypes.float32 else stored
+
+    with variable_scope("s", custom_getter=getter, dtype=dtypes.float16):
+        used = get_variable("x", [2])
+        kept = get_variable("y", [2], trainable=False)
+    assert [v.dtype.base_dtype for v in trainable_variables()] == [dtypes.float32]
+    assert used.dtype.base_dtype == kept.dtype.base_dtype == dtypes.float16
 
 
 def test_custom_getters_wrap_each_other() -> None:

@@ -50,12 +50,14 @@ def initialized() -> Session:
 
 def test_operation_names_match_tensorflow(graph: Graph) -> None:
     Variable([1.0], name="v")
-    assert names(graph) == [
-        "v/Initializer/initial_value",
-        "v",
-        "v/IsInitialized/VarIsInitializedOp",
-        "v/Assign",
-        "v/Read/ReadVariableOp",
+    assert names(graph) == ["v/initial_value", "v", "v/Assign", "v/read"]
+    Variable([1.0], name="r", use_resource=True)
+    assert names(graph)[4:] == [
+        "r/Initializer/initial_value",
+        "r",
+        "r/IsInitialized/VarIsInitializedOp",
+        "r/Assign",
+        "r/Read/ReadVariableOp",
     ]
     assert [Variable(0).name, Variable(0).name] == ["Variable:0", "Variable_1:0"]
     with name_scope("a"):
@@ -65,15 +67,15 @@ def test_operation_names_match_tensorflow(graph: Graph) -> None:
 
 def test_properties(graph: Graph) -> None:
     v = Variable(np.zeros((2, 3)), name="v", constraint=abs, trainable=False)
-    assert v.dtype is dtypes.float64 and v.shape.as_list() == [2, 3] and v.get_shape().rank == 2
-    assert v.graph is graph and v.op.type == "VarHandleOp" and v.handle.op is v.op and v.device == ""
-    assert v.initializer.name == "v/Assign" and v.initial_value.name == "v/Initializer/initial_value:0"
+    assert v.dtype is dtypes.float64._as_ref and v.shape.as_list() == [2, 3] and v.get_shape().rank == 2
+    assert v.graph is graph and v.op.type == "VariableV2" and v._ref().op is v.op and v.device == ""
+    assert v.initializer.name == "v/Assign" and v.initial_value.name == "v/initial_value:0"
     assert v.constraint is abs and v.trainable is False
     assert v.synchronization is VariableSynchronization.AUTO and v.aggregation is VariableAggregation.NONE
     assert VariableAggregation.ONLY_FIRST_TOWER is VariableAggregation.ONLY_FIRST_REPLICA
-    assert repr(v) == str(v) == "<tf.Variable 'v:0' shape=(2, 3) dtype=float64>"
+    assert repr(v) == str(v) == "<tf.Variable 'v:0' shape=(2, 3) dtype=float64_ref>"
     assert v in {v} and (v == Variable(0.0)) is False
-    assert graph.as_graph_element(v).name == "v/Read/ReadVariableOp:0"
+    assert graph.as_graph_element(v).name == "v:0"
     with pytest.raises(TypeError, match="not iterable"):
         iter(v)
 
@@ -312,18 +314,25 @@ def test_set_shape() -> None:
     v = Variable([1.0, 2.0], shape=(None,))
     v.set_shape((2,))
     assert v.shape.as_list() == [2] and v.value().dims == (2,)
-    with pytest.raises(ValueError, match="not compatible"):
+    with pytest.raises(ValueError, match="must be equal"):
         v.set_shape((3,))
 
 
-def test_proto_round_trip() -> None:
-    v = Variable([1.0, 2.0], name="v", trainable=False)
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_proto_round_trip(use_resource: bool) -> None:
+    v = Variable([1.0, 2.0], name="v", trainable=False, use_resource=use_resource)
     message = v.to_proto()
+    assert message.is_resource == use_resource
     assert message.variable_name == "v:0" and not message.trainable
     count = len(v.graph.get_operations())
     for again in (Variable(variable_def=message), Variable.from_proto(message)):
-        assert again.handle is v.handle and again.initializer is v.initializer and not again.trainable
-        assert again.shape.as_list() == [2] and again.dtype is dtypes.float32
+        assert (
+            type(again) is type(v)
+            and again._handle is v._handle
+            and again.initializer is v.initializer
+            and not again.trainable
+        )
+        assert again.shape.as_list() == [2] and again.dtype is v.dtype
     assert len(v.graph.get_operations()) == count and global_variables() == [v]
     assert v.to_proto(export_scope="elsewhere") is None
     with pytest.raises(ValueError, match="mutually exclusive"):

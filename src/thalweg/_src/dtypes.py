@@ -236,6 +236,11 @@ _BY_LAYOUT = {
 }
 
 
+def native_name(dtype: DType) -> str:
+    """Returns the name that TensorFlow's errors in a step use, such as double for float64."""
+    return {"float16": "half", "float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+
+
 @export("as_dtype", "dtypes.as_dtype")
 def as_dtype(type_value: Any) -> DType:
     """Converts a name, enum value, NumPy type, Python type, or any object with a `dtype`, to a DType."""

@@ -154,11 +154,14 @@ class UnauthenticatedError(_CodedError, code=UNAUTHENTICATED):
 class ShapeError(ValueError):
     """Raised when shapes are incompatible, before the node they belong to is known."""
 
-    def __init__(self, what: str, expected: str | None = None, hint: str | None = None) -> None:
-        super().__init__(what, expected, hint)
+    def __init__(
+        self, what: str, expected: str | None = None, hint: str | None = None, in_step: str | None = None
+    ) -> None:
+        super().__init__(what, expected, hint, in_step)
         self.what = what
         self.expected = expected
         self.hint = hint
+        self.in_step = in_step  # the sentence in a step, if it differs; {0} stands for the shape of the first input
 
     def __str__(self) -> str:
         return describe(self.what, expected=self.expected, hint=self.hint)

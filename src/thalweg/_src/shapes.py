@@ -99,18 +99,28 @@ def merge(a: Shape, b: Shape) -> Shape:
         return a
     if a is None:
         return b
-    if len(a) == len(b):
-        sizes = []
-        for x, y in zip(a, b):
-            if x == y or y is None:
-                sizes.append(x)
-            elif x is None:
-                sizes.append(y)
-            else:
-                break
+    if len(a) != len(b):
+        what = f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
+        raise ShapeError(what, in_step=f"Incompatible shapes: {compact(a)} vs. {compact(b)}")
+    sizes = []
+    for axis, (x, y) in enumerate(zip(a, b)):
+        if x == y or y is None:
+            sizes.append(x)
+        elif x is None:
+            sizes.append(y)
         else:
-            return tuple(sizes)
-    raise ShapeError(f"Shapes {show(a)} and {show(b)} are not compatible.")
+            raise different_sizes(axis, a, b)
+    return tuple(sizes)
+
+
+def different_sizes(axis: int, a: Shape, b: Shape, in_step: str | None = None) -> ShapeError:
+    """Returns the error of two shapes that must have the same size in a dimension."""
+    assert a is not None and b is not None
+    return ShapeError(
+        f"Dimension {axis} in both shapes must be equal, but are {a[axis]} and {b[axis]}. "
+        f"Shapes are {compact(a)} and {compact(b)}.",
+        in_step=in_step or f"Incompatible shapes: {compact(a)} vs. {compact(b)}",
+    )
 
 
 def concatenate(a: Shape, b: Shape) -> Shape:
@@ -127,7 +137,7 @@ def most_general(a: Shape, b: Shape) -> Shape:
     return tuple([x if x == y else None for x, y in zip(a, b)])
 
 
-def broadcast(a: Shape, b: Shape) -> Shape:
+def broadcast(a: Shape, b: Shape, in_step: str | None = None) -> Shape:
     """Returns the shape of an element-wise operation on two tensors."""
     if a == b:
         return a
@@ -149,10 +159,12 @@ def broadcast(a: Shape, b: Shape) -> Shape:
         elif y is None:
             sizes.append(x)
         else:
+            first, second = (x, y) if longer is a else (y, x)
             raise ShapeError(
-                f"shapes {show(a)} and {show(b)} do not broadcast.",
-                expected=f"equal sizes, or 1, counted from the last dimension; {x} and {y} "
-                f"meet at dimension {axis - len(longer)}",
+                f"Dimensions must be equal, but are {first} and {second}",
+                expected="shapes that broadcast: equal sizes, or 1, counted from the last dimension; "
+                f"{first} and {second} meet at dimension {axis - len(longer)}",
+                in_step=in_step or f"Incompatible shapes: {compact(a)} vs. {compact(b)}",
             )
     return tuple(sizes)
 
@@ -160,6 +172,11 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 def show(shape: Shape) -> str:
     """Formats a shape as `[32, ?]`."""
     return "<unknown>" if shape is None else f"[{', '.join('?' if d is None else str(d) for d in shape)}]"
+
+
+def compact(shape: Shape) -> str:
+    """Formats a shape as `[32,?]`, the form in the known sentences of errors."""
+    return show(shape).replace(" ", "")
 
 
 @export("Dimension")
@@ -251,7 +268,9 @@ class Dimension:
 
     def __index__(self) -> int:
         if self._value is None:
-            raise TypeError("An unknown Dimension has no integer value.")
+            raise TypeError(
+                "__int__ returned non-int (type NoneType): the size of this Dimension is unknown until a step runs"
+            )
         return self._value
 
     __int__ = __index__
@@ -305,10 +324,19 @@ class TensorShape:
 
     ndims = rank
 
+    def as_proto(self) -> Any:
+        """Returns the shape as a TensorShapeProto message."""
+        from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+
+        if self._dims is None:
+            return TensorShapeProto(unknown_rank=True)
+        sizes = (-1 if size is None else size for size in self._dims)
+        return TensorShapeProto(dim=[TensorShapeProto.Dim(size=size) for size in sizes])
+
     def as_list(self) -> list[int | None]:
         """Returns the sizes, None for an unknown one."""
         if self._dims is None:
-            raise ValueError("as_list() requires a shape of known rank.")
+            raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self._dims)
 
     def num_elements(self) -> int | None:
@@ -331,7 +359,7 @@ class TensorShape:
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
         """Raises ValueError unless some fully defined shape matches both."""
         if not self.is_compatible_with(other):
-            raise ValueError(f"Shapes {self} and {TensorShape(other)} are not compatible.")
+            raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
 
     def assert_has_rank(self, rank: int) -> None:
         """Raises ValueError when the rank is known to differ."""
@@ -346,7 +374,10 @@ class TensorShape:
 
     def merge_with(self, other: ShapeLike) -> TensorShape:
         """Merges two static shapes of one tensor."""
-        return TensorShape(merge(self._dims, as_shape(other)))
+        try:
+            return TensorShape(merge(self._dims, as_shape(other)))
+        except ShapeError:
+            raise ValueError(f"Shapes {self} and {TensorShape(other)} are not compatible") from None
 
     def concatenate(self, other: ShapeLike) -> TensorShape:
         """Returns this shape followed by the dimensions of `other`."""
@@ -391,7 +422,7 @@ class TensorShape:
 
     def __len__(self) -> int:
         if self._dims is None:
-            raise ValueError("A shape of unknown rank has no length.")
+            raise ValueError("Cannot take the length of shape with unknown rank.")
         return len(self._dims)
 
     def __iter__(self) -> Iterator[Dimension]:

@@ -9,6 +9,7 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.contrib import compiler as compiler
     from thalweg.contrib import crf as crf
+    from thalweg.contrib import cudnn_rnn as cudnn_rnn
     from thalweg.contrib import data as data
     from thalweg.contrib import deprecated as deprecated
     from thalweg.contrib import distributions as distributions
@@ -16,8 +17,10 @@ if _TYPE_CHECKING:
     from thalweg.contrib import framework as framework
     from thalweg.contrib import gan as gan
     from thalweg.contrib import graph_editor as graph_editor
+    from thalweg.contrib import hooks as hooks
     from thalweg.contrib import image as image
     from thalweg.contrib import input_pipeline as input_pipeline
+    from thalweg.contrib import integrate as integrate
     from thalweg.contrib import layers as layers
     from thalweg.contrib import learn as learn
     from thalweg.contrib import legacy_seq2seq as legacy_seq2seq
@@ -45,13 +48,14 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "image", "input_pipeline", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
+    ("compiler", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
     {},
 )
 
 __all__ = [
     "compiler",
     "crf",
+    "cudnn_rnn",
     "data",
     "deprecated",
     "distributions",
@@ -59,8 +63,10 @@ __all__ = [
     "framework",
     "gan",
     "graph_editor",
+    "hooks",
     "image",
     "input_pipeline",
+    "integrate",
     "layers",
     "learn",
     "legacy_seq2seq",

@@ -16,6 +16,7 @@ from thalweg._src.nn.lookup import (
     TextFileStringTableInitializer as TextFileStringTableInitializer,
 )
 from thalweg._src.nn.vocabularies import (
+    FastHashSpec as FastHashSpec,
     HasherSpec as HasherSpec,
     IdTableWithHashBuckets as IdTableWithHashBuckets,
     StrongHashSpec as StrongHashSpec,
@@ -30,6 +31,7 @@ from thalweg._src.nn.vocabularies import (
 )
 
 __all__ = [
+    "FastHashSpec",
     "HashTable",
     "HasherSpec",
     "IdTableWithHashBuckets",

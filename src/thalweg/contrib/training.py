@@ -4,6 +4,7 @@
 
 from thalweg._src.checkpoint.state import (
     checkpoints_iterator as checkpoints_iterator,
+    wait_for_new_checkpoint as wait_for_new_checkpoint,
 )
 from thalweg._src.contrib.training.bucketing import (
     bucket as bucket,
@@ -20,6 +21,10 @@ from thalweg._src.contrib.training.hparam import (
     HParams as HParams,
     parse_values as parse_values,
 )
+from thalweg._src.contrib.training.sampling import (
+    rejection_sample as rejection_sample,
+    stratified_sample as stratified_sample,
+)
 from thalweg._src.contrib.training.train_op import (
     add_gradients_summaries as add_gradients_summaries,
     clip_gradient_norms as clip_gradient_norms,
@@ -30,14 +35,22 @@ from thalweg._src.contrib.training.train_op import (
 from thalweg._src.contrib.training.training import (
     train as train,
 )
+from thalweg._src.training.device_setter import (
+    GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy,
+    RandomStrategy as RandomStrategy,
+    byte_size_load_fn as byte_size_load_fn,
+)
 
 __all__ = [
+    "GreedyLoadBalancingStrategy",
     "HParams",
+    "RandomStrategy",
     "StopAfterNEvalsHook",
     "SummaryAtEndHook",
     "add_gradients_summaries",
     "bucket",
     "bucket_by_sequence_length",
+    "byte_size_load_fn",
     "checkpoints_iterator",
     "clip_gradient_norms",
     "clip_gradient_norms_fn",
@@ -47,7 +60,10 @@ __all__ = [
     "get_or_create_eval_step",
     "multiply_gradients",
     "parse_values",
+    "rejection_sample",
+    "stratified_sample",
     "train",
+    "wait_for_new_checkpoint",
 ]
 
 from thalweg._src.compat.source_paths import attach as _attach

@@ -2,6 +2,9 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
+from thalweg._src.contrib.framework.names import (
+    ops_used_by_graph_def as ops_used_by_graph_def,
+)
 from thalweg._src.graph.tensor_proto import (
     MakeNdarray as make_ndarray,
 )
@@ -16,4 +19,5 @@ __all__ = [
     "constant_value",
     "make_ndarray",
     "make_tensor_proto",
+    "ops_used_by_graph_def",
 ]

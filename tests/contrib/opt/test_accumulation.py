@@ -146,5 +146,5 @@ def test_errors() -> None:
         with pytest.raises(ValueError, match="steps must be a positive integer"):
             AccumulatingOptimizer(optimizers.GradientDescentOptimizer(0.1), steps)  # type: ignore[arg-type]
     w = tf.Variable([1.0])
-    with pytest.raises(ValueError, match="no gradients"):
+    with pytest.raises(ValueError, match="No gradients provided"):
         AccumulatingOptimizer(optimizers.GradientDescentOptimizer(0.1), 2).minimize(tf.constant(1.0), var_list=[w])

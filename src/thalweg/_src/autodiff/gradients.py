@@ -81,7 +81,7 @@ def gradients(
         walk = _Walk(
             graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method
         )
-        walk.start(_initial(y_tensors, _as_list(grad_ys) if grad_ys is not None else [None] * len(y_tensors)))
+        walk.start(walk.initial(_as_list(grad_ys) if grad_ys is not None else [None] * len(y_tensors)))
         walk.run()
         found = [walk.gradient_of(x) for x in x_tensors]
         if unconnected is UnconnectedGradients.ZERO:
@@ -123,23 +123,6 @@ def _source(x: Any) -> Tensor:
     return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
 
 
-def _initial(ys: Sequence[Tensor], grad_ys: Sequence[Any]) -> list[Gradient]:
-    if len(grad_ys) != len(ys):
-        raise ValueError(f"Passed {len(grad_ys)} grad_ys for {len(ys)} ys")
-    result: list[Gradient] = []
-    for index, (y, grad) in enumerate(zip(ys, grad_ys)):
-        if grad is None:
-            if y.dtype.is_complex:
-                raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype.name})")
-            with name_scope(f"grad_ys_{index}"):
-                result.append(ones_like(y))
-            continue
-        result.append(
-            grad if isinstance(grad, IndexedSlices) else convert_to_tensor(grad, y.dtype, name=f"grad_ys_{index}")
-        )
-    return result
-
-
 class _Walk:
     """One backward pass from the outputs to the inputs."""
 
@@ -164,6 +147,24 @@ class _Walk:
         self._method = method
         self._partials: dict[Tensor, list[Gradient]] = {}
         self._sums: dict[Tensor, Gradient] = {}
+
+    def initial(self, grad_ys: list[Any]) -> list[Gradient]:
+        """Returns the gradients of the ys themselves: those given, or ones."""
+        ys = self._ys
+        if len(grad_ys) != len(ys):
+            raise ValueError(f"Passed {len(grad_ys)} grad_ys for {len(ys)} ys")
+        result: list[Gradient] = []
+        for index, (y, grad) in enumerate(zip(ys, grad_ys)):
+            with self._colocation(y.op):
+                if grad is None:
+                    if y.dtype.is_complex:
+                        raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype.name})")
+                    with name_scope(f"grad_ys_{index}"):
+                        grad = ones_like(y)
+                elif not isinstance(grad, IndexedSlices):
+                    grad = convert_to_tensor(grad, y.dtype, name=f"grad_ys_{index}")
+            result.append(grad)
+        return result
 
     def start(self, initial: Sequence[Gradient]) -> None:
         for y, grad in zip(self._ys, initial):
@@ -231,6 +232,12 @@ class _Walk:
         wanted = gradient_context(self._graph, context_of(operation))
         return contextlib.nullcontext() if wanted is here else self._graph.control_flow(wanted)
 
+    def _colocation(self, operation: Operation) -> contextlib.AbstractContextManager[None]:
+        """Returns the scope that places gradients beside an operation, if that is wanted."""
+        return (
+            self._graph.colocate_with(operation, ignore_existing=True) if self._colocate else contextlib.nullcontext()
+        )
+
     def _visit_loop(self, loop: Loop, members: set[Operation]) -> None:
         grads = {variable: self.gradient_of(variable.exit) for variable in loop.variables}
         grads = {variable: grad for variable, grad in grads.items() if grad is not None}
@@ -255,10 +262,7 @@ class _Walk:
         rule = rule_of(operation)
         if rule is None:
             return
-        colocation = (
-            self._graph.colocate_with(operation, ignore_existing=True) if self._colocate else contextlib.nullcontext()
-        )
-        with name_scope(f"{operation.name}_grad"), colocation:
+        with name_scope(f"{operation.name}_grad"), self._colocation(operation):
             for index, tensor in enumerate(operation.outputs):
                 if (
                     output_grads[index] is None
@@ -301,7 +305,7 @@ class _Walk:
             partials = self._partials.get(tensor)
             if not partials:
                 return None
-            with self._context_for(tensor.op):
+            with self._context_for(tensor.op), self._colocation(tensor.op):
                 self._sums[tensor] = aggregate(partials, self._method)
         return self._sums[tensor]
 

@@ -37,6 +37,10 @@ class Backward(Loop):
         self._restored: dict[Tensor, Tensor] = {}
         self._branches: dict[Branch, Branch] = {}
 
+    @property
+    def scope(self) -> str:
+        return f"{self.name}/"
+
     def saved(self, tensor: Tensor) -> Tensor | None:
         context = context_of(tensor)
         if not encloses(self.forward, context) or context is None:

@@ -25,7 +25,12 @@ def require_fit(graph: Graph, restore_op_name: str, prefix: str) -> None:
             return
         known = {name for name, _, _, _ in wanted}
         extra = [name for name in reader.names() if name not in known]
-    lines = [f"the checkpoint {prefix} does not fit the model."]
+    lines = ["Restoring from checkpoint failed."]
+    if missing:
+        lines[0] += f" Key {missing[0]} not found in checkpoint"
+    else:
+        lines[0] += f" Assign requires shapes of both tensors to match. {different[0]}"
+    lines.append(f"  the checkpoint {prefix} does not fit the model")
     for what, names in (
         ("missing in the checkpoint", missing),
         ("only in the checkpoint", extra),

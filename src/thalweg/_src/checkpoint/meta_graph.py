@@ -12,10 +12,10 @@ from thalweg._src.export import export
 from thalweg._src.formats import durable
 from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import to_graph_def, write_attr
 from thalweg._src.graph.import_graph_def import import_graph_def
-from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.tensor import Tensor
@@ -109,7 +109,7 @@ def _adapt(graph_def: Any, clear_devices: bool, strip_default_attrs: bool) -> No
         if clear_devices:
             node.device = ""
         if strip_default_attrs:
-            definition = OPS.lookup(node.op)
+            definition = find_op(node.op)
             for key, default in definition.defaults.items():
                 if key in node.attr and default is not None:
                     plain = type(node.attr[key])()
@@ -149,10 +149,13 @@ def _add_collection(message: Any, graph: Graph, key: str, scope: str | None, no_
     if not isinstance(key, str) or key == GraphKeys.SAVEABLE_OBJECTS or (no_savers and key == GraphKeys.SAVERS):
         return
     members = graph.get_collection(key)
-    found = type(message.collection_def[key])() if members else None
+    found: Any = type(message.collection_def[key])() if members else None
     try:
         for member in members:
+            kind = found.WhichOneof("kind")
             _add_member(found, key, member, scope)
+            if kind and found.WhichOneof("kind") != kind:
+                raise TypeError(f"{member!r} does not fit in the {kind} of the members before it")
     except (TypeError, ValueError, AttributeError) as error:
         logging.warning("the collection %s is left out of the MetaGraph: %s", key, error)
         found = None
@@ -163,13 +166,11 @@ def _add_collection(message: Any, graph: Graph, key: str, scope: str | None, no_
 
 
 def _add_member(found: Any, key: str, member: Any, scope: str | None) -> None:
-    if isinstance(member, Variable):
+    if isinstance(member, Variable) and key in VARIABLES:
         proto = member.to_proto(scope)
     elif key in _members:
         proto = _members[key][0](member, scope)
-    elif hasattr(member, "to_proto"):
-        proto = member.to_proto(scope) if scope else member.to_proto()
-    elif isinstance(member, Tensor | Operation):
+    elif isinstance(member, Tensor | Operation | Variable):
         prefix = f"{scope.rstrip('/')}/" if scope else ""
         if member.name.startswith(prefix):
             found.node_list.value.append(member.name.removeprefix(prefix))
@@ -186,6 +187,8 @@ def _add_member(found: Any, key: str, member: Any, scope: str | None) -> None:
     elif isinstance(member, float):
         found.float_list.value.append(member)
         return
+    elif hasattr(member, "to_proto"):
+        proto = member.to_proto(scope) if scope else member.to_proto()
     else:
         raise TypeError(f"a {type(member).__name__} cannot be converted to a message")
     if proto is not None:
@@ -240,15 +243,17 @@ def import_elements(
     outer = graph.get_name_scope()
     full = "/".join(part for part in (outer, scope) if part) or None
     made: dict[str, Variable] = {}
-    for key, definition in sorted(message.collection_def.items()):
+    # Variables first: other collections may name them.
+    for key, definition in sorted(message.collection_def.items(), key=lambda item: (item[0] not in VARIABLES, item[0])):
         kind = definition.WhichOneof("kind")
         if kind is None:
+            logging.warning("the collection %s of the MetaGraph has members of no known kind, and is left out", key)
             continue
         try:
             members = _members_of(graph, key, kind, getattr(definition, kind).value, full, made)
-        except (KeyError, TypeError, ValueError) as error:
-            logging.warning("the collection %s of the MetaGraph is not imported: %s", key, error)
-            continue
+        except Exception as error:
+            error.add_note(f"in the collection {key!r} of the MetaGraph")
+            raise
         for member in members:
             graph.add_to_collection(key, member)
     return elements
@@ -258,12 +263,20 @@ def _members_of(
     graph: Graph, key: str, kind: str, values: Any, scope: str | None, made: dict[str, Variable]
 ) -> list[Any]:
     if kind == "node_list":
-        return [graph.as_graph_element(f"{scope}/{name}" if scope else name) for name in map(as_text, values)]
+        return [_node(graph, f"{scope}/{name}" if scope else name, made) for name in map(as_text, values)]
     if kind != "bytes_list":
         return list(values)
     if key in _members:
         return [_members[key][1](value, scope) for value in values]
     return [_variable(value, scope, made) if key in VARIABLES else value for value in values]
+
+
+def _node(graph: Graph, name: str, made: dict[str, Variable]) -> Any:
+    """Returns the tensor or operation of a name; the variable, where the tensor is its handle."""
+    element = graph.as_graph_element(name)
+    if isinstance(element, Tensor) and element.op.type == "VarHandleOp":
+        return next((variable for variable in made.values() if variable._handle is element), element)
+    return element
 
 
 def _variable(value: bytes, scope: str | None, made: dict[str, Variable]) -> Variable:

@@ -140,7 +140,7 @@ def _start_scope(prefix: str, reader: CheckpointReader, shapes: dict[str, Any], 
         full = start + name[len(scope) :]
         if full not in shapes:
             raise ValueError(
-                f"the checkpoint {prefix} has no tensor {full!r} for the variable {name!r}: "
+                f"Tensor {full} is not found in {prefix} checkpoint, for the variable {name!r}: "
                 f"it has {', '.join(sorted(shapes)[:20])}"
             )
         _start_from(prefix, reader, full, variable)
@@ -149,7 +149,9 @@ def _start_scope(prefix: str, reader: CheckpointReader, shapes: dict[str, Any], 
 def _start_from(prefix: str, reader: CheckpointReader, source: str, target: Any) -> None:
     shapes = reader.get_variable_to_shape_map()
     if source not in shapes:
-        raise ValueError(f"the checkpoint {prefix} has no tensor {source!r}: it has {', '.join(sorted(shapes)[:20])}")
+        raise ValueError(
+            f"Tensor {source} is not found in {prefix} checkpoint: it has {', '.join(sorted(shapes)[:20])}"
+        )
     parts = list(target) if isinstance(target, list | PartitionedVariable) else [target]
     for variable in parts:
         info = variable._get_save_slice_info() if isinstance(target, list | PartitionedVariable) else None

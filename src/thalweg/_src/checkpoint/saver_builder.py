@@ -265,10 +265,17 @@ def _add_assigns(
 ) -> Operation:
     tensors = iter(restored)
     assigns: list[Any] = []
-    for saveable in saveables:
-        with control_dependencies(assigns[-1:]) if sequentially else contextlib.nullcontext():
-            mine = [next(tensors) for _ in saveable.specs]
+    of_variables: list[Any] = []
+    for saveable, mine in sorted(
+        ((saveable, [next(tensors) for _ in saveable.specs]) for saveable in saveables),
+        key=lambda item: not isinstance(item[0], VariableSaveable),
+    ):
+        # An object may restore a variable that is saved by itself too: the object's value is the last one.
+        before = assigns[-1:] if sequentially else [] if isinstance(saveable, VariableSaveable) else of_variables
+        with control_dependencies(before) if before else contextlib.nullcontext():
             assigns.append(saveable.restore(mine, _static_shapes(saveable) if reshape else None))
+        if isinstance(saveable, VariableSaveable):
+            of_variables.append(assigns[-1])
     return group(*assigns, name=name)
 
 

@@ -216,7 +216,7 @@ def checkpoints_iterator(
     """Yields checkpoints of a folder as they appear, until none has appeared for `timeout` seconds."""
     last: str | None = None
     while True:
-        found = _wait_for_new(checkpoint_dir, last, timeout)
+        found = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
         if found is None:
             if timeout_fn is None or timeout_fn():
                 return
@@ -226,13 +226,27 @@ def checkpoints_iterator(
         time.sleep(max(0.0, min_interval_secs - (time.monotonic() - start)))
 
 
-def _wait_for_new(checkpoint_dir: Any, last: str | None, timeout: float | None) -> str | None:
+@export("contrib.training.wait_for_new_checkpoint", "contrib.slim.evaluation.wait_for_new_checkpoint")
+def wait_for_new_checkpoint(
+    checkpoint_dir: PathLike,
+    last_checkpoint: str | None = None,
+    seconds_to_sleep: float = 1,
+    timeout: float | None = None,
+) -> str | None:
+    """Returns the latest checkpoint of a folder once it differs from the last one; None after `timeout` seconds.
+
+    Args:
+        checkpoint_dir: The folder.
+        last_checkpoint: The checkpoint that is known; None accepts any.
+        seconds_to_sleep: Time between two looks into the folder.
+        timeout: The longest time to wait; None sets no limit.
+    """
     until = None if timeout is None else time.monotonic() + timeout
     while True:
         found = latest_checkpoint(checkpoint_dir)
-        if found is not None and found != last:
+        if found is not None and found != last_checkpoint:
             return found
-        left = 1.0 if until is None else until - time.monotonic()
+        left = seconds_to_sleep if until is None else until - time.monotonic()
         if left <= 0:
             return None
-        time.sleep(min(1.0, left))
+        time.sleep(min(seconds_to_sleep, left))

@@ -29,7 +29,7 @@ def run_program(legacy: bool, force: bool, arguments: tuple[str, ...]) -> Progra
     """Run a program for TensorFlow 1 as it is: its `import tensorflow` imports Thalweg.
 
     SCRIPT is what `python` accepts in its place: the path of a script or folder, `-m MODULE`, `-c CODE`, or `-` for
-    standard input. Processes that the program starts import Thalweg too.
+    standard input, an interactive session on a terminal. Processes that the program starts import Thalweg too.
     """
     options = {"legacy": legacy, "force": force}
     return parse(arguments, tuple(name for name, is_on in options.items() if is_on))

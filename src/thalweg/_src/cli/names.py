@@ -67,7 +67,7 @@ class PublicNames:
         """Returns the paths of all namespaces under `tf`, starting with the package itself, whose path is empty."""
         found = walk_packages(self._package.__path__, "thalweg.", onerror=lambda name: None)
         paths = (tuple(module.name.split(".")[1:]) for module in found)
-        return [(), *sorted(path for path in paths if path[0] != "_src" and path[:2] != ("compat", "v1"))]
+        return [(), *sorted(path for path in paths if not path[0].startswith("_") and path[:2] != ("compat", "v1"))]
 
 
 def _shared(one: Name, other: Name) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import code
 import os
 import runpy
 import sys
@@ -17,7 +18,7 @@ from thalweg._src.compat.legacy import hint
 from thalweg._src.errors import FailedPreconditionError
 
 _CHILDREN = str(Path(__file__).parent / "children")
-_OWN_FILES = (__file__, runpy.__file__, "<frozen runpy>")
+_OWN_FILES = (__file__, runpy.__file__, "<frozen runpy>")  # the frames above those of a program
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +78,26 @@ def _execute(program: Program, main: ModuleType) -> None:
     if program.kind == "-m":
         _search(os.getcwd())
         runpy._run_module_as_main(program.what)  # type: ignore[attr-defined]
-    elif program.kind:
+    elif program.kind == "-c":
         _search("")
-        source = program.what if program.kind == "-c" else sys.stdin.read()
-        exec(compile(source, "<string>" if program.kind == "-c" else "<stdin>", "exec"), vars(main))
+        exec(compile(program.what, "<string>", "exec", dont_inherit=True), vars(main))
+    elif program.kind == "-" and sys.stdin.isatty():
+        _search("")
+        code.interact(local=vars(main))
+    elif program.kind == "-":
+        _search("")
+        exec(compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True), vars(main))
     elif os.path.isdir(program.what) or program.what.endswith((".zip", ".pyz")):
         _search(program.what)
         runpy._run_module_as_main("__main__", False)  # type: ignore[attr-defined]
     else:
         path = os.path.abspath(program.what)
-        code = _compiled(path)
+        compiled = _compiled(path)
         _search(os.path.dirname(os.path.realpath(path)))
         main.__file__ = path
         main.__loader__ = SourceFileLoader("__main__", path)
         vars(main)["__cached__"] = None
-        exec(code, vars(main))
+        exec(compiled, vars(main))
 
 
 def _compiled(path: str) -> CodeType:

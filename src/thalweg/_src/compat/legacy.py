@@ -50,6 +50,7 @@ REMOVED: dict[str, dict[str, str]] = {
     "configparser": {"SafeConfigParser": "ConfigParser"},
     "fractions": {"gcd": "math:gcd"},
     "inspect": {"ArgSpec": f"{_HERE}:ArgSpec", "getargspec": f"{_HERE}:getargspec"},
+    "matplotlib.cm": {"get_cmap": f"{_HERE}:get_cmap"},
     "numpy": {
         **{name: f"builtins:{name}" for name in ("bool", "complex", "float", "int", "object", "str")},
         **{"long": "builtins:int", "unicode": "builtins:str"},
@@ -70,6 +71,7 @@ REMOVED: dict[str, dict[str, str]] = {
         **{"asfarray": f"{_HERE}:asfarray", "asscalar": f"{_HERE}:asscalar", "cast": f"{_HERE}:cast"},
         **{"in1d": f"{_HERE}:in1d", "mat": "asmatrix", "msort": f"{_HERE}:msort", "round_": "round"},
         **{"row_stack": "vstack", "sctypes": f"{_HERE}:sctypes", "trapz": "trapezoid", "lib.pad": "pad"},
+        "loads": "pickle:loads",
         "issubclass_": f"{_HERE}:issubclass_",
         "generic.tostring": f"{_HERE}:_tostring",
         **{f"ndarray.{name}": f"{_HERE}:_{name}" for name in ("itemset", "newbyteorder", "ptp", "tostring")},
@@ -83,6 +85,7 @@ REMOVED: dict[str, dict[str, str]] = {
     },
     "scipy.ndimage": {"imread": f"{_IMAGES}:imread"},
     "scipy.signal": {**{name: f"scipy.signal.windows:{name}" for name in _WINDOWS.split()}, "hanning": "windows.hann"},
+    "scipy.sparse.linalg.eigen": {"__path__": f"{_HERE}:_NO_FOLDERS"},  # so that a module inside it can be renamed
     "tensorboard.summary": {name: f"tensorboard.summary.v1:{name}" for name in _SUMMARIES.split()},
     "threading": {"Thread.isAlive": "Thread.is_alive"},
     "time": {"clock": "process_time"},
@@ -91,13 +94,17 @@ REMOVED: dict[str, dict[str, str]] = {
 # Modules that were removed as a whole, and the module that has their names.
 MODULES = {
     "imp": "thalweg._src.compat.imp_module",
+    "pkg_resources": "thalweg._src.compat.pkg_resources_module",
     "scipy.misc": _IMAGES,
     "scipy.ndimage.filters": "scipy.ndimage",
     "scipy.ndimage.interpolation": "scipy.ndimage",
     "scipy.ndimage.measurements": "scipy.ndimage",
     "scipy.ndimage.morphology": "scipy.ndimage",
+    "scipy.sparse.linalg.eigen": "scipy.sparse.linalg",
+    "scipy.sparse.linalg.eigen.arpack": "scipy.sparse.linalg",
     "sklearn.cross_validation": "sklearn.model_selection",
     "sklearn.datasets.samples_generator": "sklearn.datasets",
+    "sklearn.decomposition.base": "sklearn.base",
     "sklearn.externals.joblib": "joblib",
     "sklearn.externals.six": "six",
     "sklearn.grid_search": "sklearn.model_selection",
@@ -106,6 +113,7 @@ MODULES = {
 }
 _OPTION = "`thalweg run --legacy` (or install_as_tensorflow(legacy=True)) restores it"
 _EXTRA = '`pip install "thalweg[legacy]"` installs a NumPy that still accepts it'
+_CAME_WITH_TENSORFLOW = ("six", "termcolor", "wrapt")
 # Texts of errors for changed behaviour, and what to do.
 _CHANGED = {
     r"The binary mode of fromstring is removed": _OPTION,
@@ -122,6 +130,7 @@ _CHANGED = {
 
 # -- what removed names stand for -------------------------------------------------------------------------------------
 
+_NO_FOLDERS: list[str] = []
 NINF, NZERO, PZERO = float("-inf"), -0.0, 0.0
 
 
@@ -181,17 +190,18 @@ class _Cast:
 cast = _Cast()
 
 
-class _ScalarTypes(dict[str, list[Any]]):
-    """The scalar types of NumPy by kind."""
-
-    def __missing__(self, key: str) -> list[Any]:
-        bits = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "complex": (64, 128)}
-        if key == "others":
-            return [bool, object, bytes, str, _numpy().void]
-        return [getattr(_numpy(), f"{key}{size}") for size in bits[key]]
+def get_cmap(name: Any = None, lut: int | None = None) -> Any:
+    """Returns a color map of Matplotlib."""
+    return import_module("matplotlib.pyplot").get_cmap(name, lut)
 
 
-sctypes = _ScalarTypes()
+def __getattr__(name: str) -> Any:
+    """Returns the scalar types of NumPy by kind, which need NumPy."""
+    if name != "sctypes":
+        raise AttributeError(name)
+    bits = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "complex": (64, 128)}
+    types = {kind: [getattr(_numpy(), f"{kind}{size}") for size in sizes] for kind, sizes in bits.items()}
+    return {**types, "others": [bool, object, bytes, str, _numpy().void]}
 
 
 def _tostring(self: Any, order: str = "C") -> bytes:
@@ -347,7 +357,7 @@ class _Renamed(Loader):
         cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Returns the spec of a removed module, None for any other."""
-        return ModuleSpec(name, cls()) if name in MODULES else None
+        return ModuleSpec(name, cls(), is_package=True) if name in MODULES else None
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Leaves the module to the import system."""
@@ -396,6 +406,8 @@ def hint(error: BaseException) -> str | None:
     """Returns what to do about an error that a removed name or a changed behaviour causes."""
     text = str(error)
     for name in _names(error, text):
+        if isinstance(error, ImportError) and name.partition(".")[0] in _CAME_WITH_TENSORFLOW:
+            return f'{name} came with TensorFlow; `pip install "thalweg[legacy]"` installs it'
         if is_removed(name):
             return f"{name} was removed; {_OPTION}"
     return next((advice for pattern, advice in _CHANGED.items() if re.search(pattern, text)), None)

@@ -14,7 +14,7 @@ from typing import Any
 
 PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for names that are not public
     "client.device_lib": ("thalweg._src.session.device_lib",),
-    "client.session": ("", "thalweg._src.session.fetches"),
+    "client.session": ("", "thalweg._src.session.fetches", "thalweg._src.session.session"),
     "client.timeline": ("thalweg._src.observe.timeline",),
     "data.experimental.ops.batching": ("data.experimental",),
     "data.experimental.ops.grouping": ("data.experimental",),
@@ -24,12 +24,12 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "data.experimental.ops.resampling": ("data.experimental",),
     "data.experimental.ops.shuffle_ops": ("data.experimental",),
     "data.ops.dataset_ops": ("data", "thalweg._src.data.dataset"),
-    "data.ops.iterator_ops": ("data",),
+    "data.ops.iterator_ops": ("data", "data.experimental"),
     "data.ops.optional_ops": ("data.experimental", ""),
     "data.ops.readers": ("data",),
     "data.util.nest": ("thalweg._src.internals.data_nest",),
     "distribute.summary_op_util": ("thalweg._src.internals.summary_op_util",),
-    "eager.context": ("",),
+    "eager.context": ("thalweg._src.internals.context", ""),
     "framework.common_shapes": ("thalweg._src.internals.common_shapes",),
     "framework.config": ("config", "config.experimental", "config.optimizer", "config.threading"),
     "framework.constant_op": ("",),
@@ -52,17 +52,17 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
         "thalweg._src.graph.convert",
         "thalweg._src.internals.framework_ops",
     ),
-    "framework.random_seed": ("",),
+    "framework.random_seed": ("", "thalweg._src.graph.seeds"),
     "framework.smart_cond": ("contrib.framework",),
     "framework.sparse_tensor": ("", "thalweg._src.graph.sparse_tensor"),
-    "framework.tensor_shape": ("", "thalweg._src.shapes"),
+    "framework.tensor_shape": ("", "thalweg._src.shapes", "thalweg._src.internals.tensor_shape"),
     "framework.tensor_spec": ("",),
-    "framework.tensor_util": ("contrib.util", "", "contrib.framework"),
+    "framework.tensor_util": ("contrib.util", "", "contrib.framework", "thalweg._src.internals.array_ops"),
     "framework.test_util": ("thalweg._src.internals.test_util",),
     "framework.type_spec": ("",),
     "framework.versions": ("version", ""),
     "layers.base": ("layers",),
-    "layers.convolutional": ("layers",),
+    "layers.convolutional": ("layers", "thalweg._src.nn.layers.convolution"),
     "layers.core": ("layers",),
     "layers.layers": ("layers",),
     "layers.normalization": ("layers",),
@@ -72,7 +72,12 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "lib.io.python_io": ("python_io",),
     "lib.io.tf_record": ("io", ""),
     "module.module": ("",),
-    "ops.array_ops": ("", "thalweg._src.ops.reshape"),
+    "ops.array_ops": (
+        "",
+        "thalweg._src.ops.reshape",
+        "thalweg._src.internals.array_ops",
+        "thalweg._src.internals.gen_ops",
+    ),
     "ops.bitwise_ops": ("bitwise",),
     "ops.candidate_sampling_ops": ("nn", "random"),
     "ops.check_ops": ("", "debugging"),
@@ -87,7 +92,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "ops.control_flow_util": ("thalweg._src.internals.control_flow_util",),
     "ops.ctc_ops": ("nn",),
     "ops.custom_gradient": ("",),
-    "ops.data_flow_ops": ("", "contrib.staging"),
+    "ops.data_flow_ops": ("", "contrib.staging", "thalweg._src.input.barrier"),
     "ops.distributions.bernoulli": ("distributions",),
     "ops.distributions.beta": ("distributions",),
     "ops.distributions.categorical": ("distributions",),
@@ -107,10 +112,10 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "ops.functional_ops": ("",),
     "ops.gradient_checker": ("test",),
     "ops.gradients": ("",),
-    "ops.gradients_impl": ("",),
+    "ops.gradients_impl": ("", "thalweg._src.internals.array_ops"),
     "ops.histogram_ops": ("",),
-    "ops.image_ops": ("image",),
-    "ops.image_ops_impl": ("image",),
+    "ops.image_ops": ("image", "thalweg._src.internals.array_ops"),
+    "ops.image_ops_impl": ("image", "thalweg._src.internals.array_ops"),
     "ops.init_ops": ("", "initializers", "thalweg._src.variables.initializers"),
     "ops.inplace_ops": ("thalweg._src.internals.inplace_ops",),
     "ops.io_ops": ("", "io", "thalweg._src.internals.gen_ops"),
@@ -121,22 +126,22 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "ops.logging_ops": ("", "summary"),
     "ops.lookup_ops": ("lookup", "contrib.lookup", ""),
     "ops.losses.losses": ("losses",),
-    "ops.losses.losses_impl": ("losses",),
+    "ops.losses.losses_impl": ("losses", "thalweg._src.internals.losses_impl"),
     "ops.losses.util": ("losses",),
     "ops.manip_ops": ("manip",),
     "ops.map_fn": ("",),
-    "ops.math_ops": ("", "math"),
+    "ops.math_ops": ("", "math", "thalweg._src.internals.array_ops"),
     "ops.metrics": ("metrics",),
-    "ops.metrics_impl": ("metrics",),
+    "ops.metrics_impl": ("metrics", "thalweg._src.nn.metrics.state"),
     "ops.nccl_ops": ("contrib.nccl",),
     "ops.nn": ("nn", ""),
     "ops.nn_impl": ("nn",),
-    "ops.nn_ops": ("nn", ""),
+    "ops.nn_ops": ("nn", "", "thalweg._src.internals.array_ops", "thalweg._src.internals.gen_ops"),
     "ops.numerics": ("", "debugging"),
     "ops.parsing_ops": ("io", ""),
     "ops.partitioned_variables": ("",),
     "ops.random_ops": ("", "random"),
-    "ops.resource_variable_ops": ("", "thalweg._src.variables.variables", "thalweg._src.internals.gen_ops"),
+    "ops.resource_variable_ops": ("", "thalweg._src.variables.resource_variable", "thalweg._src.internals.gen_ops"),
     "ops.resources": ("thalweg._src.internals.resources",),
     "ops.rnn": ("nn", "thalweg._src.internals.rnn_cell_impl"),
     "ops.rnn_cell": ("nn.rnn_cell", "contrib.rnn", "thalweg._src.internals.rnn_cell_impl"),
@@ -159,10 +164,11 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "ops.stateless_random_ops": ("random", "contrib.stateless"),
     "ops.string_ops": ("strings", ""),
     "ops.summary_op_util": ("thalweg._src.internals.summary_op_util",),
-    "ops.template": ("",),
+    "ops.summary_ops_v2": ("contrib.summary",),
+    "ops.template": ("", "thalweg._src.variables.templates"),
     "ops.tensor_array_ops": ("",),
     "ops.variable_scope": ("", "thalweg._src.variables.variable_scope"),
-    "ops.variables": ("",),
+    "ops.variables": ("", "thalweg._src.variables.ref_variable", "thalweg._src.variables.partitions"),
     "ops.weights_broadcast_ops": ("thalweg._src.nn.weights",),
     "platform.app": ("app",),
     "platform.benchmark": ("test",),
@@ -194,7 +200,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "summary.summary": ("summary",),
     "summary.summary_iterator": ("train",),
     "summary.writer.event_file_writer": ("thalweg._src.formats.events",),
-    "summary.writer.writer": ("summary",),
+    "summary.writer.writer": ("summary", "thalweg._src.formats.events"),
     "summary.writer.writer_cache": ("summary",),
     "tf2": ("thalweg._src.internals.tf2",),
     "tools.freeze_graph": ("thalweg._src.internals.freeze_graph",),
@@ -247,6 +253,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "util.compat": ("compat",),
     "util.deprecation": ("thalweg._src.contrib.framework.deprecation",),
     "util.function_utils": ("thalweg._src.internals.function_utils",),
+    "util.lazy_loader": ("thalweg._src.internals.lazy_loader",),
     "util.nest": ("contrib.framework.nest", "nest", "thalweg._src.internals.nest"),
     "util.tf_contextlib": ("contextlib",),
     "util.tf_decorator": ("thalweg._src.internals.tf_decorator",),
@@ -258,11 +265,31 @@ _GENERATED = """array audio batch bitwise candidate_sampling checkpoint control_
     script sdca set sparse spectral state stateless_random string summary user"""
 PYTHON |= {f"ops.gen_{name}_ops": ("thalweg._src.internals.gen_ops",) for name in _GENERATED.split()}
 _PRIVATE = {  # names that are not public, with those that they have here
+    "data.ops.dataset_ops.DatasetV1": "thalweg._src.data.dataset.Dataset",
+    "data.ops.dataset_ops.DatasetV2": "thalweg._src.data.dataset.Dataset",
+    "framework.tensor_util.MakeNdarray": "thalweg._src.ops.tensor_proto.make_ndarray",
     "layers.base._Layer": "thalweg._src.nn.layers.base.Layer",
+    "layers.normalization.BatchNorm": "thalweg._src.nn.layers.normalization.BatchNormalization",
+    "ops.confusion_matrix.remove_squeezable_dimensions": "thalweg._src.nn.weights.squeeze_to_common_rank",
+    "ops.control_flow_ops.CondContext": "thalweg._src.control_flow.context.Branch",
+    "ops.control_flow_ops.ControlFlowContext": "thalweg._src.control_flow.context.Context",
+    "ops.control_flow_ops.WhileContext": "thalweg._src.control_flow.context.Loop",
+    "ops.init_ops._compute_fans": "thalweg._src.variables.initializers._fans",
+    "ops.metrics_impl._remove_squeezable_dimensions": "thalweg._src.nn.weights.squeeze_to_common_rank",
+    "ops.nn_impl._compute_sampled_logits": "thalweg._src.nn.sampled_losses._sampled_logits",
+    "ops.nn_ops._get_noise_shape": "thalweg._src.nn.dropout._noise_shape",
+    "ops.rnn_cell_impl._LayerRNNCell": "thalweg._src.nn.rnn.cells.LayerRNNCell",
+    "ops.script_ops.eager_py_func": "thalweg._src.session.py_function.py_function",
+    "ops.tensor_array_ops._GraphTensorArray": "thalweg._src.control_flow.tensor_array.TensorArray",
+    "ops.variable_scope._VariableStore": "thalweg._src.variables.variable_store.VariableStore",
     "ops.variable_scope._get_default_variable_store": "thalweg._src.variables.variable_scope.variable_store",
+    "ops.variables.VariableV1": "thalweg._src.variables.variables.Variable",
     "training.evaluation._StopAfterNEvalsHook": "thalweg._src.contrib.training.evaluation.StopAfterNEvalsHook",
     "training.evaluation._get_or_create_eval_step": "thalweg._src.contrib.training.evaluation.get_or_create_eval_step",
+    "training.monitored_session._CoordinatedSession": "thalweg._src.training.session_layers.CoordinatedSession",
     "training.monitored_session._HookedSession": "thalweg._src.training.session_layers.HookedSession",
+    "training.monitored_session._RecoverableSession": "thalweg._src.training.session_layers.RecoverableSession",
+    "training.monitored_session._WrappedSession": "thalweg._src.training.session_layers.Layer",
     "training.optimizer._deduplicate_indexed_slices": "thalweg._src.optimizers.optimizer._sum_equal_indices",
     "training.saver._get_saver_or_default": "thalweg._src.training.scaffold.saver_or_default",
 }
@@ -308,7 +335,25 @@ _CONTRIB = {  # files below `python` in each part of contrib; they resolve to th
 CONTRIB: dict[str, tuple[str, ...]] = {
     f"{part}.python.{path}": (f"contrib.{part}",) for part, paths in _CONTRIB.items() for path in paths.split()
 }
+_DEBUG = (
+    "thalweg._src.debug.dump",
+    "thalweg._src.debug.watch",
+    "thalweg._src.debug.wrappers",
+    "thalweg._src.debug.hooks",
+)
+PYTHON |= dict.fromkeys(
+    (
+        *("debug", "debug.lib.debug_data", "debug.wrappers.dumping_wrapper", "debug.wrappers.framework"),
+        *("debug.wrappers.hooks", "debug.wrappers.local_cli_wrapper"),
+    ),
+    _DEBUG,
+)
+CONTRIB |= dict.fromkeys(
+    ("cudnn_rnn.python.layers.cudnn_rnn", "cudnn_rnn.python.ops.cudnn_rnn_ops"),
+    ("contrib.cudnn_rnn", "thalweg._src.contrib.cudnn_rnn"),
+)
 CONTRIB |= {
+    "framework.python.ops.audio_ops": ("audio", "thalweg._src.contrib.framework.audio"),
     "layers.python.layers.utils": ("contrib.layers.utils", "contrib.layers"),
     "learn.python.learn.datasets.base": ("contrib.learn.datasets.base",),
     "learn.python.learn.datasets.mnist": ("contrib.learn.datasets.mnist",),
@@ -333,6 +378,18 @@ _TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "thalweg.contrib": CONTRIB,
 }
 _OTHERS = ("absl", "contextlib", "inspect", "tensorboard")  # packages other than this one
+# Paths of contrib whose names are in a narrower namespace, or are not public.
+_CELLS = ("contrib.rnn", "thalweg._src.internals.rnn_cell_impl")
+_DATA = "data_provider dataset dataset_data_provider parallel_reader prefetch_queue tfexample_decoder"
+CONTRIB |= {
+    "layers.python.layers.utils": ("contrib.layers.utils", "contrib.layers"),
+    "rnn.python.ops.core_rnn_cell": _CELLS,
+    "rnn.python.ops.core_rnn_cell_impl": _CELLS,
+    "rnn.python.ops.rnn_cell": _CELLS,
+    "seq2seq.python.ops.decoder": ("contrib.seq2seq", "thalweg._src.internals.rnn_cell_impl"),
+    "slim.python.slim.data.data_decoder": ("thalweg._src.contrib.slim.data.decoders",),
+    **{f"slim.python.slim.data.{name}": (f"contrib.slim.{name}",) for name in _DATA.split()},
+}
 _NEIGHBOURS = {path.rpartition(".")[2]: path for path in PYTHON}
 
 
@@ -359,7 +416,7 @@ class SourcePath(ModuleType):
         for source in self._sources:
             try:
                 return getattr(_opened(source), name)
-            except AttributeError:
+            except (AttributeError, ModuleNotFoundError):  # TensorBoard has the messages of most files, not all
                 continue
         inside = sys.modules.get(f"{self.__name__}.{name}")
         if inside is not None:

@@ -8,16 +8,21 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.dispatch import is_dispatched
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 
-_defaults = SimpleNamespace(resource_variables=False)
+
+class _Defaults:
+    resource_variables = False
+
+
+_defaults = _Defaults()
 _horizon = datetime.date(2019, 10, 16)  # the release of TensorFlow 1.15.0
 
 
@@ -89,8 +94,9 @@ def disable_v2_tensorshape() -> None:
 
 @export("is_tensor", "contrib.framework.is_tensor")
 def is_tensor(x: Any) -> bool:
-    """Returns whether a value is a tensor, a variable, IndexedSlices or a sparse tensor."""
-    return isinstance(x, Tensor | IndexedSlices | SparseTensor) or hasattr(x, "_as_graph_element")
+    """Returns whether a value is a tensor, a variable, IndexedSlices, or a sparse or ragged tensor."""
+    known = isinstance(x, Tensor | IndexedSlices | SparseTensor) or hasattr(x, "_as_graph_element")
+    return known or is_dispatched(x)
 
 
 @export("compat.forward_compatible")

@@ -64,7 +64,7 @@ def _function(name: str, function: Any, old_name: str, old: Any) -> Function:
         raise TypeError(f"cond received both {name} and {old_name}, which are names of the same argument.")
     function = old if function is None else function
     if not callable(function):
-        raise TypeError(f"{name} of cond is not callable: {function!r}")
+        raise TypeError(f"{name} must be callable: cond received {function!r}")
     return function  # type: ignore[no-any-return]
 
 
@@ -98,13 +98,15 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
 
 def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, false_tensors: Sequence[Tensor]) -> None:
     both = f"{_describe(if_true)} and {_describe(if_false)}"
-    message = f"true_fn and false_fn of cond return different structures: {both}: {{}} and {{}}"
+    message = "Outputs of true_fn and false_fn must have the same structure: the two structures don't have the same "
+    message += f"nested structure: {both}: {{}} and {{}}"
     structures.require_same(if_true, if_false, message)
     for true_tensor, false_tensor in zip(true_tensors, false_tensors):
         if true_tensor.dtype is not false_tensor.dtype:
             raise ValueError(
-                f"true_fn and false_fn of cond return different types: {true_tensor.name!r} is "
-                f"{true_tensor.dtype.name}, {false_tensor.name!r} is {false_tensor.dtype.name}"
+                "Outputs of true_fn and false_fn must have the same type: "
+                f"{true_tensor.dtype.name}, {false_tensor.dtype.name} "
+                f"(of {true_tensor.name!r} and {false_tensor.name!r})"
             )
 
 
@@ -178,8 +180,8 @@ def _after_controls(function: Function) -> Any:
 def _at_most_one(preds: Sequence[Tensor]) -> Operation:
     together = stack(list(preds))
     count = reduce_sum(cast(together, dtypes.int32))
-    message = "case is exclusive, but more than one of its predicates is true: "
-    message += ", ".join(pred.name for pred in preds)
+    names = ", ".join(pred.name for pred in preds)
+    message = f"Input error: exclusive=True: more than 1 conditions ({names}) evaluated as True:"
     return Assert(less(count, 2), [message, together])
 
 

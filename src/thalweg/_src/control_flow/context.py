@@ -29,6 +29,11 @@ class Context:
         self._signals: dict[Operation, Operation] = {}
         self._controls = list(dict.fromkeys(op for scope in graph.scopes.controls for op in scope.controls))
 
+    @property
+    def scope(self) -> str:
+        """The name scope of the operations that the context adds."""
+        return f"{self.name}/"
+
     def entered(self) -> AbstractContextManager[None]:
         """Makes operations inside the `with` block belong to this context."""
         return self.graph.control_flow(self)
@@ -45,32 +50,32 @@ class Context:
             context = context.outer
 
     def admit(
-        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation]
+        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation], name: str
     ) -> tuple[list[Tensor], list[Operation]]:
         """Returns the inputs and control inputs of a new operation as they are seen in this context."""
         if definition is exit_op:
             return inputs, controls  # the only op that takes a value out of a loop
-        inputs = [bring(tensor, self) for tensor in inputs]
-        controls = [self._import_control(control) for control in controls]
+        inputs = [bring(tensor, self, name) for tensor in inputs]
+        controls = [self._import_control(control, name) for control in controls]
         if self._needs_pivot(inputs) and not any(context_of(control) is self for control in controls) and self.pivot:
             controls.append(self.pivot)
         return inputs, controls
 
-    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation]) -> None:
+    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation], name: str) -> None:
         """Raises ValueError if a new operation outside all contexts consumes a value of a loop."""
         if definition is not exit_op:
             for element in elements:
-                _require_left(element, None)
+                _require_left(element, None, name)
 
     def _needs_pivot(self, inputs: list[Tensor]) -> bool:
         """Returns whether none of these inputs ensures that this context is executing."""
         return not inputs
 
-    def _import_control(self, control: Operation) -> Operation:
+    def _import_control(self, control: Operation, name: str) -> Operation:
         """Returns the operation of this context that represents a control input."""
         context = context_of(control)
         if context is self or encloses(self, context):
-            _require_left(control, self)
+            _require_left(control, self, name)
             return control
         return self._signal(control)
 
@@ -80,7 +85,7 @@ class Context:
     def import_value(self, tensor: Tensor) -> Tensor:
         """Returns the value of a tensor in the enclosing context, as operations of this one consume it."""
         if tensor not in self._imported:
-            with self.left(), self.graph.control_dependencies(self._controls), self.graph.name_scope(f"{self.name}/"):
+            with self.left(), self.graph.control_dependencies(self._controls), self.graph.name_scope(self.scope):
                 inner = self._import(tensor)
             inner.op.context = self
             inner.dims = tensor.dims
@@ -102,30 +107,34 @@ def encloses(outer: Context | None, inner: Context | None) -> bool:
     return outer is None or (inner is not None and any(context is outer for context in inner.chain()))
 
 
-def bring(tensor: Tensor, context: Context | None) -> Tensor:
-    """Returns the tensor as operations of a context consume it."""
+def bring(tensor: Tensor, context: Context | None, consumer: str = "another operation") -> Tensor:
+    """Returns the tensor as operations of a context consume it; consumer: the name of the operation, for errors."""
     own = context_of(tensor)
     if own is context:
         return tensor
     if context is None or encloses(context, own):
-        _require_left(tensor, context)
+        _require_left(tensor, context, consumer)
         return tensor  # a value of a branch is dead outside if the branch is not taken
     if isinstance(context, Loop):
         saved = context.saved(tensor)
         if saved is not None:
             return saved
-    value = bring(tensor, context.outer)
+    value = bring(tensor, context.outer, consumer)
     return value if encloses(context, context_of(value)) and context_of(value) else context.import_value(value)
 
 
-def _require_left(element: Tensor | Operation, context: Context | None) -> None:
+def _require_left(element: Tensor | Operation, context: Context | None, consumer: str) -> None:
     """Raises ValueError if an element belongs to a loop that the context is not in."""
     own = context_of(element)
     loop = next((c for c in own.chain() if isinstance(c, Loop) and not encloses(c, context)), None) if own else None
     if loop is not None:
+        name = (element.op if isinstance(element, Tensor) else element).name
+        current: Context | None = element.graph.scopes.context  # type: ignore[assignment]
+        is_in_other = current is not None and any(isinstance(c, Loop) for c in current.chain())
+        why = "they are in different while loops" if is_in_other else f"{name!r} is in a while loop"
         raise ValueError(
-            f"Cannot use {element.name!r} outside of the while loop {loop.title!r} that it belongs to: "
-            "return it from the loop's body as a loop variable, or collect it in a TensorArray."
+            f"Cannot use {name!r} as input to {consumer!r} because {why}. Return it from the body of the loop "
+            f"{loop.title!r} as a loop variable, or collect it in a TensorArray."
         )
 
 
@@ -177,6 +186,10 @@ class Loop(Context):
         self._count: Tensor | None = None
 
     @property
+    def scope(self) -> str:
+        return f"{self.title}/"  # programs know names such as rnn/while/Exit_2
+
+    @property
     def title(self) -> str:
         """The name under which the user knows the loop."""
         return self.name.rpartition("/")[0] or self.name
@@ -215,7 +228,7 @@ class Loop(Context):
     def add_variable(self, initial: Tensor, shape: Shape = None, known: bool = False) -> LoopVariable:
         """Adds a loop variable; `known` means that `shape` holds in every iteration."""
         graph = self.graph
-        with graph.name_scope(f"{self.name}/"):
+        with graph.name_scope(self.scope):
             with self.left(), graph.control_dependencies(self._controls):
                 enter = self._enter(initial, constant=False)
             enter.op.context = self
@@ -230,7 +243,7 @@ class Loop(Context):
 
     def set_condition(self, pred: Tensor) -> None:
         """Sets the condition of the loop; operations added afterwards belong to its body."""
-        with self.entered(), self.graph.name_scope(f"{self.name}/"):
+        with self.entered(), self.graph.name_scope(self.scope):
             self.condition = loop_cond_op(pred, name="LoopCond")
         for variable in self.variables:
             self.open(variable)
@@ -238,13 +251,13 @@ class Loop(Context):
 
     def open(self, variable: LoopVariable) -> None:
         """Adds the Switch through which the body receives a variable's value."""
-        with self.entered(), self.graph.name_scope(f"{self.name}/"):
+        with self.entered(), self.graph.name_scope(self.scope):
             variable.switch = switch_op.many(variable.merge, self.condition, name="Switch")
             variable.arrival = identity(variable.switch[1], name="Identity")
 
     def close(self, variable: LoopVariable, value: Tensor) -> None:
         """Sets a variable's value for the next iteration, and adds the Exit that returns its final value."""
-        with self.graph.name_scope(f"{self.name}/"):
+        with self.graph.name_scope(self.scope):
             with self.entered():
                 variable.next = next_iteration_op(value, name="NextIteration")
             variable.merge.op._replace_input(1, variable.next)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from thalweg._src import dtypes, shapes
@@ -9,7 +10,7 @@ from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.scopes import colocate_with, name_scope
+from thalweg._src.graph.scopes import colocate_with, device, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
@@ -77,7 +78,8 @@ class TensorArray:
             assert flow is not None
             self._handle, self._flow = handle, flow
             return
-        with name_scope(name, "TensorArray", [size]) as scope:
+        place = device(None) if colocate_with_first_write_call else contextlib.nullcontext()
+        with name_scope(name, "TensorArray", [size]) as scope, place:
             self._handle, self._flow = tensor_array_op.many(
                 size,
                 dtype=self._dtype,
@@ -122,7 +124,8 @@ class TensorArray:
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """Returns the element at an index."""
-        value = tensor_array_read_op(self._handle, index, self._flow, dtype=self._dtype, name=name)
+        with device(None):
+            value = tensor_array_read_op(self._handle, index, self._flow, dtype=self._dtype, name=name)
         if self._element_shape is not None:
             value.dims = self._element_shape
         return value
@@ -132,7 +135,8 @@ class TensorArray:
         with name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             value = self._converted(value)
             self._learn(value.dims)
-            return self.with_flow(tensor_array_write_op(self._handle, index, value, self._flow))
+            with device(None):
+                return self.with_flow(tensor_array_write_op(self._handle, index, value, self._flow))
 
     def stack(self, name: str | None = None) -> Tensor:
         """Returns all elements as one tensor with a new first dimension."""
@@ -141,17 +145,19 @@ class TensorArray:
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Returns the elements at the given indices as one tensor."""
-        return tensor_array_gather_op(
-            self._handle, indices, self._flow, dtype=self._dtype, element_shape=self._element_shape, name=name
-        )
+        with device(None):
+            return tensor_array_gather_op(
+                self._handle, indices, self._flow, dtype=self._dtype, element_shape=self._element_shape, name=name
+            )
 
     def concat(self, name: str | None = None) -> Tensor:
         """Returns all elements concatenated along their first dimension."""
         element = self._element_shape
         rest = None if element is None else element[1:]
-        value: Tensor = tensor_array_concat_op.many(
-            self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
-        )[0]
+        with device(None):
+            value: Tensor = tensor_array_concat_op.many(
+                self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
+            )[0]
         is_known = self._infer_shape and not self._dynamic_size
         if is_known and isinstance(self._size, int) and element and element[0] is not None:
             value.set_shape([self._size * element[0], *element[1:]])
@@ -169,7 +175,8 @@ class TensorArray:
             value = self._converted(value)
             if value.dims:
                 self._learn(value.dims[1:])
-            return self.with_flow(tensor_array_scatter_op(self._handle, indices, value, self._flow))
+            with device(None):
+                return self.with_flow(tensor_array_scatter_op(self._handle, indices, value, self._flow))
 
     def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """Writes pieces of a tensor's first dimension, of the given lengths, as elements 0, 1, 2, ..."""
@@ -180,17 +187,19 @@ class TensorArray:
                 lengths = cast(lengths, dtypes.int64)
             if value.dims:
                 self._learn((None, *value.dims[1:]))
-            return self.with_flow(tensor_array_split_op(self._handle, value, lengths, self._flow))
+            with device(None):
+                return self.with_flow(tensor_array_split_op(self._handle, value, lengths, self._flow))
 
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of elements."""
         if not self._dynamic_size and self._size is not None:
             return convert_to_tensor(self._size, dtypes.int32)
-        return tensor_array_size_op(self._handle, self._flow, name=name)
+        with device(None):
+            return tensor_array_size_op(self._handle, self._flow, name=name)
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
         """Returns the array of gradients of this array's elements that belongs to one call of `gradients`."""
-        with name_scope(name, "TensorArrayGrad", [self._handle]):
+        with name_scope(name, "TensorArrayGrad", [self._handle]), device(None):
             handle, flow = tensor_array_grad_op.many(
                 self._handle, self._flow if flow is None else flow, source=source, name="gradient"
             )
@@ -201,7 +210,8 @@ class TensorArray:
 
     def close(self, name: str | None = None) -> Any:
         """Releases the memory before the step ends."""
-        return tensor_array_close_op.operation(self._handle, name=name)
+        with device(None):
+            return tensor_array_close_op.operation(self._handle, name=name)
 
     def _converted(self, value: Any) -> Tensor:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")

@@ -46,7 +46,7 @@ def while_loop(
     computes the body again.
     """
     if not loop_vars and not isinstance(loop_vars, Tensor):
-        raise ValueError("A while loop requires at least one loop variable, but loop_vars is empty.")
+        raise ValueError("No loop variables provided: a while loop requires at least one, but loop_vars is empty.")
     for function, which in ((cond, "cond"), (body, "body")):
         if not callable(function):
             raise TypeError(f"{which} of while_loop is not callable: {function!r}")
@@ -275,7 +275,7 @@ def _require_invariant(loop: Loop, number: int, variable: LoopVariable, tensor: 
         )
     if not _satisfies(variable.merge.dims, tensor.dims):
         raise ValueError(
-            f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} with shape "
-            f"{shapes.show(variable.merge.dims)}, but has shape {shapes.show(tensor.dims)} after one iteration. "
-            "Declare the dimensions that vary with shape_invariants, or use set_shape on the value in the body."
+            f"Input tensor '{name}' enters the loop with shape {variable.merge.shape}, but has shape {tensor.shape} "
+            "after one iteration. To allow the shape to vary across iterations, use the `shape_invariants` argument of "
+            f"tf.while_loop, or set_shape on the value in the body; this is loop variable {number} of {loop.title!r}."
         )

@@ -66,6 +66,11 @@ class FunctionGraph(Graph):
             return found
         if tensor.op.graph is not self.outer:
             raise ValueError(f"{tensor} belongs to a graph that is not around the function: it cannot be used in it")
+        if tensor.dtype._is_ref_dtype:
+            raise ValueError(
+                f"{tensor.name!r} is a reference variable, which a function of a dataset cannot write to: "
+                "create it with use_resource=True"
+            )
         with self.as_default(), self.name_scope(None), self.control_flow(None), self.device(None):
             if tensor.op.type == "Const":
                 return array_constant(tensor.op.attrs["value"], tensor.dtype, name="captured")

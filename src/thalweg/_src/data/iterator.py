@@ -44,7 +44,7 @@ from thalweg._src.resources.step import Step
 from thalweg._src.runtime.pipeline import compile_step
 
 _MANY = 32
-_PLAIN = frozenset(("_Dataset",))  # stateful, but created anew for each use
+_PLAIN = frozenset(("_Dataset", "Assert"))  # stateful, but created anew for each use, or without effect
 
 
 @export("data.Iterator")

@@ -101,17 +101,22 @@ def _graph_of(values: Sequence[Any]) -> Graph:
             if graph is None:
                 graph = value.op.graph
             elif value.op.graph is not graph:
-                raise ValueError(f"the inputs belong to different graphs: {value} is not in that of the others")
+                raise _other_graph(value, values)
         elif isinstance(value, list | tuple):
             for element in value:
                 if type(element) is Tensor:
                     if graph is None:
                         graph = element.op.graph
                     elif element.op.graph is not graph:
-                        raise ValueError(
-                            f"the inputs belong to different graphs: {element} is not in that of the others"
-                        )
+                        raise _other_graph(element, values)
     return graph if graph is not None else default
+
+
+def _other_graph(tensor: Tensor, values: Sequence[Any]) -> ValueError:
+    """Returns the error of a tensor whose graph is not that of the first tensor among the inputs."""
+    flat = (element for value in values for element in (value if isinstance(value, list | tuple) else [value]))
+    first = next(element for element in flat if type(element) is Tensor)
+    return ValueError(f"{tensor} must be from the same graph as {first}.")
 
 
 def _convert_inputs(definition: OpDef, values: Sequence[Any], attrs: dict[str, Any], inputs: list[Tensor]) -> None:
@@ -187,7 +192,16 @@ def _convert_list(
                 attrs[arg.type_attr] = convert_to_tensor(item, name=arg.name).dtype.base_dtype
                 _admit_type(definition, arg, attrs[arg.type_attr])
                 break
-    tensors = [_convert_input(definition, arg, item, attrs, values, position) for item in value]
+    try:
+        tensors = [_convert_input(definition, arg, item, attrs, values, position) for item in value]
+    except TypeError:
+        types = [item.dtype.name for item in value if isinstance(item, Tensor)]
+        if len(set(types)) > 1:
+            shown = f"[{', '.join(types)}] that don't all match"
+            raise TypeError(
+                f"Tensors in list passed to {arg.name!r} of {definition.name!r} Op have types {shown}."
+            ) from None
+        raise
     number = arg.number_attr
     assert number is not None
     if number in attrs and attrs[number] != len(tensors):
@@ -224,7 +238,8 @@ def _admit_type(definition: OpDef, arg: ArgDef, dtype: DType) -> None:
     attr = definition.attrs[arg.type_attr]
     if attr.allowed is not None and dtype.base_dtype not in attr.allowed:
         raise TypeError(
-            f"input {arg.name!r} of {definition.name!r} has dtype {dtype.name}, expected one of {attr.show_allowed()}"
+            f"Value passed to parameter {arg.name!r} has DataType {dtype.name} not in list of allowed values: "
+            f"{attr.show_allowed()} (op: {definition.name!r})"
         )
 
 

@@ -113,8 +113,9 @@ class AttrDef:
 
     def _admit(self, value: Any) -> None:
         if self.allowed is not None and value not in self.allowed:
-            kind = TypeError if isinstance(value, DType) else ValueError
-            raise kind(f"expected one of {self.show_allowed()}, received {show_value(value)}")
+            if isinstance(value, DType):
+                raise TypeError(f"has DataType {value.name} not in list of allowed values: {self.show_allowed()}")
+            raise ValueError(f"passed {type(value).__name__} {value!r} not in: {self.show_allowed()}")
 
     def show_allowed(self) -> str:
         return ", ".join(sorted(show_value(item) for item in self.allowed or ()))

@@ -27,7 +27,7 @@ class _DefaultStacks(threading.local):
         finally:
             if stack:  # a test that starts forgets the graphs around it
                 if stack[-1] is not element:
-                    raise AssertionError(f"nesting violated: {element!r} is not the innermost default")
+                    raise AssertionError(f"Nesting violated for default stack of {type(element)} objects")
                 stack.pop()
 
 

@@ -13,11 +13,18 @@ from thalweg._src.graph.source_line import made_at
 def explain_shape_error(
     error: errors.ShapeError, operation: Any, received: Sequence[tuple[str, str, str]], where: str = ""
 ) -> str:
-    """Returns the message of a shape error with the node, its inputs and the user's source line."""
+    """Returns the message of a shape error with the node, its inputs and the user's source line.
+
+    where: the device, in a step
+    """
     names = argument_names(operation.definition, len(received))
     parts = [f"{arg} = {name!r} {dtype}{shape}" for arg, (name, dtype, shape) in zip(names, received)]
+    kind, shapes = operation.definition.name, [shape.replace(" ", "") for _, _, shape in received]
+    what = f"{error.what} for '{operation.name}' (op: '{kind}') with input shapes: {', '.join(shapes)}."
+    if where:
+        what = f"{kind} '{operation.name}'{where}: {error.in_step.format(*shapes) if error.in_step else error.what}"
     return errors.describe(
-        f"{operation.definition.name} '{operation.name}'{where}: {error.what}",
+        what,
         expected=error.expected,
         received=", ".join(parts) or None,
         hint=error.hint,

@@ -15,10 +15,11 @@ from thalweg._src.export import export
 from thalweg._src.graph.by_type import complete_attrs
 from thalweg._src.graph.default_stacks import default_graph_scope, get_default_session
 from thalweg._src.graph.explain import explain_shape_error
+from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.graphdef import to_graph_def
 from thalweg._src.graph.infer import Inference, WithoutValues
 from thalweg._src.graph.names import NAME, SCOPE
-from thalweg._src.graph.op_def import OPS, OpDef, output_types
+from thalweg._src.graph.op_def import OpDef, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.private_names import PrivateNames
 from thalweg._src.graph.source_line import user_stack
@@ -27,6 +28,7 @@ from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import show
 
 _is_name = re.compile(NAME).fullmatch
+_TENSOR_NAMES = 'Tensor names must be of the form "<op_name>:<output_index>".'
 _is_scope = re.compile(SCOPE).fullmatch
 DeviceFunction = Callable[[Operation], Any]
 
@@ -64,10 +66,10 @@ class Context(Protocol):
     in_loop: bool
 
     def admit(
-        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation]
+        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation], name: str
     ) -> tuple[list[Tensor], list[Operation]]: ...
 
-    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation]) -> None: ...
+    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation], name: str) -> None: ...
 
 
 @export("Graph")
@@ -116,14 +118,14 @@ class Graph(PrivateNames):
             if scopes.controls:
                 controls = self._controls_for(inputs, controls)
             if scopes.context is not None:
-                inputs, controls = scopes.context.admit(definition, inputs, list(controls))
+                inputs, controls = scopes.context.admit(definition, inputs, list(controls), full_name)
             else:
                 for tensor in inputs:
                     if tensor.op.context is not None:
-                        tensor.op.context.require_outside(definition, inputs)
+                        tensor.op.context.require_outside(definition, inputs, full_name)
                 for control in controls:
                     if control.context is not None:
-                        control.context.require_outside(definition, controls)
+                        control.context.require_outside(definition, controls, full_name)
             if scopes.colocated or scopes.attributes or scopes.gradient_overrides:
                 self._scoped_attrs(definition, attrs)
             operation = Operation(self, definition, full_name, inputs, list(controls), attrs, scopes.device, stack)
@@ -244,7 +246,7 @@ class Graph(PrivateNames):
         compute_device: bool = True,
     ) -> Operation:
         """Adds an operation by its op type; the constructors in `thalweg._src.ops` are the usual way."""
-        definition = OPS.lookup(op_type)
+        definition = find_op(op_type)
         known = complete_attrs(definition, inputs, attrs or {}, name)
         return self.add(definition, list(inputs), known, output_types(definition, known), name)
 
@@ -269,7 +271,7 @@ class Graph(PrivateNames):
 
     def _require_mutable(self) -> None:
         if self._finalized:
-            raise RuntimeError("the graph is finalized: no operation can be added")
+            raise RuntimeError("Graph is finalized and cannot be modified.")
 
     # -- look-up ------------------------------------------------------------------------------------------------------
 
@@ -283,41 +285,45 @@ class Graph(PrivateNames):
             obj = convert()
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
-                raise ValueError(f"{type(obj).__name__} {obj} belongs to another graph")
+                raise ValueError(f"{type(obj).__name__} {obj} is not an element of this graph.")
             return obj
-        raise TypeError(f"expected a {wanted} or its name, received {type(obj).__name__}")
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 
     def _by_string(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
         op_name, colon, index = name.rpartition(":")
         if colon and allow_tensor:
             if not index.isdigit() or not op_name:
-                raise ValueError(f"{name!r} is not a tensor name: expected '<operation>:<output index>'")
+                raise ValueError(
+                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. {_TENSOR_NAMES}"
+                )
             operation = self._by_name.get(op_name)
             if operation is None:
-                raise KeyError(f"no tensor {name!r}: the graph has no operation {op_name!r}")
-            if int(index) >= len(operation.outputs):
-                raise KeyError(
-                    f"no tensor {name!r}: the operation {op_name!r} has only {len(operation.outputs)} outputs"
-                )
-            return operation.outputs[int(index)]
+                found = "does not exist in the graph"
+            elif int(index) >= len(operation.outputs):
+                found = f"exists but only has {len(operation.outputs)} outputs"
+            else:
+                return operation.outputs[int(index)]
+            known = f"The name {name!r} refers to a Tensor which does not exist."
+            raise KeyError(f"{known} The operation, {op_name!r}, {found}.")
         if colon:
-            raise ValueError(f"{name!r} looks like a tensor name, but an operation was requested: drop the ':{index}'.")
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation: drop the ':{index}'.")
         if not allow_operation:
-            raise ValueError(f"{name!r} names an operation, not a tensor: tensor names have the form '<op_name>:0'.")
+            what = "refers to an Operation" if name in self._by_name else "looks like an (invalid) Operation name"
+            raise ValueError(f"The name {name!r} {what}, not a Tensor. {_TENSOR_NAMES}")
         if name not in self._by_name:
-            raise KeyError(f"the graph has no operation {name!r}")
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
         return self._by_name[name]
 
     def get_operation_by_name(self, name: str) -> Operation:
         """Returns the operation with a name."""
         if not isinstance(name, str):
-            raise TypeError(f"expected the name of an operation, received {type(name).__name__}")
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=False)  # type: ignore[no-any-return]
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """Returns the tensor with a name, such as "add:0"."""
         if not isinstance(name, str):
-            raise TypeError(f"expected the name of a tensor, received {type(name).__name__}")
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_operation=False)  # type: ignore[no-any-return]
 
     # -- names --------------------------------------------------------------------------------------------------------
@@ -325,7 +331,7 @@ class Graph(PrivateNames):
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Returns the name under the current scope, with a numeric suffix if it is taken (case is ignored)."""
         if not _is_name(name) and not (self.scopes.name and _is_scope(name)):
-            raise ValueError(f"{name!r} is not a valid operation name")
+            raise ValueError(f"{name!r} is not a valid node name")
         scope = self.scopes.name
         if scope:
             name = f"{scope}/{name}"
@@ -351,7 +357,7 @@ class Graph(PrivateNames):
         scopes = self.scopes
         if name and not (_is_scope if scopes.name else _is_name)(name):
             raise ValueError(
-                f"{name!r} cannot name a scope: expected letters, digits and . _ - / (at the top not _ - / first)"
+                f"{name!r} is not a valid scope name: expected letters, digits and . _ - / (at the top not _ - / first)"
             )
         before = scopes.name
         if not name:
@@ -557,14 +563,19 @@ class Graph(PrivateNames):
 
     def session_for(self, session: Any, name: str) -> Any:
         """Returns the session to evaluate in: the given one or the default one, which must be of this graph."""
-        session = session or get_default_session()
+        given, session = session, session or get_default_session()
+        what, call = ("evaluate tensor", "eval") if ":" in name else ("execute operation", "run")
         if session is None:
             raise ValueError(
-                f"Cannot evaluate {name!r}: there is no default session; "
-                "pass session=, or enter `with session.as_default():`"
+                f"Cannot {what} using `{call}()`: No default session is registered. Use `with sess.as_default()` "
+                f"or pass an explicit session to `{call}(session=sess)` for {name!r}"
             )
         if session.graph is not self:
-            raise ValueError(f"Cannot evaluate {name!r}: the session runs another graph")
+            thing = what.split()[-1]
+            raise ValueError(
+                f"Cannot use the {'default' if given is None else 'given'} session to {what}: the {thing}'s graph is "
+                f"different from the session's graph. Pass an explicit session to `{call}(session=sess)` for {name!r}."
+            )
         return session
 
     # -- default graph ------------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ import numpy as np
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graph_def_checks import check_graph_def, parse_input, read_attr, read_attrs, shown
 from thalweg._src.graph.graphdef import PRODUCER
-from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.order_hints import ORDER_HINTS
 from thalweg._src.graph.scopes import name_scope
@@ -47,7 +47,7 @@ def import_graph_def(
     datasets of this process, as it can with True; False refuses all operations that reach files or Python
     """
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
-        raise TypeError(f"graph_def: expected a GraphDef message, received {type(graph_def).__name__}")
+        raise TypeError(f"graph_def must be a GraphDef proto, received {type(graph_def).__name__}")
     if graph_def.versions.min_consumer > PRODUCER:
         raise ValueError(
             f"the GraphDef needs a reader of version {graph_def.versions.min_consumer}, this one has {PRODUCER}"
@@ -246,7 +246,7 @@ class _Import:
         used = {source for sources in self._inputs.values() for source in sources}
         missing = [source[0] for source in self._mapped if source not in used and source[0] not in self._nodes]
         if missing:
-            raise ValueError(f"graph_def has no such inputs, named in input_map: [{', '.join(missing)}]")
+            raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(missing)}]")
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 
@@ -257,10 +257,7 @@ class _Import:
             raise ValueError(f"Node {shown(name)}: {error}") from None
 
     def _create(self, name: str, node: Any) -> Operation:
-        try:
-            definition = OPS.lookup(node.op)
-        except LookupError as error:
-            raise ValueError(str(error)) from None
+        definition = find_op(node.op)
         if definition.facts.compiler:
             raise ValueError(f"{node.op} is created by the compiler alone, and cannot be imported")
         inputs, controls, later = self._resolve(name)

@@ -43,6 +43,10 @@ class IndexedSlices:
         """Returns the static shape of the whole tensor."""
         return self.shape
 
+    def consumers(self) -> list[Operation]:
+        """Returns the operations that use the values."""
+        return self._values.consumers()
+
     def __neg__(self) -> IndexedSlices:
         values: Any = self._values
         return IndexedSlices(-values, self._indices, self._dense_shape)

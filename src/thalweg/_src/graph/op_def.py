@@ -14,6 +14,7 @@ from thalweg._src.dtypes import DType
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
+from thalweg._src.graph.dispatch import ERRORS, implementation_for
 from thalweg._src.registry import Registry
 from thalweg._src.shapes import Shape
 
@@ -179,7 +180,13 @@ class OpDef:
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Adds the operation and returns its one output."""
-        return self.apply(args, attrs, name)  # type: ignore[no-any-return]
+        try:
+            return self.apply(args, attrs, name)  # type: ignore[no-any-return]
+        except ERRORS:
+            found = implementation_for(self, args, attrs)
+            if found is None:
+                raise
+        return found(*args, **attrs, name=name)  # type: ignore[no-any-return]
 
     def many(self, *args: Any, name: str | None = None, **attrs: Any) -> Any:
         """Adds the operation and returns its outputs: a list, or a named tuple."""
@@ -244,7 +251,8 @@ def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
         return attr.normalize(value)
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"attribute {key!r} of {definition.name!r} Op: {error}") from None
+        colon = "" if str(error).startswith(("passed ", "has ")) else ":"
+        raise kind(f"Attr {key!r} of {definition.name!r} Op{colon} {error}") from None
 
 
 def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:

@@ -1,4 +1,4 @@
-"""Names of Graph that TensorFlow 1 programs read, although they are not public."""
+"""Names of Graph that TensorFlow 1 programs read: those of its state, most of which are not public."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from thalweg._src.devices import merge_device
+from thalweg._src.graph.graphdef import MIN_CONSUMER, PRODUCER
 from thalweg._src.graph.op_def import OPS, OpDef
 from thalweg._src.read_only import ReadOnly
 
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 
 class PrivateNames:
-    """The base class of Graph with its private names, all of which are computed on access."""
+    """The base class of Graph with names that are computed on access."""
 
+    building_function = ReadOnly[bool]("Whether the graph is the body of a function.", "captures")
     _nodes_by_name = ReadOnly[dict[str, Any]]("The operations by name.", "_by_name")
     _name_stack = ReadOnly[str]("The current name scope.", "scopes.name")
     _container = ReadOnly[str]("The current resource container.", "scopes.container")
@@ -30,6 +32,16 @@ class PrivateNames:
         _functions: dict[str, Any]
 
         def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any: ...
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The versions of the GraphDef format, a VersionDef message."""
+        from tensorboard.compat.proto.versions_pb2 import VersionDef
+
+        return VersionDef(producer=PRODUCER, min_consumer=MIN_CONSUMER)
+
+    def switch_to_thread_local(self) -> None:
+        """Does nothing: each thread has scopes of its own."""
 
     @property
     def _nodes_by_id(self) -> dict[int, Operation]:

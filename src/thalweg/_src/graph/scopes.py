@@ -130,6 +130,7 @@ class GraphKeys:
     """The standard names of collections."""
 
     GLOBAL_VARIABLES = "variables"
+    VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"
     METRIC_VARIABLES = "metric_variables"
     MODEL_VARIABLES = "model_variables"

@@ -105,21 +105,26 @@ class Tensor:
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"a tensor is neither true nor false: {self.name!r} has no value while the graph is "
-            "built. Use `if t is not None:` to test whether a tensor is defined, `tf.cond` to choose by its value."
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to test "
+            f"if a tensor is defined, and tf.cond to choose by its value: {self.name!r} has none until a step runs."
         )
 
     def __iter__(self) -> Iterator[Tensor]:
         raise TypeError(
-            f"Tensor objects are only iterable when eager execution is enabled: {self.name!r} has no value while the "
-            "graph is built. Use `tf.unstack` to split it along an axis, or `tf.map_fn` to treat each part in a step."
+            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor use "
+            f"tf.map_fn, or tf.unstack to split it along an axis: {self.name!r} has no value while the graph is built."
         )
 
     def __len__(self) -> NoReturn:
-        raise TypeError(f"{self.name!r} is a symbolic tensor and has no len; use `x.shape` or `tf.shape(x)`")
+        raise TypeError(
+            f"len is not well defined for symbolic Tensors. ({self.name}) "
+            "Please call `x.shape` rather than `len(x)` for shape information."
+        )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(f"{self.name!r} is a symbolic tensor, not a NumPy array: run it in a session, `sess.run(...)`")
+        raise NotImplementedError(
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array: run it in a session, `sess.run(...)`."
+        )
 
     def __int__(self) -> NoReturn:
         self._no_number("int")

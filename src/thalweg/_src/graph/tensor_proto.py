@@ -10,7 +10,7 @@ import numpy as np
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
-from thalweg._src.shapes import Shape
+from thalweg._src.shapes import Shape, TensorShape
 
 Array = np.ndarray[Any, Any]
 
@@ -49,11 +49,7 @@ _STORED: dict[DType, Any] = {
 
 def shape_proto(shape: Shape) -> Any:
     """Returns a shape as a TensorShapeProto."""
-    from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
-
-    if shape is None:
-        return TensorShapeProto(unknown_rank=True)
-    return TensorShapeProto(dim=[TensorShapeProto.Dim(size=-1 if d is None else d) for d in shape])
+    return TensorShape(shape).as_proto()
 
 
 def array_proto(array: Array, dtype: DType) -> Any:

@@ -68,7 +68,7 @@ class _Examples:
             for each in self.lists:
                 shape = each[index].dims
                 if shape is None or (self.enqueue_many and not shape):
-                    raise ValueError(f"the rank of an example of {each[index]} is unknown; pass shapes")
+                    raise ValueError(f"Cannot infer Tensor's rank: {each[index]}; pass shapes")
                 merged = shapes.merge(merged, shape[1:] if self.enqueue_many else shape)
             result.append(merged)
         return result
@@ -226,10 +226,8 @@ def _shuffle_batch(
             shared_name=shared_name,
         )
         examples.fill(queue, num_threads)
-        over = maximum(0, queue.size() - min_after_dequeue)
-        add_fraction_summary(
-            f"fraction_over_{min_after_dequeue}_of_{capacity}_full", over, capacity - min_after_dequeue
-        )
+        over, most = maximum(0, queue.size() - min_after_dequeue), capacity - min_after_dequeue
+        add_fraction_summary(f"fraction_over_{min_after_dequeue}_of_{most}_full", over, most)
         return _taken(queue, batch_size, allow_smaller_final_batch, examples, scope)
 
 

@@ -43,7 +43,7 @@ def _as_shapes(
         shapes = [shapes]
     result = [shapes_.as_shape(shape) for shape in shapes]
     if not unknown_dim_allowed and not all(map(shapes_.is_fully_defined, result)):
-        raise ValueError(f"shapes: all must be fully defined, received {', '.join(map(shapes_.show, result))}")
+        raise ValueError(f"All shapes must be fully defined: {[shapes_.TensorShape(shape) for shape in result]}")
     if not unknown_rank_allowed and None in result:
         raise ValueError(f"shapes: all must have a defined rank, received {', '.join(map(shapes_.show, result))}")
     return result

@@ -115,6 +115,15 @@ class TFRecordReader(ReaderBase):
         super().__init__(ops.tf_record_reader_op(compression_type=compression, container=_container(), name=name))
 
 
+@export("LMDBReader")
+class LMDBReader(ReaderBase):
+    """Reads the keys and values of LMDB databases; needs the package lmdb."""
+
+    def __init__(self, name: str | None = None, options: TFRecordOptions | str | None = None) -> None:
+        del options  # TensorFlow accepts them, and ignores them
+        super().__init__(ops.lmdb_reader_op(container=_container(), name=name))
+
+
 @export("IdentityReader")
 class IdentityReader(ReaderBase):
     """Returns the queued strings themselves, as keys and as values."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src.autodiff.gradients import rule_of
@@ -12,14 +13,18 @@ from thalweg._src.checkpoint import meta_graph
 from thalweg._src.dtypes import DTypeLike
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default_stacks import default_session_scope
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.scopes import graph_of
+from thalweg._src.graph.scopes import colocate_with, graph_of, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_indexed_slices
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.observe.profiler import STATISTICS, OpStats, statistics_of
 
 _gradient_registry = GRADIENTS
+name_scope_v1 = name_scope
+NullContextmanager = contextlib.nullcontext
 _uids = itertools.count(1)
 _MARKS = ("^", "loc:@")
 
@@ -156,3 +161,64 @@ def register_proto_function(
 def _from_bytes(data: bytes, scope: str | None, proto_type: Any, from_proto: Callable[..., Any] | None) -> Any:
     message = data if proto_type is None else proto_type.FromString(data)
     return message if from_proto is None else from_proto(message, import_scope=scope)
+
+
+def get_name_scope() -> str:
+    """Returns the current name scope of the default graph."""
+    return get_default_graph().scopes.name
+
+
+def get_all_collection_keys() -> list[str]:
+    """Returns the names of the collections of the default graph that are not empty."""
+    return get_default_graph().get_all_collection_keys()
+
+
+def default_session(session: Any) -> contextlib.AbstractContextManager[Any]:
+    """Returns a context manager that makes a session the default one."""
+    return default_session_scope(session)
+
+
+def inside_function() -> bool:
+    """Returns whether the default graph is the body of a function."""
+    return get_default_graph().building_function
+
+
+def tensor_id(tensor: Tensor) -> int:
+    """Returns a number that differs between tensors."""
+    return tensor._id
+
+
+def _as_graph_element(obj: Any) -> Any:
+    """Returns the tensor or operation that an object stands for, None if it stands for none."""
+    convert = getattr(obj, "_as_graph_element", None)
+    return None if convert is None else convert()
+
+
+def _assert_same_graph(original_item: Any, item: Any) -> None:
+    """Raises ValueError unless two elements belong to one graph."""
+    if original_item.graph is not item.graph:
+        raise ValueError(f"{item} must be from the same graph as {original_item}.")
+
+
+@contextlib.contextmanager
+def _colocate_with_for_gradient(op: Any, gradient_uid: Any, ignore_existing: bool = False) -> Iterator[None]:
+    """Places operations created inside on the device of `op`."""
+    with colocate_with(op, ignore_existing):
+        yield
+
+
+class RegisterStatistics:
+    """A decorator of a function from a graph and a NodeDef to OpStats, such as the "flops" that profiles count."""
+
+    def __init__(self, op_type: str, statistic_type: str) -> None:
+        self._key = op_type, statistic_type
+
+    def __call__(self, f: Callable[..., OpStats]) -> Callable[..., OpStats]:
+        """Registers the function and returns it."""
+        STATISTICS.register(",".join(self._key), f)
+        return f
+
+
+def get_stats_for_node_def(graph: Graph, node: Any, statistic_type: str) -> OpStats:
+    """Returns a statistic of a node, without a value if none is registered."""
+    return statistics_of(graph, node, statistic_type)

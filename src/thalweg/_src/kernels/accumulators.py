@@ -89,6 +89,11 @@ def bind_sparse_apply(node: Node, device: Device) -> Function:
             )
         if len(indices) and int(indices.min()) < 0:
             raise invalid(f"an index of the gradient is negative: {int(indices.min())}")
+        rows = accumulator.shape[0] if accumulator.shape else None
+        if rows is not None and len(indices) and int(indices.max()) >= rows:
+            slice_, index = int(indices.argmax()), int(indices.max())
+            known = f"index of slice {slice_} exceeded limits of shape; index is {index} exceeded {rows}"
+            raise invalid(f"Shape mismatch: {known}")
         if has_shape:
             sizes = tuple(shape.tolist()) if shape.ndim == 1 else None
             if sizes is None or sizes[1:] != tuple(values.shape[1:]) or not compatible(accumulator.shape, sizes):

@@ -1,7 +1,9 @@
-"""Kernels of WAV audio encoding and decoding."""
+"""Kernels of audio: WAV encoding and decoding, spectrograms and MFCCs."""
 
 from __future__ import annotations
 
+import functools
+import math
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +15,7 @@ from thalweg._src import errors
 from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel, plain_kernel
+from thalweg._src.ops.audio import fft_length
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
@@ -91,3 +94,76 @@ def encode_wav(audio: torch.Tensor, sample_rate: torch.Tensor) -> Any:
     result = np.empty((), dtype=object)
     result[()] = header + body
     return result
+
+
+# -- spectrograms -----------------------------------------------------------------------------------------------------
+
+_FLOOR = 1e-12  # energies below count as this much, so that their logarithm is finite
+
+
+@kernel("AudioSpectrogram", devices=("CPU",))
+def bind_audio_spectrogram(node: Node, device: Device) -> Callable[..., torch.Tensor]:
+    size, stride, squared = node.attrs["window_size"], node.attrs["stride"], node.attrs["magnitude_squared"]
+    window = torch.hann_window(size, periodic=True, dtype=torch.float64)
+    length = fft_length(size)
+
+    def analyze(audio: torch.Tensor) -> torch.Tensor:
+        require(audio.ndim == 2, f"input has rank {audio.ndim}", expected="samples and channels")
+        count = max((len(audio) - size) // stride + 1, 0)
+        if not count or not audio.shape[1]:
+            return torch.zeros(audio.shape[1], count, length // 2 + 1)
+        frames = audio.T.to(torch.float64).unfold(1, size, stride) * window
+        spectrum = torch.fft.rfft(frames, length)
+        energy = spectrum.real.square() + spectrum.imag.square()
+        return (energy if squared else energy.sqrt()).to(torch.float32)  # type: ignore[no-any-return]
+
+    return analyze
+
+
+@kernel("Mfcc", devices=("CPU",))
+def bind_mfcc(node: Node, device: Device) -> Callable[..., torch.Tensor]:
+    bands, count = node.attrs["filterbank_channel_count"], node.attrs["dct_coefficient_count"]
+    low, high = node.attrs["lower_frequency_limit"], node.attrs["upper_frequency_limit"]
+    positions = torch.arange(bands, dtype=torch.float64) + 0.5
+    angles = torch.arange(count, dtype=torch.float64)[:, None] * positions * (math.pi / bands)
+    cosines = (angles.cos() * math.sqrt(2.0 / bands)).T
+
+    def analyze(spectrogram: torch.Tensor, sample_rate: torch.Tensor) -> torch.Tensor:
+        require(spectrogram.ndim == 3, f"spectrogram has rank {spectrogram.ndim}", expected="rank 3")
+        require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")
+        rate, frequencies = int(sample_rate), spectrogram.shape[2]
+        require(rate > 0, f"sample_rate is {rate}", expected="a positive number")
+        require(frequencies > 1, f"spectrogram has {frequencies} frequencies", expected="at least 2")
+        if int(high / _bin_width(frequencies, rate)) >= frequencies:
+            return torch.zeros(*spectrogram.shape[:2], count)  # as TensorFlow does above half the sample rate
+        indices, bands_below, weights = (torch.from_numpy(a) for a in _mel_bands(frequencies, rate, bands, low, high))
+        magnitudes = spectrogram[:, :, indices].to(torch.float64).sqrt()
+        parts = magnitudes * weights
+        energies = torch.zeros(*spectrogram.shape[:2], bands + 2, dtype=torch.float64)
+        energies.index_add_(2, bands_below + 1, parts).index_add_(2, bands_below + 2, magnitudes - parts)
+        logs = energies[:, :, 1:-1].clamp(min=_FLOOR).log()
+        return (logs @ cosines).to(torch.float32)  # type: ignore[no-any-return]
+
+    return analyze
+
+
+def _bin_width(frequencies: int, rate: int) -> float:
+    return 0.5 * rate / (frequencies - 1)
+
+
+@functools.lru_cache(maxsize=8)
+def _mel_bands(frequencies: int, rate: int, bands: int, low: float, high: float) -> tuple[np.ndarray[Any, Any], ...]:
+    """Returns the frequencies in use, the band whose center is the last one below each, and its weight in that band.
+
+    Bands are triangles, equally wide in mel; what a frequency does not give to one band it gives to the next.
+    """
+
+    def mel(hertz: Any) -> Any:
+        return 1127.0 * np.log1p(hertz / 700.0)
+
+    spacing = (mel(high) - mel(low)) / (bands + 1)
+    width = _bin_width(frequencies, rate)
+    indices = np.arange(int(1.5 + low / width), int(high / width) + 1)
+    place = (mel(indices * width) - mel(low)) / spacing  # 0 at the lower limit, 1 at the first center
+    below = np.clip(np.ceil(place).astype(int) - 2, -1, bands - 1)
+    return indices, below, below + 2 - place

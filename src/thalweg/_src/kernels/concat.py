@@ -109,7 +109,10 @@ def bind_split(node: Node, device: Device) -> Function | Call:
         axis = normalize_axis(int(split_dim), value.ndim)
         size = value.shape[axis]
         if size % count:
-            raise ShapeError(f"dimension {axis} of size {size} is not divisible into {count} equal parts")
+            raise ShapeError(
+                "Number of ways to split should evenly divide the split dimension, "
+                f"but got split_dim {axis} (size = {size}) and num_split {count}"
+            )
         return one_or_all(torch.split(value, [size // count] * count, axis))
 
     return split

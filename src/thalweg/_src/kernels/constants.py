@@ -14,7 +14,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel, plain_kernel
 from thalweg._src.kernels.types import from_numpy
 from thalweg._src.resources.devices import Device
-from thalweg._src.shapes import compatible, show
+from thalweg._src.shapes import compact, compatible, show
 
 
 @kernel("Const")
@@ -35,10 +35,12 @@ def bind_arg(node: Node, device: Device) -> NoReturn:
 
 @kernel("Placeholder")
 def bind_placeholder(node: Node, device: Device) -> Callable[[], NoReturn]:
+    known = dtypes.native_name(node.dtypes[0])
+    if node.shapes[0] is not None:
+        known += f" and shape {compact(node.shapes[0])}"
+
     def missing() -> NoReturn:
-        raise invalid(
-            f"nothing was fed to placeholder '{node.name}', which takes {node.dtypes[0].name}{show(node.shapes[0])}"
-        )
+        raise invalid(f"You must feed a value for placeholder tensor '{node.name}' with dtype {known}")
 
     return missing
 

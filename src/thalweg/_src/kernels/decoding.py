@@ -74,7 +74,7 @@ def bind_to_number(node: Node, device: Device) -> Function:
         flat = strings.ravel().tolist()
         numbers = [parse_number(s, dtype) for s in flat]
         if None in numbers:
-            raise invalid(f"{_shown(flat[numbers.index(None)])} is not a number of type {dtype.name}")
+            raise invalid(f"StringToNumberOp could not correctly convert string: {_shown(flat[numbers.index(None)])}")
         return number_tensor(numbers, dtype, strings.shape)
 
     return to_number
@@ -212,7 +212,8 @@ def bind_decode_raw(node: Node, device: Device) -> Function:
                 f"the strings differ in length: element {index} has {len(string)} bytes, the first has {size}"
             )
         if size % dtype.size:
-            raise invalid(f"{size} bytes are not a multiple of the element size: {dtype.name} takes {dtype.size}")
+            known = f"has length {size} that is not a multiple of {dtype.size}, the size of {dtypes.native_name(dtype)}"
+            raise invalid(f"Input to DecodeRaw {known}")
         return _read(flat, dtype, element, (*strings.shape, size // dtype.size))
 
     return decode

@@ -55,7 +55,7 @@ def bind_cholesky(node: Node, device: Device) -> Function:
     def factor(x: torch.Tensor) -> Any:
         result, info = torch.linalg.cholesky_ex(x)
         if info.any():
-            require_success(info, "Cholesky decomposition failed: a matrix is not positive definite", x)
+            require_success(info, "Cholesky decomposition was not successful. The input might not be valid.", x)
             return torch.where((info == 0)[..., None, None], result, torch.full_like(x, torch.nan).tril())
         return result
 
@@ -151,7 +151,7 @@ def bind_lu(node: Node, device: Device) -> Function:
     def factor(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         require_square(x)
         factors, pivots, info = torch.linalg.lu_factor_ex(x)
-        require_success(info, "a matrix is not invertible")
+        require_success(info, "Input is not invertible.")
         if not x.numel():
             return factors, torch.empty(x.shape[:-1], dtype=index_type, device=x.device)
         rows, _, _ = torch.lu_unpack(factors, pivots, unpack_data=False)

@@ -26,7 +26,7 @@ from thalweg._src.kernels.unsigned import UNSIGNED
 from thalweg._src.ops.gather import gathered
 from thalweg._src.ops.shape_functions import normalize_axis, require
 from thalweg._src.resources.devices import Device
-from thalweg._src.shapes import show
+from thalweg._src.shapes import compact, show
 
 
 def refuse_index(indices: Any, size: int, name: str = "indices") -> None:
@@ -152,7 +152,7 @@ def linear_index(indices: torch.Tensor, dims: Sequence[int], outside: int) -> to
 def _refuse_row(indices: torch.Tensor, dims: Sequence[int], row: int) -> NoReturn:
     position = ",".join(map(str, np.unravel_index(row, tuple(indices.shape[:-1]) or (1,))))
     found = indices.reshape(-1, len(dims))[row].tolist()
-    raise invalid(f"indices[{position}] = {found} does not index into shape {show(tuple(dims))}")
+    raise invalid(f"indices[{position}] = {found} does not index into param shape {compact(tuple(dims))}")
 
 
 def _depth(shape: Sequence[int], indices: torch.Tensor) -> int:

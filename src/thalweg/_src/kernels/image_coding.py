@@ -42,7 +42,7 @@ def _format(contents: bytes) -> str:
         if contents.startswith(start):
             return name
     found = "an empty string" if not contents else f"{len(contents)} bytes that start with {contents[:4]!r}"
-    raise invalid(f"unknown image file format: {found}; JPEG, PNG, GIF or BMP is required")
+    raise invalid(f"Unknown image file format. One of JPEG, PNG, GIF, BMP required: received {found}")
 
 
 def _only(contents: Any) -> bytes:

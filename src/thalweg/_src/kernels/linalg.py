@@ -14,7 +14,7 @@ from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
-_SINGULAR = "a matrix is not invertible"
+_SINGULAR = "Input matrix is not invertible."
 _DEFICIENT = "the matrix is rank deficient, or nearly so; hint: fast=False, or a larger l2_regularizer"
 
 
@@ -33,7 +33,7 @@ def bind_inverse(node: Node, device: Device) -> Function:
 
     def invert(x: torch.Tensor) -> Any:
         result, info = torch.linalg.inv_ex(x)
-        require_success(info, "a matrix is not invertible")
+        require_success(info, "Input is not invertible.")
         return result.mH if adjoint else result
 
     return widened(invert, node.attrs["T"])

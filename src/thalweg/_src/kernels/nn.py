@@ -203,8 +203,8 @@ def _sparse_cross_entropy_loss_on_cpu(features: Tensor, labels: Tensor) -> Tenso
 def _bad_label(labels: Tensor, classes: int) -> errors.InvalidArgumentError:
     bad = labels[(labels < 0) | (labels >= classes)]
     return invalid(
-        f"label {int(bad[0])} is out of range, expected 0 <= label < {classes}; "
-        f"labels: {' '.join(map(str, labels.tolist()[:20]))}"
+        f"Received a label value of {int(bad[0])} which is outside the valid range of [0, {classes}).  "
+        f"Label values: {' '.join(map(str, labels.tolist()[:20]))}"
     )
 
 

@@ -32,7 +32,7 @@ def decode_message(kind: str, data: bytes, name: str) -> Any:
         return parse_message(kind, data)
     except ValueError:
         shown = data[:40].hex() + ("..." if len(data) > 40 else "")
-        raise invalid(f"Name: {name}, could not parse the serialized {kind}: bytes {shown}") from None
+        raise invalid(f"Could not parse example input, value: name {name}, the bytes {shown} are no {kind}") from None
 
 
 def text_of(value: Any) -> str:
@@ -55,7 +55,7 @@ def values_of(feature: Any, dtype: DType, where: Callable[[], str]) -> Row:
         return None
     if kind != _FIELDS[dtype]:
         expected = _NAMES[_FIELDS[dtype]]
-        raise invalid(f"{where()}: expected values of type {expected}, received {_NAMES[kind]}")
+        raise invalid(f"{where()}.  Data types don't match. Data type: {_NAMES[kind]} but expected type: {expected}")
     values = getattr(feature, kind).value
     if dtype is dtypes.string:
         return _objects(list(values))
@@ -113,7 +113,7 @@ def _dense(
 
 def _missing(name: str, key: str, dtype: DType) -> errors.InvalidArgumentError:
     kind = _NAMES[_FIELDS[dtype]]
-    return invalid(f"Name: {name}, Feature: {key}: the example lacks this {kind} feature, which has no default")
+    return invalid(f"Name: {name}, Feature: {key} (data type: {kind}) is required but could not be found.")
 
 
 def _padded(

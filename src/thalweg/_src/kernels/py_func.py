@@ -84,7 +84,8 @@ def _as_value(value: Any, dtype: DType, index: int, token: str) -> Any:
     if found is not dtype:
         raise invalid(
             errors.describe(
-                f"{index}-th value returned by {token} is {found.name}, but expects {dtype.name}",
+                f"{index}-th value returned by {token} is {dtypes.native_name(found)}, "
+                f"but expects {dtypes.native_name(dtype)}",
                 hint=f"return np.asarray(value, np.{dtype.name}) from the function",
             )
         )

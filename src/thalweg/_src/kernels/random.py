@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ def _seeded_by(device: torch.device, seed: torch.Tensor) -> torch.Generator:
     return seeded(device, *seed.tolist())
 
 
-def _generator(node: Node, device: Device) -> torch.Generator:
+def generator_of(node: Node, device: Device) -> torch.Generator:
     """Returns the node's generator, whose state persists between steps; without seeds it starts randomly."""
 
     def make() -> torch.Generator:
@@ -50,9 +51,10 @@ def _generator(node: Node, device: Device) -> torch.Generator:
     return device.state(node.name, make)  # type: ignore[no-any-return]
 
 
-def _drawing(bind: Bind) -> Bind:
+def drawing(bind: Bind) -> Bind:
     """Makes a kernel wait while another thread captures the use of a generator, which must not be drawn from then."""
 
+    @functools.wraps(bind)
     def bind_alone(node: Node, device: Device) -> Callable[..., Any] | Call | Known:
         bound = bind(node, device)
         if device.accelerator is None or isinstance(bound, Known):
@@ -88,10 +90,10 @@ _SAMPLERS: dict[str, Sampler] = {
 
 
 @kernel("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
-@_drawing
+@drawing
 def bind_sampler(node: Node, device: Device) -> Callable[..., Any] | Call:
     sampler = _SAMPLERS[node.type]
-    options = {"generator": _generator(node, device), "dtype": TORCH[node.dtypes[0]], "device": device.torch}
+    options = {"generator": generator_of(node, device), "dtype": TORCH[node.dtypes[0]], "device": device.torch}
     shape = node.constant(0)
     if shape is not None:
         return Call(sampler, (tuple(shape.tolist()),), options)
@@ -139,9 +141,9 @@ def _redraw(
 
 
 @kernel("RandomUniformInt")
-@_drawing
+@drawing
 def bind_integers(node: Node, device: Device) -> Callable[..., Any]:
-    generator = _generator(node, device)
+    generator = generator_of(node, device)
     return lambda shape, minval, maxval: _integers(shape, minval, maxval, generator)
 
 
@@ -151,9 +153,9 @@ def bind_stateless_integers(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @kernel("RandomShuffle")
-@_drawing
+@drawing
 def bind_shuffle(node: Node, device: Device) -> Callable[..., Any]:
-    generator = _generator(node, device)
+    generator = generator_of(node, device)
 
     def shuffle(value: torch.Tensor) -> torch.Tensor:
         if value.dim() == 0:
@@ -166,7 +168,7 @@ def bind_shuffle(node: Node, device: Device) -> Callable[..., Any]:
 
 @kernel("RandomShuffle", T=[dtypes.string], devices=["CPU"], priority=1)
 def bind_shuffle_strings(node: Node, device: Device) -> Callable[..., Any]:
-    generator = _generator(node, device)
+    generator = generator_of(node, device)
 
     def shuffle(value: Any) -> Any:
         return value[torch.randperm(value.shape[0], generator=generator).numpy()] if value.ndim else value
@@ -180,9 +182,9 @@ def _for_each(shape: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("RandomGamma")
-@_drawing
+@drawing
 def bind_gamma(node: Node, device: Device) -> Callable[..., Any]:
-    generator, dtype = _generator(node, device), TORCH[node.dtypes[0]]
+    generator, dtype = generator_of(node, device), TORCH[node.dtypes[0]]
     wide = dtype if dtype.itemsize >= 4 else torch.float32
     return lambda shape, alpha: torch._standard_gamma(_for_each(shape, alpha.to(wide)), generator=generator).to(dtype)
 
@@ -193,9 +195,9 @@ def bind_gamma_grad(node: Node, device: Device) -> Callable[..., Any]:
 
 
 @kernel("RandomPoissonV2")
-@_drawing
+@drawing
 def bind_poisson(node: Node, device: Device) -> Callable[..., Any]:
-    generator, dtype = _generator(node, device), TORCH[node.dtypes[0]]
+    generator, dtype = generator_of(node, device), TORCH[node.dtypes[0]]
     return lambda shape, rate: torch.poisson(_for_each(shape, rate.double()), generator=generator).to(dtype)
 
 
@@ -212,9 +214,9 @@ def _draws(logits: torch.Tensor, count: int, generator: torch.Generator, dtype: 
 
 
 @kernel("Multinomial")
-@_drawing
+@drawing
 def bind_multinomial(node: Node, device: Device) -> Callable[..., Any]:
-    generator, dtype = _generator(node, device), TORCH[node.dtypes[0]]
+    generator, dtype = generator_of(node, device), TORCH[node.dtypes[0]]
     return lambda logits, count: _draws(logits, int(count), generator, dtype)
 
 

@@ -20,6 +20,7 @@ from thalweg._src.resources.queues import Queue
 from thalweg._src.resources.readers import (
     FixedLengthRecordReader,
     IdentityReader,
+    LMDBReader,
     Reader,
     TextLineReader,
     TFRecordReader,
@@ -66,6 +67,11 @@ def bind_fixed_length_record_reader(node: Node, device: Device) -> Known:
     if encoding not in ("", "ZLIB"):
         raise invalid(f"encoding is {encoding!r}, expected '' or 'ZLIB'")
     return _bind(node, device, FixedLengthRecordReader, header, length, footer, hop or length, encoding)
+
+
+@kernel("_LMDBReader", devices=("CPU",))
+def bind_lmdb_reader(node: Node, device: Device) -> Known:
+    return _bind(node, device, LMDBReader)
 
 
 @kernel("TFRecordReaderV2", devices=("CPU",))

@@ -188,11 +188,11 @@ def select(node: Node, device_type: str) -> Kernel:
         for e in _kernels.get(node.type, ())
     )
     types = ", ".join(f"{k}={v.name}" for k, v in node.attrs.items() if isinstance(v, DType))
+    what = f"No OpKernel was registered to support Op '{node.type}' with these attrs: [{types}]"
+    if not available:
+        raise errors.invalid(f"{what}: this operation of TensorFlow has no implementation in Thalweg")
     raise errors.UnimplementedError(
         None,
         None,
-        errors.describe(
-            f"no kernel for device type {device_type} with {types or 'its attributes'}",
-            expected=available or "no kernel is registered for this op",
-        ),
+        errors.describe(f"{what}: no kernel for device type {device_type}", expected=available),
     )

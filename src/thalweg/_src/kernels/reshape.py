@@ -157,7 +157,7 @@ def bind_squeeze(node: Node, device: Device) -> Function | Call:
     def squeeze(value: torch.Tensor) -> torch.Tensor:
         for axis in axes:
             if value.shape[axis] != 1:
-                raise ShapeError(f"cannot squeeze dimension {axis} of size {value.shape[axis]}", expected="size 1")
+                raise ShapeError(f"Can not squeeze dim[{axis}], expected a dimension of 1, got {value.shape[axis]}")
         return value.squeeze(axes)
 
     return squeeze

@@ -92,7 +92,7 @@ def require_inside(indices: torch.Tensor, shape: Sequence[int]) -> None:
         limits = torch.tensor(list(shape), dtype=torch.int64, device=indices.device)
         outside = ((indices < 0) | (indices >= limits)).any(dim=1)
         position = int(outside.to(torch.int8).argmax())
-        refuse(indices, position, f"is out of bounds of shape [{','.join(map(str, shape))}]")
+        refuse(indices, position, f"is out of bounds: need 0 <= index < [{','.join(map(str, shape))}]")
 
 
 def require_order(indices: torch.Tensor, numbers: torch.Tensor) -> None:
@@ -105,7 +105,7 @@ def require_order(indices: torch.Tensor, numbers: torch.Tensor) -> None:
         refuse(
             indices,
             position,
-            "is out of order; hint: tf.sparse.reorder sorts the indices",
+            "is out of order. Many sparse ops require sorted indices; tf.sparse.reorder sorts them",
         )
 
 

@@ -77,15 +77,15 @@ class Elements:
         elif self.of is not None:
             items[index] = before + value
         else:
-            done = "read" if index in self.were_read else "written"
-            raise invalid(f"TensorArray {self.name!r}: element {index} was {done} before and cannot be written again")
+            done = "read" if index in self.were_read else "written to"
+            known = f"Could not write to TensorArray index {index} because it has already been {done}"
+            raise invalid(f"TensorArray {self.name}: {known}.")
 
     def _grow(self, index: int) -> None:
         if index < 0 or not self.dynamic:
-            raise invalid(
-                f"TensorArray {self.name!r}: cannot write element {index} of an array of {len(self.items)}"
-                + ("" if self.dynamic else " that has no dynamic_size")
-            )
+            why = "" if self.dynamic else "array is not resizeable and "
+            size = len(self.items)
+            raise invalid(f"TensorArray {self.name}: Tried to write to index {index} but {why}size is: {size}")
         if index >= _MAX_SIZE:
             raise invalid(f"TensorArray {self.name!r} cannot have {index + 1} elements")
         self.items += [None] * (index + 1 - len(self.items))
@@ -102,7 +102,8 @@ class Elements:
     def read(self, index: int) -> Any:
         items = self.items
         if not 0 <= index < len(items):
-            raise invalid(f"TensorArray {self.name!r}: cannot read element {index} of an array of {len(items)}")
+            known = f"Tried to read from index {index} but array size is: {len(items)}"
+            raise invalid(f"TensorArray {self.name}: {known}")
         value = items[index]
         if value is None:
             return self._missing(index)
@@ -115,14 +116,14 @@ class Elements:
         """Returns zeros for an element that was never written."""
         if index in self.were_read and self.clears:
             raise invalid(
-                f"TensorArray {self.name!r}: element {index} was cleared after it was read; "
-                "clear_after_read=False keeps elements"
+                f"TensorArray {self.name}: Could not read index {index} twice because it was cleared after a previous "
+                "read (perhaps try setting clear_after_read = false?)."
             )
         shape = self.shape if self.of is None else self.of.shape_at(index)
         if shape is None or None in shape:
             raise invalid(
-                f"TensorArray {self.name!r}: cannot read element {index}, which was never written: "
-                f"the shape of elements, {show(shape)}, is not known"
+                f"TensorArray {self.name}: Could not read from TensorArray index {index}.  Furthermore, the element "
+                f"shape is not fully defined: {show(shape)}. It was never written."
             )
         if self.dtype is dtypes.string:
             return np.full(shape, b"", dtype=object)

@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -36,6 +37,7 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
 
 
 @export("nn.dropout")
+@dispatches
 def dropout(
     x: TensorLike,
     keep_prob: Any = None,
@@ -61,7 +63,7 @@ def dropout(
         if isinstance(rate, numbers.Real):
             rate = float(rate)
             if not 0 <= rate < 1:
-                raise ValueError(f"rate is {rate}, expected 0 <= rate < 1")
+                raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate}")
             if rate == 0:
                 return tensor
         else:

@@ -7,6 +7,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
@@ -29,6 +30,7 @@ from thalweg._src.variables.partitions import PartitionedVariable
 
 
 @export("nn.embedding_lookup")
+@dispatches
 def embedding_lookup(
     params: TensorLike | PartitionedVariable,
     ids: TensorLike,

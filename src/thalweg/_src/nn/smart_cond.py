@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.control_flow.cond import cond
+from thalweg._src.control_flow.cond import case, cond
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
@@ -42,3 +42,23 @@ def smart_cond(
     if known is not None:
         return true_fn() if known else false_fn()
     return cond(convert_to_tensor(pred, dtypes.bool), true_fn, false_fn, name=name)
+
+
+@export("contrib.framework.smart_case")
+def smart_case(
+    pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, name: str = "smart_case"
+) -> Any:
+    """Returns the result of the function of the first true predicate, selected statically where they are constant."""
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    unknown: list[tuple[Tensor, Callable[[], Any]]] = []
+    for pred, function in pairs:
+        known = smart_constant_value(pred)
+        if known and not unknown:
+            return function()
+        if known is None or known:
+            unknown.append((convert_to_tensor(pred, dtypes.bool), function))
+    if unknown:
+        return case(unknown, default, exclusive=exclusive, name=name)
+    if default is None:
+        raise ValueError("default: expected a function, since all predicates are false")
+    return default()

@@ -47,7 +47,7 @@ class HasherSpec(NamedTuple):
     key: Any
 
 
-FastHashSpec = HasherSpec("fasthash", None)
+FastHashSpec = export("contrib.lookup.FastHashSpec")(HasherSpec("fasthash", None))
 
 
 @export("contrib.lookup.StrongHashSpec")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.control_flow.cond import cond
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, name_scope
@@ -15,11 +16,10 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.bincount import remove_squeezable_dimensions
 from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import equal, logical_and, logical_or
+from thalweg._src.ops.comparison import equal, logical_or
 from thalweg._src.ops.concat import concat, pack
 from thalweg._src.ops.constants import fill, no_op
 from thalweg._src.ops.math import multiply, subtract
-from thalweg._src.ops.pad_tile import broadcast_dynamic_shape
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.ops.reshape import expand_dims, ones_like, rank, reshape, shape, squeeze
@@ -34,17 +34,19 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
         if _fit(weights.dims, values.dims):
             return no_op(name="static_checks_determined_all_ok")
         weights_shape, values_shape = shape(weights), shape(values)
-        # The broadcast itself fails like the assertion would.
-        whole = equal(broadcast_dynamic_shape(weights_shape, values_shape), values_shape)
-        same_rank = logical_and(equal(rank(weights), rank(values)), reduce_all(whole))
+        whole = cond(
+            equal(rank(weights), rank(values)),
+            lambda: reduce_all(logical_or(equal(weights_shape, 1), equal(weights_shape, values_shape))),
+            lambda: equal(rank(weights), 0),
+        )
         data: list[TensorLike] = [
-            "weights do not fit values",
+            "weights can not be broadcast to values.",
             f"weights.shape={weights.name}",
             weights_shape,
             f"values.shape={values.name}",
             values_shape,
         ]
-        return Assert(logical_or(equal(rank(weights), 0), same_rank), data, name=scope)
+        return Assert(whole, data, name=scope)
 
 
 def _fit(weights: Shape, values: Shape) -> bool:
@@ -56,12 +58,12 @@ def _fit(weights: Shape, values: Shape) -> bool:
     shapes = f"values.shape={show(values)}, weights.shape={show(weights)}"
     if len(weights) != len(values):
         raise ValueError(
-            f"weights do not fit values: expected rank 0 or {len(values)}, received {len(weights)}; {shapes}"
+            f"weights can not be broadcast to values. values.rank={len(values)}. weights.rank={len(weights)}. {shapes}"
         )
     pairs = list(zip(weights, values))
     for dimension, (own, other) in enumerate(pairs):
         if own not in (None, 1, other) and other is not None:
-            raise ValueError(f"weights do not fit values: dimension {dimension} is neither 1 nor equal; {shapes}")
+            raise ValueError(f"weights can not be broadcast to values. Mismatch at dim {dimension}. {shapes}")
     return all(own == 1 or (own is not None and own == other) for own, other in pairs)
 
 

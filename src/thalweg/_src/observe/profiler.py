@@ -20,6 +20,25 @@ from thalweg._src.observe.profile_options import Options, ProfileOptionBuilder
 from thalweg._src.observe.profile_tree import FIELDS, Entry, Measured
 from thalweg._src.observe.timeline import Timeline
 from thalweg._src.place.work import Sizes, flop_count
+from thalweg._src.registry import Registry
+
+
+class OpStats:
+    """A statistic of a node: its kind and its value, None if it is unknown."""
+
+    def __init__(self, statistic_type: str, value: Any = None) -> None:
+        self.statistic_type = statistic_type
+        self.value = value
+
+
+# By "op type,kind of statistic": functions from a graph and a NodeDef, which precede the cost model.
+STATISTICS: Registry[Callable[[Graph, Any], OpStats]] = Registry("statistic")
+
+
+def statistics_of(graph: Graph, node: Any, statistic_type: str) -> OpStats:
+    """Returns a statistic of a node, without a value if none is registered."""
+    rule = STATISTICS.get(f"{node.op},{statistic_type}")
+    return OpStats(statistic_type) if rule is None else rule(graph, node)
 
 
 @export("profiler.GraphNodeProto")
@@ -173,7 +192,10 @@ def _measured(graph: Graph, steps: list[Any]) -> list[Measured]:
         name = operation.name
         counts: Counter[str] = Counter(definition_count=1)
         counts.update(runs.get(name, {}))
-        counts["float_ops"] += _float_ops(nodes[operation])
+        if f"{operation.type},flops" in STATISTICS:
+            counts["float_ops"] += int(statistics_of(graph, operation.node_def, "flops").value or 0)
+        else:
+            counts["float_ops"] += _float_ops(nodes[operation])
         types = [operation.type, operation.device, name]
         if name in trainable or name in variables:
             counts["parameters"] += math.prod(_variable_shape(operation))

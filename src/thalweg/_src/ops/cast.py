@@ -11,6 +11,7 @@ from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -60,6 +61,7 @@ cast_op = op(
 
 
 @export("cast", "dtypes.cast")
+@dispatches
 def cast(x: TensorLike | SparseTensor, dtype: DTypeLike, name: str | None = None) -> Any:
     """Converts elements to another type; floats are truncated towards zero, and nonzero numbers become True."""
     wanted = dtypes.as_dtype(dtype).base_dtype

@@ -56,7 +56,13 @@ def _compared(
 ) -> Operation:
     x, y = _pair(x, y)
     if data is None:
-        data = [f"x {comparison.sign} y does not hold everywhere:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+        data = [
+            f"Condition x {comparison.sign} y did not hold element-wise:",
+            f"x ({x.name}) = ",
+            x,
+            f"y ({y.name}) = ",
+            y,
+        ]
     data = list(data) if message is None else [message, *data]
     known_x, known_y = constant_value(x), constant_value(y)
     if known_x is not None and known_y is not None:
@@ -141,7 +147,7 @@ def _compare_with_zero(
     with name_scope(name, comparison.title, [x]):
         x = convert_to_tensor(x, name="x")
         if data is None:
-            data = [f"x {comparison.sign} 0 does not hold everywhere:", f"x ({x.name}) = ", x]
+            data = [f"Condition x {comparison.sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
         zero = convert_to_tensor(0, x.dtype, name="zero")
         return _compared(comparison, x, zero, data, summarize, message)
 

@@ -9,6 +9,7 @@ from thalweg._src import dtypes, shapes
 from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Infer, OpDef
 from thalweg._src.graph.tensor import Tensor
@@ -44,7 +45,7 @@ def _equality(c: Inference) -> Sequence[Shape]:
     if c.attrs["incompatible_shape_error"]:
         return broadcast_inputs(c)
     try:
-        result = shapes.broadcast(*c.shapes)
+        result = shapes.broadcast(c.shapes[0], c.shapes[1])
     except ShapeError:
         return [()]
     return [result if all(s is not None and None not in s for s in c.shapes) else None]
@@ -159,18 +160,21 @@ invert = export("bitwise.invert")(
 
 
 @export("equal", "math.equal")
+@dispatches
 def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns whether x == y, element-wise."""
     return equal_op(x, y, name=name)
 
 
 @export("not_equal", "math.not_equal")
+@dispatches
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns whether x != y, element-wise."""
     return not_equal_op(x, y, name=name)
 
 
 @export("logical_xor", "math.logical_xor")
+@dispatches
 def logical_xor(x: TensorLike, y: TensorLike, name: str = "LogicalXor") -> Tensor:
     """Returns whether exactly one of x and y is true."""
     return not_equal_op(x, y, T=dtypes.bool, name=name)

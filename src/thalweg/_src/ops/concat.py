@@ -12,6 +12,7 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
@@ -41,8 +42,12 @@ def concatenated(parts: Sequence[Shape], axis: int | None) -> Shape:
     if rank == 0:
         raise ShapeError("scalars cannot be concatenated", hint="use tf.stack")
     if any(len(part) != rank for part in known):
-        ranks = ", ".join(show(part) for part in known[:4])
-        raise ShapeError(f"ranks differ: {ranks}", expected="tensors of the same rank")
+        other = next(part for part in known if len(part) != rank)
+        raise ShapeError(
+            f"Shape must be rank {rank} but is rank {len(other)}",
+            expected="tensors of the same rank",
+            in_step=f"ConcatOp : Ranks of all input tensors should match: {_first_and(parts, other)}",
+        )
     if axis is None:
         return (None,) * rank
     axis = normalize_axis(axis, rank)
@@ -50,10 +55,18 @@ def concatenated(parts: Sequence[Shape], axis: int | None) -> Shape:
     for i in range(rank):
         if i != axis:
             for part in known[1:]:
-                result[i] = same_dimension(result[i], part[i], f"sizes of dimension {i}", "equal sizes except in axis")
+                if None not in (result[i], part[i]) and result[i] != part[i]:
+                    in_step = f"ConcatOp : Dimensions of inputs should match: {_first_and(parts, part)}"
+                    raise shapes.different_sizes(i, tuple(result), part, in_step)
+                result[i] = part[i] if result[i] is None else result[i]
     sizes = [part[axis] for part in known]
     result[axis] = None if None in sizes or len(known) < len(parts) else sum(sizes)  # type: ignore[arg-type]
     return tuple(result)
+
+
+def _first_and(parts: Sequence[Shape], other: Shape) -> str:
+    """Returns the shapes of the first part and of one that does not fit it."""
+    return "shape[0] = {{0}} vs. shape[{0}] = {{{0}}}".format(parts.index(other))
 
 
 def _concat(c: Inference) -> Sequence[Shape]:
@@ -106,8 +119,13 @@ concat_offset_op = nondifferentiable_op(
 
 def _pack(c: Inference) -> Sequence[Shape]:
     merged: Shape = None
-    for part in c.shapes:
-        merged = shapes.merge(merged, part)
+    for number, part in enumerate(c.shapes):
+        try:
+            merged = shapes.merge(merged, part)
+        except ShapeError as error:
+            pair = f"values[0].shape = {{0}} != values[{number}].shape = {{{number}}}"
+            in_step = f"Shapes of all inputs must match: {pair}"
+            raise ShapeError(error.what, hint=f"shape {number} does not fit those before", in_step=in_step) from None
     if merged is None:
         return [None]
     axis = normalize_axis(c.attrs["axis"], len(merged) + 1)
@@ -144,8 +162,9 @@ def _split_evenly(c: Inference) -> Sequence[Shape]:
     size = source[where]
     require(
         size is None or size % count == 0,
-        f"dimension {where} of size {size} is not divisible into {count} equal parts",
-        expected=f"a multiple of {count}",
+        f"Dimension size must be evenly divisible by {count} but is {size}. "
+        "Number of ways to split should evenly divide the split dimension",
+        expected=f"a multiple of {count} as size of dimension {where}",
     )
     return [(*source[:where], None if size is None else size // count, *source[where + 1 :])] * count
 
@@ -234,6 +253,7 @@ unpack_op = op(
 
 
 @export("concat")
+@dispatches
 def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: str = "concat") -> Tensor:
     """Concatenates tensors along an existing dimension."""
     if not isinstance(values, list | tuple):
@@ -248,6 +268,7 @@ def concat(values: Sequence[TensorLike] | TensorLike, axis: TensorLike, name: st
 
 
 @export("stack")
+@dispatches
 def stack(values: Sequence[TensorLike] | Tensor, axis: int = 0, name: str = "stack") -> Tensor:
     """Stacks tensors of one shape along a new axis."""
     if isinstance(values, Tensor):
@@ -273,12 +294,12 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
     if num is None:
         source = tensor.dims
         if source is None:
-            raise ValueError(f"Cannot infer num from the unknown shape of {tensor.name!r}: pass num")
+            raise ValueError(f"Cannot infer num from shape <unknown> of {tensor.name!r}: pass num")
         if not -len(source) <= axis < len(source):
             raise ValueError(f"axis = {axis} not in [{-len(source)}, {len(source)})")
         num = source[axis]
         if num is None:
-            raise ValueError(f"Cannot infer num from shape {show(source)} of {tensor.name!r}: pass num")
+            raise ValueError(f"Cannot infer num from shape {tensor.shape} of {tensor.name!r}: pass num")
     return unpack_op.many(tensor, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
 
 

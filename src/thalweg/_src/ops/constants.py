@@ -108,7 +108,7 @@ def as_array(value: Any, dtype: DType | None = None, shape: Any = None) -> tuple
     if isinstance(value, TensorShape):
         value = value.as_list()
     if value is None:
-        raise ValueError("None cannot be converted to a Tensor.")
+        raise ValueError("None values not supported: None cannot be converted to a Tensor.")
     array = _plain_array(value, dtype)
     if dtype is None:
         dtype = dtypes.as_dtype(array.dtype)
@@ -156,7 +156,9 @@ def _nested(value: Any, dtype: Any) -> Array:
     try:
         return np.array(value, dtype=dtype)
     except ValueError as error:
-        raise ValueError(f"the lists are ragged, a tensor needs equal lengths: {value!r}") from error
+        raise ValueError(
+            f"setting an array element with a sequence: the lists are ragged, a tensor needs equal lengths: {value!r}"
+        ) from error
 
 
 def _holds_numpy(value: Any) -> bool:
@@ -220,7 +222,7 @@ def _with_shape(array: Array, shape: Shape) -> Array:
     if count == 0 and array.ndim == 0:
         return np.empty(shape, array.dtype)
     if array.size > count or array.size == 0:
-        raise ValueError(f"shape {list(shape)} takes {count} values, received {array.size}")
+        raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}")
     flat = array.ravel()
     return np.concatenate([flat, np.full(count - array.size, flat[-1], dtype=array.dtype)]).reshape(shape)
 
@@ -263,8 +265,11 @@ def _holds_tensor(value: Any) -> bool:
 
 def pack_nested(values: Any, dtype: DType | None, name: str | None) -> Tensor:
     """Packs a nested list that contains tensors; their type applies to the numbers too."""
+    types = (item.dtype.base_dtype for item in _flat(values) if _holds_tensor(item))
     if dtype is None:
-        dtype = next((convert_to_tensor(item).dtype for item in _flat(values) if _holds_tensor(item)), None)
+        dtype = next(types, None)
+    elif not all(map(dtype.is_compatible_with, types)):
+        raise TypeError(f"Expected {dtype.name}, got list containing Tensors of type '_Message' instead.")
     with name_scope(name or "packed"):
         parts = [
             pack_nested(item, dtype, None) if isinstance(item, list | tuple) else convert_to_tensor(item, dtype)

@@ -51,9 +51,10 @@ def _features(window: Window, channels: int | None, filter: Sizes, depthwise: bo
         hint = "a filter has the shape [height, width, channels in, channels out]"
     require(
         channels % taken == 0 and channels > 0,
-        f"the input has {channels} channels, but the filter takes {taken}",
+        f"Depth of input ({channels}) is not a multiple of input depth of filter ({taken})",
         expected="as many input channels as the filter takes, or a multiple",
         hint=hint,
+        in_step=f"input depth must be evenly divisible by filter depth: {channels} vs {taken}",
     )
     groups = channels // taken
     require(given is None or given % groups == 0, f"{given} output channels cannot be split into {groups} groups")

@@ -11,6 +11,7 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr, nest
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference, complete, static_value
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
@@ -209,6 +210,7 @@ unravel_index = export("unravel_index")(
 
 
 @export("gather")
+@dispatches
 def gather(
     params: TensorLike,
     indices: TensorLike,
@@ -245,6 +247,7 @@ def _as_indices(indices: Any) -> Any:
 
 
 @export("batch_gather")
+@dispatches
 def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Gathers slices of params at indices with the same leading dimensions."""
     with name_scope(name, "BatchGather", [params, indices]) as scope:
@@ -256,6 +259,7 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
 
 
 @export("gather_nd", "manip.gather_nd")
+@dispatches
 def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Gathers the elements or slices of params at index vectors."""
     if batch_dims == 0:
@@ -330,6 +334,7 @@ tensor_scatter_nd_sub = tensor_scatter_sub
 
 
 @export("boolean_mask")
+@dispatches
 def boolean_mask(
     tensor: TensorLike, mask: TensorLike, name: str = "boolean_mask", axis: TensorLike | None = None
 ) -> Tensor:

@@ -183,9 +183,9 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
             if len(static) < 2:
                 raise ValueError(f"a grayscale image has rank 2 or more, received shape {show(static)}")
             if static[-1] not in (None, 1):
-                raise ValueError(f"a grayscale image has 1 channel, received shape {show(static)}")
+                raise ValueError(f"Last dimension of a grayscale image should be size 1, received shape {show(static)}")
         if static is None or static[-1] is None:
-            message = "a grayscale image has 1 channel"
+            message = "Last dimension of a grayscale image should be size 1."
             images = with_dependencies([assert_equal(shape_of(images)[-1], 1, message=message)], images)
         if static is not None:
             return tile(images, [1] * (len(static) - 1) + [3], name=scope)

@@ -292,9 +292,9 @@ def _resize_by(
         given = convert_to_tensor(images, name="images")
         static = given.dims
         if static is None:
-            raise ValueError("the rank of images is unknown, expected 3 or 4")
+            raise ValueError("'images' contains no shape: its rank is unknown, expected 3 or 4")
         if len(static) not in (3, 4):
-            raise ValueError(f"images has rank {len(static)}, expected 3 or 4")
+            raise ValueError(f"'images' must have either 3 or 4 dimensions, not {len(static)}.")
         size = _size_tensor(size)
         height, width = static[-3], static[-2]
         if keep_ratio:
@@ -313,7 +313,9 @@ def _size_tensor(size: Any) -> Tensor:
     except (TypeError, ValueError):
         raise ValueError(f"size is {size!r}, expected int32 (height, width)") from None
     if tensor.dims is not None and tensor.dims not in ((2,), (None,)):
-        raise ValueError(f"size has shape {tensor.get_shape()}, expected two elements (height, width)")
+        raise ValueError(
+            f"'size' must be a 1-D Tensor of 2 elements: new_height, new_width, not of shape {tensor.get_shape()}"
+        )
     return tensor
 
 

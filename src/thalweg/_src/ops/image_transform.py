@@ -68,7 +68,7 @@ def image_tensor(image: Any) -> Tensor:
 def _pixel_checks(image: Tensor) -> list[Operation]:
     static = image.dims
     if static is not None and len(static) < 3:
-        raise ValueError(f"image has shape {shapes.show(static)}, expected rank 3 or more")
+        raise ValueError(f"'image' (shape {shapes.TensorShape(static)}) must be at least three-dimensional.")
     if static is not None and 0 in static[-3:]:
         raise ValueError(f"image is empty: its shape is {shapes.show(static)}")
     if static is not None and None not in static[-3:]:
@@ -83,7 +83,7 @@ def _pixel_checks(image: Tensor) -> list[Operation]:
 def _require_rank(image: Tensor) -> None:
     static = image.dims
     if static is not None and len(static) not in (3, 4):
-        raise ValueError(f"image has shape {shapes.show(static)}, expected rank 3 or 4")
+        raise ValueError(f"'image' (shape {shapes.TensorShape(static)}) must have either 3 or 4 dimensions.")
 
 
 # -- flips and turns --------------------------------------------------------------------------------------------------
@@ -315,8 +315,7 @@ def central_crop(image: Any, central_fraction: float | Tensor) -> Tensor:
             return image  # type: ignore[no-any-return]
         static = image.dims
         if static is None or len(static) not in (3, 4):
-            found = None if static is None else len(static)
-            raise ValueError(f"image has rank {found}, expected 3 or 4")
+            raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
         image = image_tensor(image)
         (top, height), (left, width) = (_middle(image, axis, central_fraction, known) for axis in (-3, -2))
         outer = len(static) - 3

@@ -13,6 +13,7 @@ from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OPS, Evaluate, OpDef, op
@@ -324,6 +325,7 @@ clip_by_value_op = op(
 
 
 @export("add", "math.add")
+@dispatches
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x + y, element-wise; strings are concatenated."""
     first = x if isinstance(x, Tensor) or not isinstance(y, Tensor) else y
@@ -353,6 +355,7 @@ def _is_inexact(value: Any) -> bool:
 
 
 @export("truediv", "math.truediv")
+@dispatches
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y with Python 3 semantics: integers of at most 16 bits yield float32, wider ones float64."""
     if _is_inexact(x) or _is_inexact(y):
@@ -366,12 +369,14 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 @export("divide", "math.divide")
+@dispatches
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y with Python 3 semantics."""
     return truediv(x, y, name)
 
 
 @export("div")
+@dispatches
 def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y with Python 2 semantics: integers are rounded down."""
     if _is_inexact(x) or _is_inexact(y):
@@ -382,6 +387,7 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 @export("floordiv", "math.floordiv")
+@dispatches
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x / y, rounded down."""
     return floordiv_op(x, y, name=name or "floordiv")
@@ -416,6 +422,7 @@ def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 @export("abs", "math.abs")
+@dispatches
 def abs(x: TensorLike | SparseTensor, name: str | None = None) -> Any:
     """Computes the absolute value, element-wise."""
     if isinstance(x, SparseTensor):
@@ -427,6 +434,7 @@ def abs(x: TensorLike | SparseTensor, name: str | None = None) -> Any:
 
 
 @export("round", "math.round")
+@dispatches
 def round(x: TensorLike, name: str | None = None) -> Tensor:
     """Rounds to the nearest integer, halves to even."""
     x = convert_to_tensor(x, name="x")
@@ -506,6 +514,7 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
 
 
 @export("saturate_cast", "dtypes.saturate_cast")
+@dispatches
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Casts the elements to a type; values outside its range become its minimum or maximum."""
     wanted = dtypes.as_dtype(dtype).base_dtype
@@ -530,6 +539,7 @@ def _inside(limit: Any, dtype: DType) -> Any:
 
 
 @export("clip_by_value")
+@dispatches
 def clip_by_value(
     t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Any:
@@ -563,6 +573,7 @@ def _only(tensor: Tensor, name: str | None) -> Tensor:
 
 
 @export("add_n", "math.add_n")
+@dispatches
 def add_n(inputs: Sequence[TensorLike] | TensorLike, name: str | None = None) -> Tensor:
     """Sums tensors of one shape and type; IndexedSlices are made dense."""
     tensors = _tensors(inputs)

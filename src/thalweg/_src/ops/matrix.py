@@ -31,6 +31,7 @@ def _product(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> tuple[int 
         "inner dimensions",
         expected=f"a.shape[{0 if transpose_a else 1}] == b.shape[{1 if transpose_b else 0}]",
         hint=f"did you mean transpose_b={not transpose_b}?" if fits_transposed else None,
+        in_step="Matrix size-incompatible: In[0]: {0}, In[1]: {1}",
     )
     return rows, columns
 
@@ -96,8 +97,10 @@ def matmul(
         raise ValueError("transpose_b and adjoint_b are mutually exclusive")
     with name_scope(name, "MatMul", [a, b]) as scope:
         a = convert_to_tensor(a, name="a") if isinstance(a, Tensor) or not isinstance(b, Tensor) else a
-        b = convert_to_tensor(b, dtype=a.dtype if isinstance(a, Tensor) else None, name="b")
-        a = convert_to_tensor(a, dtype=b.dtype, name="a")
+        is_typed = isinstance(b, Tensor) or hasattr(b, "_as_graph_element")  # the op compares the types of such values
+        b = convert_to_tensor(b, dtype=a.dtype if isinstance(a, Tensor) and not is_typed else None, name="b")
+        if not isinstance(a, Tensor):
+            a = convert_to_tensor(a, dtype=b.dtype, name="a")
         if (a.dims is None or len(a.dims) > 2) or (b.dims is None or len(b.dims) > 2):
             a = conj(a) if transpose_a and a.dtype.is_complex else a
             b = conj(b) if transpose_b and b.dtype.is_complex else b

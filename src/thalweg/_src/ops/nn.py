@@ -41,7 +41,7 @@ from thalweg._src.ops.shape_functions import (
     with_rank,
 )
 from thalweg._src.ops.where import where
-from thalweg._src.shapes import Shape, broadcast, merge
+from thalweg._src.shapes import Shape, broadcast, compatible, merge
 
 _FLOATS = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))
 _REAL = dtypes.REAL - dtypes.QUANTIZED
@@ -202,7 +202,8 @@ def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = 
 
 
 def _cross_entropy(c: Inference) -> Sequence[Shape]:
-    both = broadcast(c.shapes[0], c.shapes[1])
+    known = "logits and labels must be broadcastable: logits_size={0} labels_size={1}"
+    both = broadcast(c.shapes[0], c.shapes[1], known)
     require(both is None or len(both) == 2, "logits and labels must be matrices", expected="[batch, classes] for both")
     return [(None,) if both is None else both[:1], (None, None) if both is None else both]
 
@@ -211,7 +212,8 @@ def _sparse_cross_entropy(c: Inference) -> Sequence[Shape]:
     features, labels = with_rank(c, 0, 2), with_rank(c, 1, 1)
     assert features is not None and labels is not None
     require(features[1] != 0, "there are no classes", expected="features.shape[1] >= 1")
-    batch = same_dimension(features[0], labels[0], "batches", "features.shape[0] == labels.shape[0]")
+    known = "logits and labels must have the same first dimension, got logits shape {0} and labels shape {1}"
+    batch = same_dimension(features[0], labels[0], "batches", "features.shape[0] == labels.shape[0]", in_step=known)
     return [(batch,), (batch, features[1])]
 
 
@@ -346,6 +348,14 @@ def sparse_softmax_cross_entropy_with_logits(
         return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype)
 
 
+def _of_one_shape(logits: Any, labels: Any) -> tuple[Tensor, Tensor]:
+    logits = convert_to_tensor(logits, name="logits")
+    labels = convert_to_tensor(labels, logits.dtype, name="labels")
+    if not compatible(labels.dims, logits.dims):
+        raise ValueError(f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})")
+    return logits, labels
+
+
 @export("nn.sigmoid_cross_entropy_with_logits")
 def sigmoid_cross_entropy_with_logits(
     labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
@@ -353,12 +363,7 @@ def sigmoid_cross_entropy_with_logits(
     """Computes the cross entropy of independent probabilities sigmoid(logits) with labels."""
     _require_both(labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
-        logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype, name="labels")
-        try:
-            merge(labels.dims, logits.dims)
-        except ValueError:
-            raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
+        logits, labels = _of_one_shape(logits, labels)
         # max(x, 0) - x * z + log(1 + exp(-|x|)), whose exponentials cannot overflow; the condition, unlike max and
         # abs, has the right gradient at zero.
         positive = logits >= zeros_like(logits)
@@ -378,12 +383,7 @@ def weighted_cross_entropy_with_logits(
     """Computes the sigmoid cross entropy with positive labels weighted by pos_weight."""
     labels = reduction.one_of("labels", labels, "targets", targets)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
-        logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype, name="labels")
-        try:
-            merge(labels.dims, logits.dims)
-        except ValueError:
-            raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
+        logits, labels = _of_one_shape(logits, labels)
         weight = 1 + (pos_weight - 1) * labels
         return math.add(
             (1 - labels) * logits, weight * (math.log1p(math.exp(-math.abs(logits))) + relu(-logits)), name=scope
@@ -398,12 +398,8 @@ def log_poisson_loss(
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
         log_input = convert_to_tensor(log_input, name="log_input")
         targets = convert_to_tensor(targets, log_input.dtype, name="targets")
-        try:
-            merge(targets.dims, log_input.dims)
-        except ValueError:
-            raise ValueError(
-                f"log_input and targets must have the same shape ({log_input.shape} vs {targets.shape})"
-            ) from None
+        if not compatible(targets.dims, log_input.dims):
+            raise ValueError(f"log_input and targets must have the same shape ({log_input.shape} vs {targets.shape})")
         loss: Tensor = math.exp(log_input) - log_input * targets
         if compute_full_loss:
             stirling = targets * math.log(targets) - targets + 0.5 * math.log(2 * 3.141592653589793 * targets)
@@ -426,7 +422,8 @@ def _bias_add(c: Inference) -> Sequence[Shape]:
         return [None]
     axis = -1 if _channels_last(c) else 1
     assert bias is not None
-    size = same_dimension(value[axis], bias[0], "channels", f"value.shape[{axis}] == bias.shape[0]")
+    known = "Must provide as many biases as the last dimension of the input tensor: {1} vs. {0}"
+    size = same_dimension(value[axis], bias[0], "channels", f"value.shape[{axis}] == bias.shape[0]", in_step=known)
     dims = list(value)
     dims[axis] = size
     return [tuple(dims)]
@@ -522,7 +519,11 @@ def _top_k(c: Inference) -> Sequence[Shape]:
     if shape is None:
         return [None, None]
     last = shape[-1]
-    require(k is None or last is None or k <= last, f"input has {last} columns, fewer than k = {k}")
+    require(
+        k is None or last is None or k <= last,
+        f"input must have last dimension >= k = {k} but is {last}",
+        in_step="input must have at least k columns",
+    )
     return [(*shape[:-1], k)] * 2
 
 

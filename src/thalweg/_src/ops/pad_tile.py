@@ -268,7 +268,7 @@ def _broadcast_to(c: Inference) -> Sequence[Shape]:
     return [(*target[:new], *(d if t is None and d not in (0, 1) else t for d, t in zip(source, target[new:])))]
 
 
-broadcast_to = export("broadcast_to")(
+broadcast_to = export("broadcast_to", "contrib.framework.broadcast_to")(
     op(
         "BroadcastTo",
         "input: T, shape: Tidx -> output: T",

@@ -57,6 +57,9 @@ tf_record_reader_op = _handle(
     external="reads files",
     compression_type="",
 )
+lmdb_reader_op = _handle(
+    "_LMDBReader", "Creates a reader of LMDB databases and returns its handle.", external="reads files"
+)
 reader_read_op = stateful_op(
     "ReaderReadV2",
     "reader_handle: resource, queue_handle: resource -> key: string, value: string",

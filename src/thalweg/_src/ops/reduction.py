@@ -12,6 +12,7 @@ from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Evaluate, OpDef, op
 from thalweg._src.graph.tensor import Tensor
@@ -40,7 +41,9 @@ def _reduced(c: Inference) -> Sequence[Shape]:
         return [(None,) * len(shape) if c.attrs["keep_dims"] else None]
     found: set[int] = set()
     for axis in axes.ravel().tolist():
-        position = normalize_axis(axis, len(shape), "reduction axis")
+        what = f"Invalid reduction dimension {axis} for input with {len(shape)} dimensions."
+        require(-len(shape) <= axis < len(shape), what, expected=f"an axis in [{-len(shape)}, {len(shape)})")
+        position = normalize_axis(axis, len(shape))
         require(position not in found, f"axis {axis} is duplicated", expected="distinct axes")
         found.add(position)
     if c.attrs["keep_dims"]:
@@ -142,42 +145,49 @@ def _reduce(
 
 
 @export("reduce_sum", "math.reduce_sum")
+@dispatches
 @variant(_reduce, sum_op)
 def reduce_sum() -> None:
     """Sums the elements along the axes, all by default."""
 
 
 @export("reduce_mean", "math.reduce_mean")
+@dispatches
 @variant(_reduce, mean_op)
 def reduce_mean() -> None:
     """Averages the elements along the axes, all by default."""
 
 
 @export("reduce_prod", "math.reduce_prod")
+@dispatches
 @variant(_reduce, prod_op)
 def reduce_prod() -> None:
     """Multiplies the elements along the axes, all by default."""
 
 
 @export("reduce_max", "math.reduce_max")
+@dispatches
 @variant(_reduce, max_op)
 def reduce_max() -> None:
     """Computes the maximum along the axes, all by default."""
 
 
 @export("reduce_min", "math.reduce_min")
+@dispatches
 @variant(_reduce, min_op)
 def reduce_min() -> None:
     """Computes the minimum along the axes, all by default."""
 
 
 @export("reduce_all", "math.reduce_all")
+@dispatches
 @variant(_reduce, all_op)
 def reduce_all() -> None:
     """Returns whether all elements along the axes are true."""
 
 
 @export("reduce_any", "math.reduce_any")
+@dispatches
 @variant(_reduce, any_op)
 def reduce_any() -> None:
     """Returns whether any element along the axes is true."""

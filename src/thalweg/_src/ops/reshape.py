@@ -14,6 +14,7 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference, static_value
 from thalweg._src.graph.op_def import OPS, op
 from thalweg._src.graph.scopes import name_scope
@@ -27,7 +28,7 @@ from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.math import subtract
 from thalweg._src.ops.sequences import range_op
 from thalweg._src.ops.shape_functions import normalize_axis, require, scalar, unchanged, vector_size
-from thalweg._src.shapes import Shape, ShapeLike, TensorShape, num_elements, show
+from thalweg._src.shapes import Shape, ShapeLike, TensorShape, compact, num_elements, show
 
 _SMALL = 1000  # up to this many elements, zeros and ones are constants in the graph
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
@@ -142,8 +143,9 @@ def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:
     if not free:
         if count != product:
             raise ShapeError(
-                f"cannot reshape a tensor with {count} elements to shape {show(tuple(sizes))} with {product} elements",
+                f"Cannot reshape a tensor with {count} elements to shape {compact(tuple(sizes))} ({product} elements)",
                 expected="the same number of elements",
+                in_step=f"Input to reshape is a tensor with {count} values, but the requested shape has {product}",
             )
     elif product == 0:
         if sizes[free[0]] == -1:
@@ -153,9 +155,10 @@ def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:
             )
     elif count % product:
         raise ShapeError(
-            f"cannot reshape a tensor with {count} elements to shape {show(tuple(sizes))}: "
-            f"{count} is not a multiple of {product}",
-            expected="a multiple of the product of the other sizes",
+            f"Dimension size must be evenly divisible by {product} but is {count}",
+            expected=f"a multiple of the product of the other sizes in {show(tuple(sizes))}",
+            in_step=f"Input to reshape is a tensor with {count} values, "
+            f"but the requested shape requires a multiple of {product}",
         )
     else:
         sizes[free[0]] = count // product
@@ -197,7 +200,9 @@ def _expand_dims(c: Inference) -> Sequence[Shape]:
     if dim is None:
         return [(None,) * (len(source) + 1)]
     require(dim.size == 1, "dim must be one number")
-    axis = normalize_axis(int(dim.ravel()[0]), len(source) + 1, "dim")
+    axis, rank = int(dim.ravel()[0]), len(source) + 1
+    require(-rank <= axis < rank, f"dim {axis} not in the interval [{-rank}, {rank - 1}].")
+    axis %= rank
     return [(*source[:axis], 1, *source[axis:])]
 
 
@@ -231,7 +236,8 @@ def _squeeze(c: Inference) -> Sequence[Shape]:
         return [None if None in source else tuple(d for d in source if d != 1)]
     dropped = {normalize_axis(axis, len(source), "axis") for axis in axes}
     for axis in dropped:
-        require(source[axis] in (1, None), f"cannot squeeze dimension {axis} of size {source[axis]}", expected="size 1")
+        size = source[axis]
+        require(size in (1, None), f"Can not squeeze dim[{axis}], expected a dimension of 1, got {size}")
     return [tuple(d for i, d in enumerate(source) if i not in dropped)]
 
 
@@ -256,9 +262,13 @@ squeeze_op = op(
 
 def _transpose(c: Inference) -> Sequence[Shape]:
     source, perm, length = c.shapes[0], c.value(1), vector_size(c, 1)
-    fits = source is None or length in (None, len(source))
-    require(fits, f"perm has {length} entries", expected="one for each dimension of x")
-    rank = len(source) if source is not None else length
+    rank = None if source is None else len(source)
+    require(
+        rank is None or length in (None, rank),
+        f"Dimension must be {rank} but is {length}",
+        expected="an entry of perm for each dimension of x",
+    )
+    rank = length if rank is None else rank
     if perm is None or rank is None:
         return [None if rank is None else (None,) * rank]
     order = [normalize_axis(int(p), rank, "perm entry") for p in perm.ravel()]
@@ -332,6 +342,7 @@ def shape_n(input: Sequence[Any], out_type: DTypeLike = dtypes.int32, name: str 
 
 
 @export("size")
+@dispatches
 def size(input: TensorLike | SparseTensor, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """Returns the number of elements of a tensor; a constant if it is static."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
@@ -347,6 +358,7 @@ def size(input: TensorLike | SparseTensor, name: str | None = None, out_type: DT
 
 
 @export("rank")
+@dispatches
 def rank(input: TensorLike | SparseTensor, name: str | None = None) -> Tensor:
     """Returns the rank of a tensor; a constant if it is static."""
     if is_sparse(input):
@@ -423,6 +435,7 @@ def _known_sizes(shape: Any) -> list[int] | None:
 
 
 @export("zeros_like")
+@dispatches
 def zeros_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
@@ -439,6 +452,7 @@ def zeros_like(
 
 
 @export("ones_like")
+@dispatches
 def ones_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
@@ -455,6 +469,7 @@ def ones_like(
 
 
 @export("expand_dims")
+@dispatches
 def expand_dims(
     input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
 ) -> Tensor:
@@ -466,6 +481,7 @@ def expand_dims(
 
 
 @export("squeeze")
+@dispatches
 def squeeze(
     input: TensorLike,
     axis: int | Sequence[int] | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 from thalweg._src.errors import ShapeError
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Infer
-from thalweg._src.shapes import Shape, broadcast, merge, show
+from thalweg._src.shapes import Shape, broadcast, merge
 
 
 def unchanged(c: Inference) -> Sequence[Shape]:
@@ -51,9 +51,8 @@ def with_rank(c: Inference, index: int, rank: int) -> Shape:
         return (None,) * rank
     if len(shape) != rank:
         raise ShapeError(
-            f"{c.definition.inputs[index].name} has rank {len(shape)}",
+            f"Shape must be rank {rank} but is rank {len(shape)}",
             expected=f"{c.definition.inputs[index].name} of rank {rank}",
-            hint=None,
         )
     return shape
 
@@ -62,7 +61,8 @@ def at_least_rank(c: Inference, index: int, rank: int) -> Shape:
     shape = c.shapes[index]
     if shape is not None and len(shape) < rank:
         name = c.definition.inputs[index].name
-        raise ShapeError(f"{name} has rank {len(shape)}", expected=f"{name} of rank at least {rank}", hint=None)
+        what = f"Shape must be at least rank {rank} but is rank {len(shape)}"
+        raise ShapeError(what, expected=f"{name} of rank at least {rank}")
     return shape
 
 
@@ -71,7 +71,7 @@ def scalar_value(c: Inference, index: int) -> Any:
     shape = c.shapes[index]
     if shape:
         name = c.definition.inputs[index].name
-        raise ShapeError(f"{name} has shape {show(shape)}", expected=f"a scalar {name}")
+        raise ShapeError(f"Shape must be rank 0 but is rank {len(shape)}", expected=f"a scalar {name}")
     value = c.value(index)
     return None if value is None else value.item()
 
@@ -83,7 +83,7 @@ def vector_size(c: Inference, index: int) -> int | None:
         return None
     if len(shape) != 1:
         name = c.definition.inputs[index].name
-        raise ShapeError(f"{name} must be a vector, got {show(shape)}")
+        raise ShapeError(f"Shape must be rank 1 but is rank {len(shape)}", expected=f"a vector {name}")
     return shape[0]
 
 
@@ -96,17 +96,23 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     return axis + rank if axis < 0 else axis
 
 
-def same_dimension(a: int | None, b: int | None, what: str, expected: str, hint: str | None = None) -> int | None:
+def same_dimension(
+    a: int | None, b: int | None, what: str, expected: str, hint: str | None = None, in_step: str | None = None
+) -> int | None:
     """Returns the dimension that two shapes must agree on."""
     if a is not None and b is not None and a != b:
-        raise ShapeError(f"{what} differ: {a} and {b}", expected=expected, hint=hint)
+        differ = f"{what} differ: {a} and {b}"
+        known = f"Dimensions must be equal, but are {a} and {b}"
+        raise ShapeError(known, f"{expected} ({differ})", hint, in_step or differ)
     return a if a is not None else b
 
 
-def require(condition: bool, what: str, expected: str | None = None, hint: str | None = None) -> None:
+def require(
+    condition: bool, what: str, expected: str | None = None, hint: str | None = None, in_step: str | None = None
+) -> None:
     """Raises a ShapeError unless the condition holds."""
     if not condition:
-        raise ShapeError(what, expected=expected, hint=hint)
+        raise ShapeError(what, expected, hint, in_step)
 
 
 def require_sizes(c: Inference, index: int) -> None:

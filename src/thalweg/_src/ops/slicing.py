@@ -54,7 +54,7 @@ def _slice(c: Inference) -> Sequence[Shape]:
 def _slice_size(axis: int, dim: int | None, begin: int | None, size: int | None) -> int | None:
     if begin is not None:
         fits = begin >= 0 and (dim is None or begin <= dim)
-        require(fits, f"begin[{axis}] is {begin}", expected=f"0 <= begin[{axis}] <= {'?' if dim is None else dim}")
+        require(fits, f"Expected begin[{axis}] in [0, {'?' if dim is None else dim}], but got {begin}")
     if size is not None:
         require(size >= -1, f"size[{axis}] is {size}", expected=f"size[{axis}] >= 0, or -1 for the remainder")
     if size == -1:
@@ -62,8 +62,8 @@ def _slice_size(axis: int, dim: int | None, begin: int | None, size: int | None)
     if dim is not None and begin is not None and size is not None:
         require(
             begin + size <= dim,
-            f"begin[{axis}] + size[{axis}] is {begin + size}",
-            expected=f"at most {dim}, the size of dimension {axis}",
+            f"Expected size[{axis}] in [0, {dim - begin}], but got {size}",
+            expected=f"begin[{axis}] + size[{axis}] of at most {dim}, the size of dimension {axis}",
         )
     return size
 
@@ -119,7 +119,8 @@ def items_of(masks: dict[str, int], begin: Any, end: Any, strides: Any, rank: in
     used = [i for i in range(count) if not (ellipsis | new_axis) >> i & 1]
     require(ellipsis & (ellipsis - 1) == 0, "more than one ellipsis in the slice")
     if len(used) > rank:
-        raise ShapeError(f"{len(used)} indices for a tensor of rank {rank}", expected=f"at most {rank} indices")
+        what = f"Index out of range using input dim {rank}; input has only {rank} dims"
+        raise ShapeError(what, expected=f"at most {rank} indices, not {len(used)}")
     skipped = [Item("range")] * (rank - len(used))
     items: list[Item] = []
     for i in range(count):
@@ -151,7 +152,7 @@ def sliced_shape(source: Sequence[int | None], items: Sequence[Item]) -> Shape:
         if item.kind == "index":
             if size is not None and item.begin is not UNKNOWN and not -size <= item.begin < size:
                 raise ShapeError(
-                    f"slice index {item.begin} of dimension {axis} is out of bounds",
+                    f"slice index {item.begin} of dimension {axis} out of bounds.",
                     expected=f"an index in [{-size}, {size})",
                 )
         else:
@@ -282,7 +283,8 @@ def strided_slice(
 
 
 _BAD_INDEX = (
-    "{!r} is not an index: expected an integer, a slice, an ellipsis, tf.newaxis, or a scalar tensor of int32 or int64"
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid "
+    "indices, got {!r}"
 )
 
 

@@ -27,12 +27,10 @@ def _of_two(name: str, signature: str, types: frozenset[dtypes.DType], doc: str,
 
 def _betainc(c: Inference) -> Sequence[Shape]:
     """Returns the one shape of all arguments that are not scalars."""
-    result: Shape = ()
-    if any(shape is None for shape in c.shapes):
-        return [None]
+    result: Shape = None
     for shape in c.shapes:
-        result = shape if result == () else merge(result, shape) if shape != () else result
-    return [result]
+        result = merge(result, shape or None)
+    return [() if result is None and None not in c.shapes else result]
 
 
 erf = export("erf", "math.erf")(

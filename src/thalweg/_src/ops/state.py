@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.errors import ShapeError
 from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.infer import Inference
@@ -17,7 +18,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import require, scalar, vector_size
 from thalweg._src.ops.slicing import UNKNOWN, items_of, sliced_shape
-from thalweg._src.shapes import Shape, compatible, merge, show
+from thalweg._src.shapes import Shape, compact, compatible, merge, show
 
 _ARITHMETIC = dtypes.NUMERIC | dtypes.QUANTIZED
 
@@ -62,11 +63,12 @@ def _read(c: Inference) -> Sequence[Shape]:
 def _assign(c: Inference) -> Sequence[Shape]:
     """The value must match the variable's shape."""
     shape, value = handle_shape(c), c.shapes[1]
-    require(
-        compatible(shape, value),
-        f"cannot assign a value of shape {show(value)} to a variable of shape {show(shape)}",
-        expected=f"a value of shape {show(shape)}",
-    )
+    try:
+        merge(shape, value)
+    except ShapeError as error:
+        sides = f"lhs shape= {compact(shape)} rhs shape= {compact(value)}"
+        in_step = f"Assign requires shapes of both tensors to match. {sides}"
+        raise ShapeError(error.what, f"a value of shape {show(shape)}", in_step=in_step) from None
     return []
 
 

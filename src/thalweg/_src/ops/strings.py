@@ -11,6 +11,7 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -246,22 +247,20 @@ string_ngrams_op = nondifferentiable_op(
 
 
 @export("string_join", "strings.join")
+@dispatches
 def string_join(inputs: Sequence[TensorLike], separator: str = "", name: str | None = None) -> Tensor:
     """Joins the strings of several tensors element-wise."""
     return string_join_op(list(inputs), separator=separator, name=name)
 
 
-@export("string_split")
 def string_split(
     source: TensorLike,
     sep: str | None = None,
     skip_empty: bool = True,
     delimiter: str | None = None,
-    result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor:
     """Splits each string at any of the delimiter's bytes, to a SparseTensor."""
-    _require_sparse(result_type)
     if sep is not None and delimiter is not None:
         raise ValueError("Got values for both 'sep' and its old name 'delimiter': pass one of them")
     sep = delimiter if sep is None else sep
@@ -270,28 +269,20 @@ def string_split(
         return SparseTensor(*string_split_op.many(source, " " if sep is None else sep, skip_empty=skip_empty))
 
 
-@export("strings.split")
 def split(
     input: TensorLike | None = None,
     sep: str | None = None,
     maxsplit: int = -1,
-    result_type: str = "SparseTensor",
     source: TensorLike | None = None,
     name: str | None = None,
 ) -> SparseTensor:
     """Splits each string as Python's `str.split` does, to a SparseTensor."""
-    _require_sparse(result_type)
     input = only_one(input, source, "input", "source")
     with name_scope(name, "StringSplit", [input]):
         input = convert_to_tensor(input, dtypes.string, name="input")
         if input.dims == ():
             input = expand_dims(input, 0)
         return SparseTensor(*string_split_v2_op.many(input, sep or "", maxsplit=maxsplit))
-
-
-def _require_sparse(result_type: str) -> None:
-    if result_type != "SparseTensor":
-        raise ValueError(f"result_type is {result_type!r}; ragged tensors are not supported: use 'SparseTensor'")
 
 
 def only_one(value: Any, other: Any, name: str, old_name: str) -> Any:
@@ -310,6 +301,7 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
 
 
 @export("substr", "strings.substr")
+@dispatches
 def substr(input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Returns a substring of each string, given by position and length in bytes or UTF-8 characters."""
     return substr_op(input, pos, len, unit=unit, name=name)

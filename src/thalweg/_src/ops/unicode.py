@@ -8,6 +8,7 @@ from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -93,6 +94,7 @@ unicode_decode_with_offsets_op = nondifferentiable_op(
 
 
 @export("strings.unicode_encode")
+@dispatches
 def unicode_encode(
     input: TensorLike,
     output_encoding: str,

@@ -10,6 +10,7 @@ from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
@@ -69,6 +70,7 @@ select_v2_op = op(
 
 
 @export("where")
+@dispatches
 def where(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
@@ -81,6 +83,7 @@ def where(
 
 
 @export("where_v2")
+@dispatches
 def where_v2(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
@@ -117,6 +120,7 @@ one_hot_op = nondifferentiable_op(
 
 
 @export("one_hot")
+@dispatches
 def one_hot(
     indices: TensorLike,
     depth: TensorLike,

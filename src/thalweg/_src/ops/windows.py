@@ -50,8 +50,8 @@ class Window:
         reach = (extent - 1) * self.dilations[axis] + 1
         require(
             size >= reach,
-            f"a window of {reach} is larger than the input of {size} along spatial dimension {axis}",
-            expected=f"an input of at least {reach}",
+            f"Negative dimension size caused by subtracting {reach} from {size}",
+            expected=f"an input of at least {reach}, the size of the window, along spatial dimension {axis}",
             hint="did you mean padding='SAME'?" if self.padding == "VALID" else None,
         )
         return (size - reach) // stride + 1

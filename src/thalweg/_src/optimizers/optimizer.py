@@ -29,7 +29,7 @@ from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.segment import unsorted_segment_sum
 from thalweg._src.ops.where import unique
 from thalweg._src.shapes import TensorShape
-from thalweg._src.variables.slots import create_slot, create_slot_with_initializer, create_zeros_slot
+from thalweg._src.variables.slots import create_slot, create_slot_with_initializer, create_zeros_slot, filled_with, like
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 from thalweg._src.variables.variables import Variable, trainable_variables
 
@@ -78,12 +78,17 @@ class Optimizer:
     ) -> Any:
         """Returns the operation that computes the gradients of the loss and applies them."""
         grads_and_vars = self.compute_gradients(
-            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+            loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
         )
         if all(grad is None for grad, _ in grads_and_vars):
             raise ValueError(
-                f"no gradients: no differentiable path leads from the variables {[str(v) for _, v in grads_and_vars]} "
-                f"to the loss {loss}"
+                "No gradients provided for any variable, check your graph for ops that do not support gradients, "
+                f"between variables {[str(v) for _, v in grads_and_vars]} and loss {loss}."
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
@@ -136,7 +141,7 @@ class Optimizer:
             raise ValueError("No variables provided.")
         given = [(grad, variable) for grad, variable in pairs if grad is not None]
         if not given:
-            raise ValueError(f"no gradients: each is None, for the variables {[str(v) for _, v in pairs]}")
+            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
         with init_scope():
             self._create_slots([variable for _, variable in given])
         with name_scope(name, self._name) as scope:
@@ -229,7 +234,7 @@ class Optimizer:
 
     def get_slot(self, var: Any, name: str) -> Any:
         """Returns the slot of a variable under a name, or None."""
-        return self._slots.get(name, {}).get(_key(var))
+        return self._slots.get(name, {}).get(_var_key(var))
 
     def get_slot_names(self) -> list[str]:
         """Returns the names of the slots."""
@@ -246,23 +251,35 @@ class Optimizer:
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
-        if _key(var) not in slots:
-            slots[_key(var)] = create_slot(var, val, op_name)
-        return slots[_key(var)]
+        if _var_key(var) not in slots:
+            slots[_var_key(var)] = create_slot(var, val, op_name)
+        return slots[_var_key(var)]
 
     def _get_or_make_slot_with_initializer(
         self, var: Any, initializer: Any, shape: TensorShape, dtype: Any, slot_name: str, op_name: str
     ) -> Any:
         slots = self._slot_dict(slot_name)
-        if _key(var) not in slots:
-            slots[_key(var)] = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
-        return slots[_key(var)]
+        if _var_key(var) not in slots:
+            slots[_var_key(var)] = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
+        return slots[_var_key(var)]
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
-        if _key(var) not in slots:
-            slots[_key(var)] = create_zeros_slot(var, op_name)
-        return slots[_key(var)]
+        if _var_key(var) not in slots:
+            slots[_var_key(var)] = create_zeros_slot(var, op_name)
+        return slots[_var_key(var)]
+
+    def _constant_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> None:
+        """Creates a slot with one initial value everywhere."""
+        if var.get_shape().is_fully_defined():
+            dtype = var.dtype.base_dtype
+            self._get_or_make_slot_with_initializer(var, filled_with(value), var.get_shape(), dtype, slot_name, op_name)
+        elif self.get_slot(var, slot_name) is None:
+            self._get_or_make_slot(var, like(var, value), slot_name, op_name)
+
+    def _handles(self, var: Any, *slots: str) -> list[Any]:
+        """Returns the handles of a variable and of its slots."""
+        return [var._handle, *(self.get_slot(var, name)._handle for name in slots)]
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         """Returns a variable of the optimizer itself, created on first use in each graph."""
@@ -288,6 +305,10 @@ class Optimizer:
     def _call_if_callable(self, param: Any) -> Any:
         return param() if callable(param) else param
 
+    def _as_tensor(self, value: Any, name: str) -> Tensor:
+        """Returns a hyperparameter, a number, a tensor or a callable, as a tensor."""
+        return convert_to_tensor(self._call_if_callable(value), name=name)
+
     def _assert_valid_dtypes(self, tensors: Iterable[Any]) -> None:
         valid = self._valid_dtypes()
         for tensor in tensors:
@@ -296,7 +317,7 @@ class Optimizer:
                 raise ValueError(f"Invalid type {tensor.dtype.name} for {tensor.name}, expected: {names}.")
 
 
-def _key(var: Any) -> tuple[Any, str]:
+def _var_key(var: Any) -> tuple[Any, str]:
     return var.op.graph, var.op.name
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
-from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import colocate_with, control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -19,43 +19,10 @@ from thalweg._src.ops.math import maximum, multiply, negative
 from thalweg._src.ops.reshape import expand_dims, shape
 from thalweg._src.ops.state import resource_scatter_add
 from thalweg._src.optimizers.optimizer import Optimizer
-from thalweg._src.variables.slots import filled_with, like
-
-
-class _Hyperparameters(Optimizer):
-    """An optimizer whose hyperparameters are numbers, tensors or callables, evaluated for each training operation."""
-
-    def _as_tensor(self, value: Any, name: str) -> Tensor:
-        return convert_to_tensor(self._call_if_callable(value), name=name)
-
-    def _constant_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> None:
-        """Creates a slot with one initial value everywhere."""
-        if var.get_shape().is_fully_defined():
-            dtype = var.dtype.base_dtype
-            self._get_or_make_slot_with_initializer(var, filled_with(value), var.get_shape(), dtype, slot_name, op_name)
-        elif self.get_slot(var, slot_name) is None:
-            self._get_or_make_slot(var, like(var, value), slot_name, op_name)
-
-    def _handles(self, var: Any, *slots: str) -> list[Any]:
-        """Returns the handles of a variable and of its slots."""
-        return [var._handle, *(self.get_slot(var, name)._handle for name in slots)]
-
-
-class _TwinUpdates(_Hyperparameters):
-    """An optimizer whose sparse update takes the arguments of its dense one, and the indices of the rows."""
-
-    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
-        raise NotImplementedError
-
-    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        return self._apply_rule(grad, handle)
-
-    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        return self._apply_rule(grad, handle, indices)
 
 
 @export("train.GradientDescentOptimizer")
-class GradientDescentOptimizer(_Hyperparameters):
+class GradientDescentOptimizer(Optimizer):
     """Gradient descent."""
 
     def __init__(
@@ -83,7 +50,7 @@ class GradientDescentOptimizer(_Hyperparameters):
 
 
 @export("train.MomentumOptimizer")
-class MomentumOptimizer(_TwinUpdates):
+class MomentumOptimizer(Optimizer):
     """Momentum: follows an exponentially decaying sum of gradients."""
 
     def __init__(
@@ -109,7 +76,7 @@ class MomentumOptimizer(_TwinUpdates):
         self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
         self._momentum_tensor = self._as_tensor(self._momentum, "momentum")
 
-    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
         update = training.resource_sparse_apply_momentum if indices else training.resource_apply_momentum
         return update.operation(
             *self._handles(handle, "momentum"),
@@ -121,9 +88,11 @@ class MomentumOptimizer(_TwinUpdates):
             use_nesterov=self._use_nesterov,
         )
 
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
+
 
 @export("train.AdagradOptimizer")
-class AdagradOptimizer(_TwinUpdates):
+class AdagradOptimizer(Optimizer):
     """Adagrad: divides the step of each coordinate by the root of its sum of squared gradients."""
 
     def __init__(
@@ -147,16 +116,18 @@ class AdagradOptimizer(_TwinUpdates):
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
 
-    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
         update = training.resource_sparse_apply_adagrad if indices else training.resource_apply_adagrad
         rate = cast(self._learning_rate_tensor, grad.dtype)
         return update.operation(
             *self._handles(handle, "accumulator"), rate, grad, *indices, use_locking=self._use_locking
         )
 
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
+
 
 @export("train.AdadeltaOptimizer")
-class AdadeltaOptimizer(_TwinUpdates):
+class AdadeltaOptimizer(Optimizer):
     """Adadelta: scales steps by the recent size of updates, so that the units of gradients do not matter."""
 
     def __init__(
@@ -185,16 +156,18 @@ class AdadeltaOptimizer(_TwinUpdates):
         self._rho_t = self._as_tensor(self._rho, "rho")
         self._epsilon_t = self._as_tensor(self._epsilon, "epsilon")
 
-    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
         update = training.resource_sparse_apply_adadelta if indices else training.resource_apply_adadelta
         numbers = [cast(t, grad.dtype) for t in (self._lr_t, self._rho_t, self._epsilon_t)]
         return update.operation(
             *self._handles(handle, "accum", "accum_update"), *numbers, grad, *indices, use_locking=self._use_locking
         )
 
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
+
 
 @export("train.RMSPropOptimizer")
-class RMSPropOptimizer(_TwinUpdates):
+class RMSPropOptimizer(Optimizer):
     """RMSProp: divides momentum steps by the moving root mean square of gradients or, if centered, their deviation."""
 
     def __init__(
@@ -231,7 +204,7 @@ class RMSPropOptimizer(_TwinUpdates):
         self._momentum_tensor = self._as_tensor(self._momentum, "momentum")
         self._epsilon_tensor = self._as_tensor(self._epsilon, "epsilon")
 
-    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
         if self._centered:
             ops = training.resource_apply_centered_rms_prop, training.resource_sparse_apply_centered_rms_prop
             handles = self._handles(handle, "mg", "rms", "momentum")
@@ -242,9 +215,11 @@ class RMSPropOptimizer(_TwinUpdates):
         numbers = [cast(t, grad.dtype) for t in tensors]
         return ops[len(indices)].operation(*handles, *numbers, grad, *indices, use_locking=self._use_locking)
 
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
+
 
 @export("train.AdamOptimizer")
-class AdamOptimizer(_Hyperparameters):
+class AdamOptimizer(Optimizer):
     """Adam: follows the moving mean of gradients, divided by the root of their moving mean square."""
 
     def __init__(
@@ -276,8 +251,7 @@ class AdamOptimizer(_Hyperparameters):
     def _read_powers(self) -> tuple[Tensor, Tensor]:
         """Returns both powers, read once for all updates of a step, so that these can run in one call."""
         if self._powers is None:
-            beta1_power, beta2_power = self._get_beta_accumulators()
-            self._powers = beta1_power.value(), beta2_power.value()
+            self._powers = tuple(power.value() for power in self._get_beta_accumulators())
         return self._powers  # type: ignore[no-any-return]
 
     def _create_slots(self, var_list: list[Any]) -> None:
@@ -294,7 +268,8 @@ class AdamOptimizer(_Hyperparameters):
         self._beta2_t = self._as_tensor(self._beta2, "beta2")
         self._epsilon_t = self._as_tensor(self._epsilon, "epsilon")
         self._powers = None
-        self._read_powers()
+        if self._get_non_slot_variable("beta2_power", get_default_graph()) is not None:  # subclasses may have others
+            self._read_powers()
 
     def _numbers(self, dtype: DType) -> list[Any]:
         """Returns both powers, learning rate, both betas and epsilon in the dtype of a variable."""
@@ -307,8 +282,15 @@ class AdamOptimizer(_Hyperparameters):
         )
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        return self._apply_sparse_shared(grad, handle, indices, self._resource_scatter_add)
+
+    def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Callable[..., Any]) -> Any:
         """Returns the update of the whole variable: the moments of all rows decay, so all rows move."""
-        return AdamOptimizer._resource_apply_dense(self, self._as_dense(grad, handle, indices), handle)
+        return AdamOptimizer._resource_apply_dense(self, self._as_dense(grad, var, indices), var)
+
+    def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Tensor:
+        """Adds to some rows of a variable, and returns its new value."""
+        return x.scatter_add(IndexedSlices(v, i), use_locking=self._use_locking)  # type: ignore[no-any-return]
 
     def _as_dense(self, grad: Any, handle: Any, indices: Any) -> Any:
         """Returns the dense gradient: one pass over memory in the fused update is cheaper than several."""
@@ -328,7 +310,7 @@ class AdamOptimizer(_Hyperparameters):
 
 
 @export("train.FtrlOptimizer")
-class FtrlOptimizer(_TwinUpdates):
+class FtrlOptimizer(Optimizer):
     """The FTRL-Proximal algorithm with L1 and L2 penalties."""
 
     def __init__(
@@ -389,7 +371,7 @@ class FtrlOptimizer(_TwinUpdates):
         )
         self._learning_rate_power_tensor = self._as_tensor(self._learning_rate_power, "learning_rate_power")
 
-    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
         tensors = [
             self._learning_rate_tensor,
             self._l1_regularization_strength_tensor,
@@ -402,3 +384,5 @@ class FtrlOptimizer(_TwinUpdates):
             ops = training.resource_apply_ftrl_v2, training.resource_sparse_apply_ftrl_v2
         handles, numbers = self._handles(handle, "accum", "linear"), [cast(t, grad.dtype) for t in tensors]
         return ops[len(indices)].operation(*handles, grad, *indices, *numbers, use_locking=self._use_locking)
+
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]

@@ -11,42 +11,25 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.identity import identity
-from thalweg._src.optimizers.optimizers import _TwinUpdates
+from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.variables.variables import Variable
 
+_RATE_AND_PENALTIES = ("learning_rate", "l1_regularization_strength", "l2_regularization_strength")
 
-class _Penalized(_TwinUpdates):
-    """An optimizer with a learning rate and l1 and l2 penalties."""
 
-    def __init__(self, learning_rate: TensorLike, l1: TensorLike, l2: TensorLike, use_locking: bool, name: str) -> None:
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._l1_regularization_strength = l1
-        self._l2_regularization_strength = l2
-        self._learning_rate_tensor: Any = None
-        self._l1_regularization_strength_tensor: Any = None
-        self._l2_regularization_strength_tensor: Any = None
+def _prepare_penalties(optimizer: Any) -> None:
+    """Creates the tensors of the learning rate and of the penalties."""
+    for name in _RATE_AND_PENALTIES:
+        setattr(optimizer, f"_{name}_tensor", optimizer._as_tensor(getattr(optimizer, f"_{name}"), name))
 
-    def _prepare(self) -> None:
-        self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
-        self._l1_regularization_strength_tensor = self._as_tensor(
-            self._l1_regularization_strength, "l1_regularization_strength"
-        )
-        self._l2_regularization_strength_tensor = self._as_tensor(
-            self._l2_regularization_strength, "l2_regularization_strength"
-        )
 
-    def _numbers(self, dtype: DType) -> list[Any]:
-        tensors = (
-            self._learning_rate_tensor,
-            self._l1_regularization_strength_tensor,
-            self._l2_regularization_strength_tensor,
-        )
-        return [cast(t, dtype) for t in tensors]
+def _penalties(optimizer: Any, dtype: DType) -> list[Any]:
+    """Returns the learning rate and the penalties in the dtype of a variable."""
+    return [cast(getattr(optimizer, f"_{name}_tensor"), dtype) for name in _RATE_AND_PENALTIES]
 
 
 @export("train.ProximalGradientDescentOptimizer")
-class ProximalGradientDescentOptimizer(_Penalized):
+class ProximalGradientDescentOptimizer(Optimizer):
     """Proximal gradient descent: a gradient step followed by the proximal operator of the penalties."""
 
     def __init__(
@@ -57,19 +40,27 @@ class ProximalGradientDescentOptimizer(_Penalized):
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:
-        super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._l1_regularization_strength = l1_regularization_strength
+        self._l2_regularization_strength = l2_regularization_strength
 
-    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _prepare(self) -> None:
+        _prepare_penalties(self)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
         ops = (
             training.resource_apply_proximal_gradient_descent,
             training.resource_sparse_apply_proximal_gradient_descent,
         )
-        numbers = self._numbers(grad.dtype)
+        numbers = _penalties(self, grad.dtype)
         return ops[len(indices)].operation(handle._handle, *numbers, grad, *indices, use_locking=self._use_locking)
+
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
 
 
 @export("train.ProximalAdagradOptimizer")
-class ProximalAdagradOptimizer(_Penalized):
+class ProximalAdagradOptimizer(Optimizer):
     """Proximal Adagrad: an Adagrad step followed by the proximal operator of the penalties at the same rate."""
 
     def __init__(
@@ -83,21 +74,29 @@ class ProximalAdagradOptimizer(_Penalized):
     ) -> None:
         if initial_accumulator_value <= 0.0:
             raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
-        super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._l1_regularization_strength = l1_regularization_strength
+        self._l2_regularization_strength = l2_regularization_strength
         self._initial_accumulator_value = initial_accumulator_value
 
     def _create_slots(self, var_list: list[Any]) -> None:
         for v in var_list:
             self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
 
-    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _prepare(self) -> None:
+        _prepare_penalties(self)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
         ops = training.resource_apply_proximal_adagrad, training.resource_sparse_apply_proximal_adagrad
-        handles, numbers = self._handles(handle, "accumulator"), self._numbers(grad.dtype)
+        handles, numbers = self._handles(handle, "accumulator"), _penalties(self, grad.dtype)
         return ops[len(indices)].operation(*handles, *numbers, grad, *indices, use_locking=self._use_locking)
+
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]
 
 
 @export("train.AdagradDAOptimizer")
-class AdagradDAOptimizer(_Penalized):
+class AdagradDAOptimizer(Optimizer):
     """Adagrad with dual averaging: variables are computed from the sums of all gradients, in effect starting at zero.
 
     The penalties grow with the number of steps, taken from the global step; pass the same one to `minimize`.
@@ -118,7 +117,10 @@ class AdagradDAOptimizer(_Penalized):
                 "initial_gradient_squared_accumulator_value must be positive: "
                 f"{initial_gradient_squared_accumulator_value}"
             )
-        super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._l1_regularization_strength = l1_regularization_strength
+        self._l2_regularization_strength = l2_regularization_strength
         self._initial_gradient_squared_accumulator_value = initial_gradient_squared_accumulator_value
         self._global_step = global_step
         self._global_step_on_worker: Any = None
@@ -130,16 +132,18 @@ class AdagradDAOptimizer(_Penalized):
             self._constant_slot(v, initial, "gradient_squared_accumulator", self._name)
 
     def _prepare(self) -> None:
-        super()._prepare()
+        _prepare_penalties(self)
         self._global_step_on_worker = cast(identity(self._global_step) + 1, dtypes.int64)
 
-    def _apply_rule(self, grad: Any, handle: Any, *indices: Any) -> Any:
+    def _resource_apply_dense(self, grad: Any, handle: Any, *indices: Any) -> Any:
         ops = training.resource_apply_adagrad_da, training.resource_sparse_apply_adagrad_da
         return ops[len(indices)].operation(
             *self._handles(handle, "gradient_accumulator", "gradient_squared_accumulator"),
             grad,
             *indices,
-            *self._numbers(grad.dtype),
+            *_penalties(self, grad.dtype),
             self._global_step_on_worker,
             use_locking=self._use_locking,
         )
+
+    _resource_apply_sparse = _resource_apply_dense  # type: ignore[assignment]

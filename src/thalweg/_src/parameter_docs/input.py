@@ -123,7 +123,7 @@ PARAMETERS: dict[str, str] = {
     "items_to_handlers": "Handler of each item, by name.",
     # session options
     "device_count": "Number of devices by type.",
-    "intra_op_parallelism_threads": "Number of threads of one operation; 0 chooses.",
+    "intra_op_parallelism_threads": "Largest number of threads of one operation; 0 chooses.",
     "inter_op_parallelism_threads": "Number of operations that run at once; 0 chooses.",
     "use_per_session_threads": "Accepted for compatibility; each session decides for itself.",
     "session_inter_op_thread_pool": _NO_EFFECT,

@@ -379,7 +379,11 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "linalg.LinearOperatorLowRankUpdate": {"v": "The matrix V; U by default.", "u": "The matrix U."},
     "io.encode_jpeg": {"format": 'Colors of the file: "" by the number of channels, "grayscale" or "rgb".'},
-    "errors.ShapeError": {"what": "What is wrong.", "hint": "What to do."},
+    "errors.ShapeError": {
+        "what": "What is wrong.",
+        "hint": "What to do.",
+        "in_step": "What is wrong, in the words of a step; `{0}` stands for the shape of the first input.",
+    },
     "linalg.LinearOperatorToeplitz": {"row": "The first row.", "col": "The first column."},
     "linalg.LinearOperatorDiag": {"diag": "The diagonal."},
     "io.gfile.": {
@@ -401,4 +405,50 @@ SCOPED: dict[str, dict[str, str]] = {
         "**kwargs": "`check_types`: whether the types of sequences must be equal too.",
         "separator": "String put between the keys.",
     },
+    "linalg.LinearOperatorCirculant linalg.LinearOperatorCirculant2D linalg.LinearOperatorCirculant3D": {
+        "spectrum": "The eigenvalues: the transform of the first column, with batch dimensions before it.",
+        "input_output_dtype": "Type of the matrix, and of what it is multiplied with.",
+    },
+    "RaggedTensor ragged.RaggedTensorValue": {
+        "values": "The joined rows.",
+        "row_splits": "Positions where rows start, and the end of the last one.",
+        "internal": "Whether the caller has checked the arguments.",
+    },
+    "ragged.": {
+        "pylist": "Nested lists.",
+        "ragged_rank": "Number of ragged dimensions; by default all but the outermost one.",
+        "inner_shape": "Shape of each element of the innermost rows.",
+        "row_splits_dtype": "Type of the row splits, int32 or int64.",
+        "value_shape": "Shape of each element of the innermost rows.",
+        "op": "Function of tensors.",
+        "*args": "Arguments of the function.",
+        "**kwargs": "Further arguments of the function.",
+        "starts": "First number of each row; without `limits`, what rows end before.",
+        "limits": "What the numbers of each row end before.",
+        "deltas": "Difference of neighbours in each row.",
+        "splits": "Positions where rows start, and the end of the last one.",
+        "out_type": "Type of the result; by default that of the input.",
+        "segment_ids": "Row numbers, sorted.",
+        "num_segments": "Number of rows; by default one more than the last row number.",
+        "values": "The tensors.",
+        "axis": "The new axis.",
+        "data": "The elements.",
+        "mask": "Which elements are kept.",
+        "partitions": "Row number of each element.",
+        "num_partitions": "Number of rows.",
+    },
+    "strings.bytes_split strings.unicode_decode strings.unicode_decode_with_offsets strings.unicode_split "
+    "strings.unicode_split_with_offsets": {
+        "input": "The strings, a tensor of known rank or a ragged one.",
+    },
+    "contrib.cudnn_rnn.": {
+        "num_layers": "Number of layers.",
+        "num_units": "Number of units of each layer and direction.",
+        "input_mode": '"linear_input"; "skip_input" adds the input to the gates of the first layer as it is, '
+        'and "auto_select" does so where the sizes agree.',
+        "direction": '"unidirectional" or "bidirectional".',
+        "dropout": "Probability that an output of a layer is dropped on its way to the next one.",
+        "seed": "Seed of dropout and of the initial weights.",
+    },
+    "LMDBReader": {"options": "Accepted for compatibility and ignored."},
 }

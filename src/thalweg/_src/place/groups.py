@@ -161,14 +161,17 @@ def _unplaceable(
     node = next((node for node in group if node.device), group[0])
     wanted = [name for name in devices if not requested or matches(requested, name)]
     if not wanted:
-        what = f"{node.name!r} cannot be placed on '{requested}': no such device"
+        known = f"was explicitly assigned to {requested} but available devices are [ {', '.join(devices)} ]. "
+        known += "Make sure the device specification refers to a valid device."
+        what = f"Cannot assign a device for operation {node.name}: {node.name} {known}"
         hint = "allow_soft_placement=True uses another device where this one is missing"
     else:
         node = next((n for n in group if all(device_type(name) not in device_types(n) for name in wanted)), node)
         place = f" on '{requested}'" if requested else ""
-        what = f"{node.name!r} cannot be placed{place}: {node.type} has no kernel for it"
+        what = f"Cannot assign a device for operation {node.name}{place}: {node.type} has no kernel for it"
         hint = "place the operation on a device that has one"
         if all(any(device_type(name) in device_types(n) for name in wanted) for n in group):
-            what = f"{node.name!r} cannot be placed{place}: no device type has kernels for all nodes colocated with it"
+            what = f"Cannot assign a device for operation {node.name}{place}: "
+            what += "no device type has kernels for all nodes colocated with it"
             hint = "colocate fewer operations"
     return infeasible(group, devices, device_types, what, node, hint)

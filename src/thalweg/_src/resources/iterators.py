@@ -160,8 +160,9 @@ class IteratorResource(Resource):
                 None,
                 None,
                 errors.describe(
-                    f"the iterator {self.name!r} has not been initialized",
-                    hint="run its initializer before a step asks for an element",
+                    "GetNext() failed because the iterator has not been initialized. Ensure that you have run the "
+                    "initializer operation for this iterator before getting the next element.",
+                    hint=f"run the initializer of the iterator {self.name!r}",
                 ),
             )
         return self._elements

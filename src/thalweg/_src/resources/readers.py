@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -290,6 +291,29 @@ class TFRecordReader(Reader):
         (compression,) = self.settings
         for position, record in records_of(name, compression):
             yield b"%s:%d" % (name, position), record
+
+
+class LMDBReader(Reader):
+    """Returns the keys and values of LMDB databases, each a folder or one file."""
+
+    kind = "LMDBReader"
+
+    def records(self, name: bytes) -> Iterator[Record]:
+        try:
+            import lmdb
+        except ImportError:
+            text = f"{self} requires the package lmdb: pip install 'thalweg[lmdb]'"
+            raise errors.UnimplementedError(None, None, text) from None
+        path = os.fsdecode(name)
+        if not os.path.exists(path):
+            raise errors.NotFoundError(None, None, f"{path}: no such file or folder")
+        try:
+            environment = lmdb.open(path, subdir=os.path.isdir(path), readonly=True, lock=False)
+        except lmdb.Error as error:
+            raise errors.invalid(f"{path} is not an LMDB database: {error}") from None
+        with environment, environment.begin() as transaction, transaction.cursor() as cursor:
+            for key, value in cursor:
+                yield bytes(key), bytes(value)
 
 
 def _varint(number: int) -> bytes:

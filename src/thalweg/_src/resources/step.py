@@ -65,7 +65,11 @@ class Step:
             if self.deadline is not None and time.monotonic() >= self.deadline:
                 waiting = ", ".join(sorted(self.waiting))
                 detail = f"; still waiting: {waiting}" if waiting else ""
-                self.fail(errors.DeadlineExceededError(None, None, f"Timed out after {self._limit} ms{detail}"))
+                self.fail(
+                    errors.DeadlineExceededError(
+                        None, None, f"Timed out waiting for notification: after {self._limit} ms{detail}"
+                    )
+                )
                 return
 
     def _patience(self) -> float:

@@ -197,7 +197,8 @@ class StaticTable(LookupTable):
                 None,
                 None,
                 errors.describe(
-                    f"Table {self.name!r} is not initialized.", hint="run tf.tables_initializer() in this session first"
+                    "Table not initialized.",
+                    hint=f"run tf.tables_initializer() in this session first, for {self.name!r}",
                 ),
             )
 

@@ -21,7 +21,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
-from thalweg._src.shapes import Shape, compatible, show
+from thalweg._src.shapes import Shape, compact, compatible, show
 
 _use_count = torch._C._storage_Use_Count
 
@@ -75,7 +75,8 @@ class VariableResource:
         is_tensor = isinstance(value, torch.Tensor)
         if is_tensor and value.shape != self.shape and not compatible(self.shape, tuple(value.shape)):
             raise errors.ShapeError(
-                f"cannot assign a value of shape {show(tuple(value.shape))} to variable {self.name!r}",
+                "Assign requires shapes of both tensors to match. "
+                f"lhs shape= {compact(self.shape)} rhs shape= {compact(tuple(value.shape))}",
                 expected=f"a value of shape {show(self.shape)}",
                 hint=None,
             )

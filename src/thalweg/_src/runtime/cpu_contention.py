@@ -46,10 +46,13 @@ class CoreShare:
         self._cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
         self._threads = torch.get_num_threads()
         self._most = self._threads
-        configured = any(name in environment for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY"))
-        self.active = not configured and self._most > 1 and os.path.exists("/proc/stat") and bool(self._cores)
-        self._stat = os.open("/proc/stat", os.O_RDONLY) if self.active else -1
-        self._tick = os.sysconf("SC_CLK_TCK") if self.active else 1
+        counted = any(name in environment for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
+        self._bound = self._most if counted else max(self._most, len(self._cores))
+        configured = counted or "OMP_WAIT_POLICY" in environment
+        self._adapts = not configured and self._bound > 1 and os.path.exists("/proc/stat") and bool(self._cores)
+        self.active = self._adapts and self._most > 1
+        self._stat = os.open("/proc/stat", os.O_RDONLY) if self._adapts else -1
+        self._tick = os.sysconf("SC_CLK_TCK") if self._adapts else 1
         self._next = 0.0
         self._wall = self._own = self._all = 0.0
         self._contended = False
@@ -86,11 +89,17 @@ class CoreShare:
             torch.set_num_threads(threads)
             self._threads = threads
 
-    def fix(self, threads: int) -> None:
-        """Fixes the number of threads, as requested by a session's configuration."""
-        self.active = False
-        Kernels.threads = threads
-        torch.set_num_threads(threads)
+    def limit(self, threads: int) -> None:
+        """Sets the most threads of a kernel, as requested by a session's configuration.
+
+        Programs request as many threads as there are cores, whatever else runs on these: the environment's number is
+        not exceeded, and contention still reduces it.
+        """
+        most = min(threads, self._bound)
+        if most != self._most:
+            self._most = self._threads = Kernels.threads = most
+            torch.set_num_threads(most)
+            self.active = self._adapts and most > 1
 
     def _busy(self) -> float:
         """Returns the CPU seconds that all processes have used on our cores."""

@@ -110,10 +110,10 @@ def get_intra_op_parallelism_threads() -> int:
 
 @export("config.threading.set_intra_op_parallelism_threads")
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Sets the number of threads per kernel for the whole process; 0 leaves it to the system."""
+    """Sets the largest number of threads per kernel for the whole process; 0 leaves it to the system."""
     _settings.intra_op_threads = int(num_threads)
     if num_threads > 0:
-        core_share.fix(int(num_threads))
+        core_share.limit(int(num_threads))
 
 
 @export("config.threading.get_inter_op_parallelism_threads")

@@ -88,7 +88,8 @@ class CriticalSection:
             lock._add_control_inputs(sorted(outside, key=lambda op: op.id))
 
     def _resources_of(self, made: list[Operation]) -> list[Tensor]:
-        found = {tensor: None for op in made for tensor in op.inputs if tensor.dtype is dtypes.resource}
+        taken = [tensor for op in made for tensor in op.inputs]
+        found = {tensor: None for tensor in taken if tensor.dtype is dtypes.resource or tensor.dtype._is_ref_dtype}
         if any(tensor.op is self._handle.op for tensor in found):
             raise ValueError(
                 f"the function locks the critical section {self.name!r} in which it runs: it would deadlock"

@@ -15,7 +15,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.types import Value, from_numpy
 from thalweg._src.session.fetches import COMPOSITES, Composite
 from thalweg._src.session.session_tensors import TensorHandle
-from thalweg._src.shapes import compatible, show
+from thalweg._src.shapes import TensorShape, compatible
 
 Convert = Callable[[Any], Value]
 
@@ -82,9 +82,9 @@ def feed_tensor(graph: Graph, key: Any) -> Tensor:
     try:
         tensor = graph.as_graph_element(key, allow_operation=False)
     except (ValueError, KeyError, TypeError) as error:
-        raise TypeError(f"a key of feed_dict is not a tensor: {error.args[0]}") from None
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from None
     if not graph.is_feedable(tensor):
-        raise ValueError(f"{tensor} cannot be fed: the graph forbids it (prevent_feeding)")
+        raise ValueError(f"Tensor {tensor} may not be fed: the graph forbids it (prevent_feeding)")
     return tensor  # type: ignore[no-any-return]
 
 
@@ -105,7 +105,9 @@ def converter(tensor: Tensor) -> Convert:
         elif value.dtype != wanted:
             value = _as_array(value, wanted, name)
         if value.shape != shape and not compatible(shape, value.shape):
-            raise ValueError(f"feed of {name!r}: expected shape {show(shape)}, received shape {show(value.shape)}")
+            raise ValueError(
+                f"Cannot feed value of shape {value.shape} for Tensor {name!r}, which has shape '{TensorShape(shape)}'"
+            )
         return from_numpy(value, dtype)
 
     return convert
@@ -118,8 +120,9 @@ def _converter_of_handles(value: Any) -> Value:
 def _from_python(value: Any, wanted: np.dtype[Any], exact: bool, name: str) -> np.ndarray[Any, Any]:
     if isinstance(value, (Tensor, Operation)) or hasattr(value, "_as_graph_element"):
         raise TypeError(
-            f"feed of {name!r}: {value} is part of a graph and has no value here; "
-            "feed a NumPy array, a list, a number or a string"
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, "
+            "strings, lists, numpy ndarrays, or TensorHandles. "
+            f"{value} is part of a graph and has no value here to feed {name!r}."
         )
     if isinstance(value, TensorHandle) and wanted.kind != "O":
         value = value.eval()
@@ -156,8 +159,9 @@ def _require_exact(value: Any, wanted: np.dtype[Any], name: str) -> None:
         exact = False
     if not exact:
         raise TypeError(
-            f"feed of {name!r}: the value would change, as {value} of {type(value)} does not fit into {wanted.name}; "
-            "give the placeholder another dtype or convert the value yourself"
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {wanted.name}. "
+            "Try explicitly setting the type of the feed tensor to a larger type (e.g. int64): "
+            f"the value fed to {name!r} would change."
         )
 
 

@@ -113,7 +113,7 @@ def flatten(graph: Graph, fetches: Any, session: Any = None) -> Fetches:
 
 def _builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
     if fetches is None:
-        raise TypeError(f"cannot fetch {fetches!r} of {type(fetches)}")
+        raise TypeError(f"Fetch argument {fetches!r} has invalid type {type(fetches)}")
     if isinstance(fetches, list | tuple):
         return _sequence_builder(graph, fetches, flat)
     if isinstance(fetches, Mapping):
@@ -148,17 +148,19 @@ def _sequence_builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
 def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
     try:
         element = graph.as_graph_element(fetch)
-    except TypeError:
+    except TypeError as error:
         raise TypeError(
-            f"cannot fetch {fetch!r} of {type(fetch)}: expected a tensor, an operation, the name of one, "
-            "or a structure of these"
+            f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. ({error}) "
+            "A fetch is a tensor, an operation, the name of one, or a structure of these."
         ) from None
     except ValueError as error:
-        raise ValueError(f"cannot fetch {fetch!r}: {error}") from None
+        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})") from None
     except KeyError as error:
-        raise ValueError(f"cannot fetch {fetch!r}: {error.args[0]}") from None
+        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
     if not graph.is_fetchable(element):
-        raise ValueError(f"cannot fetch {element.name!r}: the graph forbids it (prevent_fetching)")
+        operation = element if isinstance(element, Operation) else element.op
+        known = f"Operation {operation.name!r} has been marked as not fetchable"
+        raise ValueError(f"{known}: it is in a while loop, or prevent_fetching was called.")
     if isinstance(element, Operation):
         flat.targets[element] = None
         return lambda values: None

@@ -56,6 +56,7 @@ class PartialRuns:
         graph = self._session.graph
         feed_tensors = [feed_tensor(graph, key) for key in expand_keys(feeds)]
         flat = flatten(graph, fetches, self._session)
+        _require(bool(flat.tensors or flat.operations), "Must specify at least one target to fetch or execute.")
         executable = compile_step(
             feed_tensors, flat.tensors, flat.operations, self._session._config, self._session._devices, is_partial=True
         )
@@ -69,21 +70,23 @@ class PartialRuns:
 
     def run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> Any:
         if handle not in self._started:
-            raise errors.invalid(f"partial_run: unknown handle {handle!r}: call partial_run_setup first")
+            raise errors.invalid(
+                f"Must run 'setup' before performing partial runs! partial_run_setup returned no handle {handle!r}"
+            )
         state = self._started[handle]
         graph = self._session.graph
         flat = flatten(graph, fetches, self._session)
         values = {}
         for key, value in expand_feeds(feed_dict).items():
             tensor = feed_tensor(graph, key)
-            _require(tensor in state.feeds, f"The feed {tensor.name!r} was not given to partial_run_setup.")
-            _require(tensor not in state.fed, f"The feed {tensor.name!r} has already been fed.")
+            _require(tensor in state.feeds, f"The feed {tensor.name} was not specified in partial_run_setup.")
+            _require(tensor not in state.fed, f"The feed {tensor.name} has already been fed.")
             values[tensor] = converter(tensor)(value)
         known = state.fed | values.keys()
         wanted: list[Any] = [*flat.tensors, *flat.operations]
         for element in wanted:
-            _require(element in state.fetchable, f"The fetch {element.name!r} was not given to partial_run_setup.")
-            _require(element not in state.fetched, f"The fetch {element.name!r} has already been fetched.")
+            _require(element in state.fetchable, f"The fetch {element.name} was not specified in partial_run_setup.")
+            _require(element not in state.fetched, f"The fetch {element.name} has already been fetched.")
         if not needed_feeds(wanted, state.feeds) <= known:
             _explain_missing(wanted, state.feeds, known)
         for tensor, value in values.items():
@@ -131,4 +134,5 @@ def _explain_missing(wanted: list[Any], feeds: set[Tensor], known: set[Tensor]) 
     for element in wanted:
         missing = needed_feeds([element], feeds) - known
         names = ", ".join(sorted(tensor.name for tensor in missing))
-        _require(not missing, f"The fetch {element.name!r} cannot be computed before these are fed: {names}")
+        known_sentence = f"Fetch {element.name} can't be computed from the feeds that have been fed so far."
+        _require(not missing, f"{known_sentence} These are missing: {names}")

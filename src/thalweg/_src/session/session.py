@@ -67,13 +67,13 @@ class BaseSession:
         if target not in _TARGETS:
             raise errors.NotFoundError(None, None, f"no runtime serves the target {target!r}; use '' for this process")
         if graph is not None and not isinstance(graph, Graph):
-            raise TypeError(f"graph: expected a tf.Graph, received {type(graph)}")
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if config is not None and not isinstance(config, ConfigProto):
-            raise TypeError(f"config: expected a tf.ConfigProto, received {type(config)}")
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self._graph = graph if graph is not None else get_default_graph()
         self._config = config if config is not None else ConfigProto()
         if self._config.intra_op_parallelism_threads > 0:
-            core_share.fix(self._config.intra_op_parallelism_threads)
+            core_share.limit(self._config.intra_op_parallelism_threads)
         if self._config.experimental.host_swap_limit_in_mb > 0:
             swap.HOST.limit = self._config.experimental.host_swap_limit_in_mb << 20
         self._is_measured = _schedule(self._config.graph_options)
@@ -134,7 +134,7 @@ class BaseSession:
         except TypeError as error:
             raise TypeError(f"a fetch or a key of feed_dict cannot be hashed: {error}") from None
         if self._closed:
-            raise RuntimeError("the session is closed")
+            raise RuntimeError("Attempted to use a closed Session.")
         if plan is None or plan.edits != self._graph.edits:
             with self._lock:
                 self._drop_plans()
@@ -158,7 +158,7 @@ class BaseSession:
     def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan | _Expanding:
         graph = self._graph
         if not graph.operations:
-            raise RuntimeError("the graph of the session is empty: there is nothing to run")
+            raise RuntimeError("The Session graph is empty.  Add operations to the graph before calling run().")
         edits = graph.edits
         if any(map(is_composite, feed_keys)):
             return _Expanding(edits)
@@ -218,7 +218,7 @@ class BaseSession:
             if len(args) != len(converters):
                 raise TypeError(f"the callable takes {len(converters)} feeds, {len(args)} were given")
             if self._closed:
-                raise RuntimeError("the session is closed")
+                raise RuntimeError("Attempted to use a closed Session.")
             if options is not None and not accept_options:
                 raise TypeError("the callable takes options only if it was made with accept_options=True")
             values = [convert(value) for convert, value in zip(converters, args)]
@@ -301,6 +301,11 @@ class Session(BaseSession):
     """Runs operations of a graph; a context manager that closes the session."""
 
     def __enter__(self) -> Session:
+        if self._scopes:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. "
+                "Use `Session.as_default()` if you want to enter a session multiple times."
+            )
         self._enter()
         return self
 

@@ -41,6 +41,7 @@ class RoundRobinStrategy:
         return task
 
 
+@export("contrib.training.RandomStrategy")
 class RandomStrategy:
     """Assigns operations to random tasks, the same ones for equal seeds."""
 
@@ -53,6 +54,7 @@ class RandomStrategy:
         return self._random.randrange(self._num_tasks)
 
 
+@export("contrib.training.GreedyLoadBalancingStrategy")
 class GreedyLoadBalancingStrategy:
     """Assigns each operation to the task with the least load so far."""
 
@@ -67,6 +69,7 @@ class GreedyLoadBalancingStrategy:
         return task
 
 
+@export("contrib.training.byte_size_load_fn")
 def byte_size_load_fn(op: Any) -> float:
     """Returns the size of a variable in bytes, given its handle."""
     if "dtype" in op.attrs and "shape" in op.attrs:

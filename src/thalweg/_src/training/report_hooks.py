@@ -49,8 +49,7 @@ class LoggingTensorHook(SessionRunHook):
     def begin(self) -> None:
         self._timer.reset()
         self._iteration = 0
-        graph = get_default_graph()
-        self._current = {tag: graph.as_graph_element(tensor) for tag, tensor in self._tensors.items()}
+        self._current = {tag: _element(tensor) for tag, tensor in self._tensors.items()}
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         self._is_due = self._timer.should_trigger_for_step(self._iteration)
@@ -73,6 +72,21 @@ class LoggingTensorHook(SessionRunHook):
                 return
             text = ", ".join(f"{getattr(tag, 'name', tag)} = {values[tag]}" for tag in self._tensors)
         logging.info("%s", text if seconds is None else f"{text} ({seconds:.3f} sec)")
+
+
+def _element(value: Any) -> Any:
+    """Returns the tensor of a name, or an object of the graph itself; the name of an op with one output means that."""
+    graph = get_default_graph()
+    if not isinstance(value, str):
+        if getattr(value, "graph", None) is not graph:
+            raise ValueError(f"{value!r} is not of the graph of this session")
+        return value
+    if ":" in value:
+        return graph.as_graph_element(value)
+    outputs = graph.get_operation_by_name(value).outputs
+    if len(outputs) > 1:
+        raise ValueError(f"{value!r} is ambiguous: the operation has {len(outputs)} outputs; write '{value}:0'")
+    return graph.get_tensor_by_name(f"{value}:0")
 
 
 @export("estimator.SummarySaverHook", "train.SummarySaverHook")
@@ -143,7 +157,7 @@ def add_status(writer: Any, status: str, step: Any = None, checkpoint_path: str 
     writer.add_session_log(message, step)
 
 
-@export("estimator.ProfilerHook", "train.ProfilerHook")
+@export("estimator.ProfilerHook", "train.ProfilerHook", "contrib.hooks.ProfilerHook")
 class ProfilerHook(SessionRunHook):
     """Profiles a step at intervals: as `timeline-<step>.json` for Perfetto or Chrome, as an event for TensorBoard."""
 

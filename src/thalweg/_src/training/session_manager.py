@@ -86,9 +86,9 @@ class SessionManager:
 
     def _not_ready(self, what: str, init_op: Any, init_fn: Any, why: str | None) -> RuntimeError:
         names = [getattr(op, "name", op) for op in (init_op, self._local_init_op)]
+        ran = f"local_init_op: {names[1]}, " if what == "ready" else ""
         return RuntimeError(
-            f"Init operations did not make model {what}.  Init op: {names[0]}, init fn: {init_fn}, "
-            f"local_init_op: {names[1]}, error: {why}"
+            f"Init operations did not make model {what}.  Init op: {names[0]}, init fn: {init_fn}, {ran}error: {why}"
         )
 
     def recover_session(

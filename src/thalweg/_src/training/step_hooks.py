@@ -10,15 +10,15 @@ from thalweg._src.export import export
 from thalweg._src.observe.file_writer import FileWriterCache
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.timers import SecondOrStepTimer
-from thalweg._src.variables.global_step import get_global_step
+from thalweg._src.variables.global_step import get_global_step, global_step_read
 
 
 def required_global_step(user: str) -> Any:
-    """Returns the global step of the default graph, which a hook requires."""
-    step = get_global_step()
+    """Returns the value of the default graph's global step before a step, which a hook requires."""
+    step = global_step_read()
     if step is None:
         raise RuntimeError(f"Global step should be created to use {user}.")
-    return step._as_graph_element() if hasattr(step, "_as_graph_element") else step
+    return step
 
 
 @export("estimator.StopAtStepHook", "train.StopAtStepHook")

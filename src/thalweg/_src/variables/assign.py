@@ -48,8 +48,9 @@ def _write(definition: OpDef, ref: Any, *args: Any, name: str | None = None, **a
         return variable._write(definition, *args, name=name, **attrs)
 
 
-def _value_for(ref: Any, value: TensorLike) -> Tensor:
-    return convert_to_tensor(value, ref.dtype.base_dtype)
+def _value_for(ref: Any, value: TensorLike) -> TensorLike:
+    """Returns the value in the type of a resource variable; an operation on a reference converts it itself."""
+    return value if ref.dtype._is_ref_dtype else convert_to_tensor(value, ref.dtype)
 
 
 @export("assign")

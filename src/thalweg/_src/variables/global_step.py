@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
+from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys
@@ -44,6 +45,20 @@ def get_global_step(graph: Graph | None = None) -> Any:
         step = named[0] if named else step
     assert_global_step(step)
     return step
+
+
+def global_step_read(graph: Graph | None = None) -> Tensor | None:
+    """Returns a tensor with the global step before the updates of a step that fetches it, or None without one."""
+    graph = graph or get_default_graph()
+    step = get_global_step(graph)
+    if step is None:
+        return None
+
+    def read() -> Tensor:
+        with graph.as_default(), graph.name_scope(f"{step.op.name}/"):
+            return convert_to_tensor(step) + 0
+
+    return graph.kept("global_step_read", read)  # type: ignore[no-any-return]
 
 
 @export("train.create_global_step", "contrib.framework.create_global_step", "contrib.slim.create_global_step")

@@ -196,7 +196,8 @@ def _convert_partitioned(
     value: PartitionedVariable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise ValueError(f"a variable of dtype {value.dtype.name} is used where {dtype.name} is expected; use tf.cast")
+        types = f"to type '{dtype.name}' for variable of type '{value.dtype.name}'"
+        raise ValueError(f"Incompatible type conversion requested {types}; use tf.cast")
     return value.as_tensor()
 
 

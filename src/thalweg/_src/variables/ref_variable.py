@@ -88,6 +88,9 @@ class RefVariable(Variable, uses_resource=False):
         """Gathers elements or slices, each addressed by a vector of indices."""
         return gather.gather_nd(self.value(), indices, name=name)
 
+    def _convert(self, value: Any) -> Any:
+        return value  # the operation converts it to the type of the reference, under its own name
+
     def _write(
         self, definition: OpDef, *args: Any, name: str | None = None, read_value: bool = True, **attrs: Any
     ) -> Any:

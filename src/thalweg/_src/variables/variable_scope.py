@@ -285,9 +285,11 @@ class variable_scope:
         auxiliary_name_scope: bool = True,
     ) -> None:
         if name_or_scope is None and default_name is None:
-            raise TypeError("variable_scope needs name_or_scope or default_name")
+            raise TypeError("If default_name is None then name_or_scope is required")
         if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
-            raise TypeError(f"name_or_scope: expected a string or a VariableScope, received {name_or_scope!r}")
+            raise TypeError(
+                f"VariableScope: name_or_scope must be a string or VariableScope, received {name_or_scope!r}"
+            )
         if reuse not in (True, False, None, AUTO_REUSE):
             raise ValueError(f"reuse: expected True, False, None or tf.AUTO_REUSE, received {reuse!r}")
         if not isinstance(auxiliary_name_scope, bool):

@@ -47,6 +47,8 @@ class VariableStore:
             raise ValueError(f"custom_getter: expected a callable, received {custom_getter}")
         if not _takes(custom_getter, "constraint"):
             del kwargs["constraint"]
+        if kwargs["trainable"] is None:  # getters decide by it
+            kwargs["trainable"] = kwargs["synchronization"] is not VariableSynchronization.ON_READ
         return custom_getter(getter=self._get, name=name, **kwargs)
 
     def _get(
@@ -103,13 +105,15 @@ class VariableStore:
         settings: dict[str, Any],
     ) -> Any:
         if initializer is not None and not callable(initializer) and shape is not None:
-            raise ValueError(f"variable {name!r}: a constant initializer has its own shape; leave out shape")
+            raise ValueError(
+                f"If initializer is a constant, do not specify shape: that of variable {name!r} is the constant's."
+            )
         if name in self.variables:
             return self._share(name, shape, dtype, reuse)
         if reuse is True:
             raise ValueError(
-                f"variable {name!r} does not exist and the scope only reuses variables: no tf.get_variable "
-                "created it; hint: reuse=tf.AUTO_REUSE creates missing variables"
+                f"Variable {name} does not exist, or was not created with tf.get_variable(). "
+                "Did you mean to set reuse=tf.AUTO_REUSE in VarScope? With reuse=True no variable is created."
             )
         initial_value, made_dtype = _initial_value(name, initializer, shape, dtype, partition_info)
         variable: Any = Variable(initial_value, name=name, dtype=made_dtype, **settings)
@@ -143,8 +147,8 @@ class VariableStore:
             return self._share_parts(name, shape, dtype, reuse, partitions)
         if reuse is True:
             raise ValueError(
-                f"partitioned variable {name!r} does not exist and the scope only reuses variables: no tf.get_variable "
-                "created it; hint: reuse=tf.AUTO_REUSE creates missing variables"
+                f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). "
+                "Did you mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
             )
         sizes = [int(size or 0) for size in shape or ()]
         parts = []
@@ -191,8 +195,8 @@ class VariableStore:
         found = self.variables[name]
         if reuse is False:
             raise ValueError(
-                f"variable {name!r} already exists, created at {found.op.made_at}; "
-                "hint: reuse=True or reuse=tf.AUTO_REUSE of the scope shares it"
+                f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE "
+                f"in VarScope? Originally defined at: {found.op.made_at}"
             )
         _require_same(f"share variable {name}", found, shape, dtype)
         return found
@@ -201,7 +205,7 @@ class VariableStore:
 def _require_same(what: str, found: Any, shape: shapes.Shape, dtype: DType) -> None:
     if not found.get_shape().is_compatible_with(shape):
         raise ValueError(
-            f"Trying to {what}, but specified shape {shapes.show(shape)} and found shape {found.get_shape()}."
+            f"Trying to {what}, but specified shape {shapes.TensorShape(shape)} and found shape {found.get_shape()}."
         )
     if not dtype.is_compatible_with(found.dtype):
         raise ValueError(f"Trying to {what}, but specified dtype {dtype.name} and found dtype {found.dtype.name}.")
@@ -223,7 +227,7 @@ def _initial_value(
     """Returns the initial value, or a function that creates it, and the dtype of the variable."""
     if initializer is None:
         if shape is None:
-            raise ValueError(f"variable {name!r} has neither initializer nor shape: expected one of them")
+            raise ValueError(f"Shape of a new variable ({name}) must be fully defined, but instead was <unknown>.")
         initializer = _default_initializer(name, dtype)
     if not callable(initializer):
         return initializer, None
@@ -236,8 +240,8 @@ def _initial_value(
     if all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return initializer, None
     raise ValueError(
-        f"variable {name!r} needs a fully defined shape, received {shapes.show(shape)}; "
-        "without a shape the initializer must be a value or a callable with no arguments."
+        f"Shape of a new variable ({name}) must be fully defined, but instead was {shapes.TensorShape(shape)}. "
+        "Without a shape the initializer must be a value or a callable with no arguments."
     )
 
 

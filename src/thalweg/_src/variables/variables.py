@@ -91,7 +91,9 @@ class Variable:
         if not creators.stack or creators.building:
             use_resource = args[_USE_RESOURCE] if len(args) > _USE_RESOURCE else kwargs.get("use_resource")
             variable_def = kwargs.get("variable_def")
-            return object.__new__(cls._class_for(use_resource if variable_def is None else variable_def.is_resource))
+            return object.__new__(
+                cls._class_for(use_resource if variable_def is None else getattr(variable_def, "is_resource", None))
+            )
         given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
         return create_variable(**{key: value for key, value in given.arguments.items() if key != "self"})
@@ -186,6 +188,8 @@ class Variable:
     _handle: Tensor  # of the resource, or the reference
     _graph_element: Tensor  # what is fetched
     _dtype: DType
+    _initializer: Operation
+    dims: shapes.Shape
 
     # -- facts --------------------------------------------------------------------------------------------------------
 
@@ -238,7 +242,7 @@ class Variable:
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
         """Returns the variable of a VariableDef message whose operations are already in the default graph."""
-        variable = object.__new__(Variable._class_for(variable_def.is_resource))
+        variable = object.__new__(Variable._class_for(getattr(variable_def, "is_resource", None)))
         restore(variable, variable_def, import_scope, get_default_graph())
         return variable
 
@@ -313,8 +317,8 @@ class Variable:
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
-    def _convert(self, value: Any) -> Tensor:
-        return convert_to_tensor(value, self._dtype.base_dtype)
+    def _convert(self, value: Any) -> Any:
+        return convert_to_tensor(value, self._dtype)
 
     def _write(
         self, definition: OpDef, *args: Any, name: str | None = None, read_value: bool = True, **attrs: Any
@@ -418,7 +422,10 @@ def _convert_variable(
     value: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise ValueError(f"a variable of dtype {value.dtype.name} is used where {dtype.name} is expected; use tf.cast")
+        raise ValueError(
+            f"Incompatible type conversion requested to type {dtype.name!r} for variable of type {value.dtype.name!r}: "
+            "use tf.cast"
+        )
     return value.value()
 
 

@@ -40,6 +40,13 @@ from thalweg._src.contrib.framework.graph_queries import (
     get_placeholders as get_placeholders,
     zero_initializer as zero_initializer,
 )
+from thalweg._src.contrib.framework.names import (
+    prepend_name_scope as prepend_name_scope,
+    strip_name_scope as strip_name_scope,
+)
+from thalweg._src.contrib.framework.orthogonal import (
+    ConvolutionDeltaOrthogonal as convolutional_delta_orthogonal,
+)
 from thalweg._src.contrib.framework.tensor_util import (
     assert_scalar_int as assert_scalar_int,
     reduce_sum_n as reduce_sum_n,
@@ -67,10 +74,17 @@ from thalweg._src.contrib.framework.variables import (
     model_variable as model_variable,
     variable as variable,
 )
+from thalweg._src.data.structure import (
+    TensorSpec as TensorSpec,
+)
+from thalweg._src.gen_ops import (
+    broadcast_to as broadcast_to,
+)
 from thalweg._src.graph.scopes import (
     init_scope as init_scope,
 )
 from thalweg._src.nn.smart_cond import (
+    smart_case as smart_case,
     smart_cond as smart_cond,
     smart_constant_value as smart_constant_value,
 )
@@ -107,6 +121,7 @@ __getattr__, __dir__ = _lazy_names(
 
 __all__ = [
     "CriticalSection",
+    "TensorSpec",
     "VariableDeviceChooser",
     "add_arg_scope",
     "add_model_variable",
@@ -123,7 +138,9 @@ __all__ = [
     "assign_from_checkpoint_fn",
     "assign_from_values",
     "assign_from_values_fn",
+    "broadcast_to",
     "checkpoints_iterator",
+    "convolutional_delta_orthogonal",
     "create_global_step",
     "current_arg_scope",
     "deprecated",
@@ -155,12 +172,15 @@ __all__ = [
     "local_variable",
     "model_variable",
     "nest",
+    "prepend_name_scope",
     "py_func",
     "reduce_sum_n",
     "remove_squeezable_dimensions",
+    "smart_case",
     "smart_cond",
     "smart_constant_value",
     "sort",
+    "strip_name_scope",
     "variable",
     "with_same_shape",
     "with_shape",

@@ -4,6 +4,7 @@
 
 from thalweg._src.checkpoint.state import (
     checkpoints_iterator as checkpoints_iterator,
+    wait_for_new_checkpoint as wait_for_new_checkpoint,
 )
 from thalweg._src.contrib.training.evaluation import (
     slim_evaluate_once as evaluate_once,
@@ -14,4 +15,5 @@ __all__ = [
     "checkpoints_iterator",
     "evaluate_once",
     "evaluation_loop",
+    "wait_for_new_checkpoint",
 ]

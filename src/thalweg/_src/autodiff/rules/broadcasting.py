@@ -14,15 +14,22 @@ def sum_to_shape_of(x: Tensor, grad: Tensor) -> Tensor:
     grad = convert_to_tensor(grad)  # makes IndexedSlices dense
     if _is_known(x.dims) and x.dims == grad.dims:
         return grad
-    if _is_known(x.dims) and _is_known(grad.dims):
-        assert x.dims is not None and grad.dims is not None
-        missing = len(grad.dims) - len(x.dims)
-        axes = list(range(missing))
-        axes += [i + missing for i, d in enumerate(x.dims) if d == 1 and grad.dims[i + missing] != 1]
-        total = reduce_sum(grad, axes) if axes else grad
-        return total if total.dims == x.dims else reshape(total, list(x.dims))
+    axes = _static_axes(x.dims, grad.dims)
+    if axes is not None:  # ends in a Reshape, as in TensorFlow's graphs, even where the sum is enough
+        return reshape(reduce_sum(grad, axes) if axes else grad, x.get_shape().as_list())
     axes_of_x, _ = broadcast_gradient_args.many(shape(x), shape(grad))
     return reshape(reduce_sum(grad, axes_of_x), shape(x))
+
+
+def _static_axes(x: Shape, grad: Shape) -> list[int] | None:
+    """Returns the axes along which a shape was broadcast, or None where they depend on sizes of the step."""
+    if x is None or None in x or grad is None:
+        return None
+    missing = len(grad) - len(x)
+    ones = [i + missing for i, size in enumerate(x) if size == 1]
+    if any(grad[i] is None for i in ones):
+        return None
+    return [*range(missing), *(i for i in ones if grad[i] != 1)]
 
 
 def _is_known(dims: Shape) -> bool:

@@ -201,6 +201,11 @@ class _Point:
         )
 
 
+def _source(variable: Any) -> Tensor:
+    """Returns the tensor through which operations in a loop read a variable."""
+    return variable._handle if variable.uses_resource else variable.value()  # type: ignore[no-any-return]
+
+
 class _Objective:
     """The loss and its gradient at the current values of the variables."""
 
@@ -217,9 +222,7 @@ class _Objective:
         context: Any = get_default_graph().scopes.context
         grads = gradients(
             loss,
-            [
-                bring(variable._handle, context) for variable in self.point.variables
-            ],  # inside a loop, what its reads see
+            [bring(_source(variable), context) for variable in self.point.variables],
             grad_ys=self._grad_loss,
             colocate_gradients_with_ops=self._colocate,
             aggregation_method=self._method,
@@ -235,7 +238,7 @@ class _Copy:
 
     def __init__(self, loss: Tensor, variables: Sequence[Any]) -> None:
         self._loss = loss
-        self._operations = _between([v._handle for v in variables], loss)
+        self._operations = _between([_source(v) for v in variables], loss)
         for operation in self._operations:
             if operation.context is not None:
                 raise ValueError(

@@ -14,13 +14,13 @@ from thalweg._src.ops import training
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import exp, multiply, sign
 from thalweg._src.ops.state import resource_scatter_add, resource_scatter_sub
-from thalweg._src.optimizers.optimizers import _Hyperparameters
+from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.variables.variables import Variable
 
 SignDecay = Callable[[Any], Any]
 
 
-class _SignOptimizer(_Hyperparameters):
+class _SignOptimizer(Optimizer):
     """The base class of sign optimizers: the factor of the gradient depends on sign(gradient) * sign(momentum)."""
 
     def __init__(

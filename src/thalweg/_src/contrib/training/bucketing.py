@@ -151,4 +151,4 @@ def bucket_by_sequence_length(
         lengths, *parts = batch
         if isinstance(tensors, dict):
             return lengths, dict(zip(sorted(tensors, key=str), parts))
-        return lengths, parts if len(parts) > 1 else parts[0]
+        return lengths, parts  # a list even of one, unlike the batch of `bucket`

@@ -39,7 +39,7 @@ def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
         images = convert_to_tensor(images, name="images")
         count = None if images.dims is None else len(images.dims)
         if count not in (3, 4):
-            raise ValueError(f"images has shape {images.get_shape()}, expected rank 3 or 4")
+            raise ValueError(f"'images' must be either 3 or 4-dimensional, not of shape {images.get_shape()}")
         axes = None if count == 3 else [1, 2, 3]
         down = images[..., 1:, :, :] - images[..., :-1, :, :]
         right = images[..., 1:, :] - images[..., :-1, :]

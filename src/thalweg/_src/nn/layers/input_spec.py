@@ -43,7 +43,7 @@ class InputSpec:
             if wanted is None:
                 continue
             if shape is None:
-                return f"its rank is undefined, but the layer requires {what}={wanted}"
+                return f"its rank is undefined, but the layer requires a defined rank: {what}={wanted}"
             if wrong:
                 return f"expected {what}={wanted}, found ndim={rank}. Full shape received: {shapes.show(shape)}"
         if shape is None:
@@ -51,7 +51,7 @@ class InputSpec:
         for axis, size in self.axes.items():
             if size is not None and -len(shape) <= axis < len(shape) and shape[axis] not in (size, None):
                 found = shapes.show(shape)
-                return f"expected size {size} on axis {axis}, received shape {found}"
+                return f"expected axis {axis} of input shape to have value {size} but received input with shape {found}"
         if self.shape is not None and not shapes.compatible(shapes.as_shape(self.shape), shape):
             return f"expected shape={shapes.show(shapes.as_shape(self.shape))}, found shape={shapes.show(shape)}"
         return None
@@ -66,4 +66,4 @@ def require_inputs(specs: Any, inputs: Iterable[Any], layer_name: str) -> None:
     for index, (spec, tensor) in enumerate(zip(specs, inputs)):
         wrong = None if spec is None else spec.mismatch(tensor)
         if wrong is not None:
-            raise ValueError(f"Input {index} of layer {layer_name!r} does not fit: {wrong}")
+            raise ValueError(f"Input {index} of layer {layer_name} is incompatible with the layer: {wrong}")

@@ -58,6 +58,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         self._base = base_operator
         self._u = convert_to_tensor(u, dtype=base_operator.dtype, name="u")
         self._v = self._u if v is None else convert_to_tensor(v, dtype=base_operator.dtype, name="v")
+        _require_sizes(base_operator, self._u, self._v)
         positive = True if diag_update is None else is_diag_update_positive
         self._is_diag_update_positive = positive
         self._diag: LinearOperator
@@ -65,6 +66,8 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             self._diag = LinearOperatorIdentity(shape_of(self._u)[-1], dtype=base_operator.dtype)
         else:
             diagonal = convert_to_tensor(diag_update, dtype=base_operator.dtype, name="diag_update")
+            if diagonal.dims is not None:
+                self._u.shape[-1:].assert_is_compatible_with(diagonal.dims[-1:])
             self._diag = LinearOperatorDiag(diagonal, is_positive_definite=positive)
         if v is None and base_operator.is_self_adjoint and is_self_adjoint is None:
             is_self_adjoint = True if diag_update is None or not base_operator.dtype.is_complex else None
@@ -123,6 +126,15 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         small = self._capacitance(self._base.solve(self._u), self._v, False)
         parts = add(real(slogdet(small)[1]), self._diag.log_abs_determinant())
         return add(parts, self._base.log_abs_determinant())
+
+
+def _require_sizes(base: LinearOperator, u: Tensor, v: Tensor) -> None:
+    """Raises ValueError if U and V are known to be of a size that the base operator does not have."""
+    for side, rows in ((u, base.range_dimension), (v, base.domain_dimension)):
+        if side.dims is not None:
+            rows.assert_is_compatible_with(side.shape[-2])
+    if u.dims is not None and v.dims is not None:
+        u.shape[-1].assert_is_compatible_with(v.shape[-1])
 
 
 @export("linalg.LinearOperatorHouseholder")

@@ -106,15 +106,15 @@ class RNNCell(Layer):
 def require_cell(argument: str, cell: Any) -> None:
     """Raises TypeError unless a value can be used as a cell."""
     facts = {
-        "it has no output_size": _has(cell, "output_size"),
-        "it has no state_size": _has(cell, "state_size"),
-        "it has no zero_state and no get_initial_state": hasattr(cell, "zero_state")
+        "'output_size' property is missing": _has(cell, "output_size"),
+        "'state_size' property is missing": _has(cell, "state_size"),
+        "either 'zero_state' or 'get_initial_state' method is required": hasattr(cell, "zero_state")
         or hasattr(cell, "get_initial_state"),
-        "it cannot be called": callable(cell),
+        "is not callable": callable(cell),
     }
     wrong = [what for what, holds in facts.items() if not holds]
     if wrong:
-        raise TypeError(f"{argument}: {cell} is not an RNNCell: {', '.join(wrong)}")
+        raise TypeError(f"The argument {argument!r} ({cell}) is not an RNNCell: {', '.join(wrong)}.")
 
 
 def _has(cell: Any, name: str) -> bool:
@@ -349,7 +349,7 @@ class MultiRNNCell(RNNCell):
     def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
         super().__init__()
         if not isinstance(cells, list | tuple):
-            raise TypeError(f"cells: expected a list or tuple, received {cells!r}")
+            raise TypeError(f"cells must be a list or tuple, but saw: {cells!r}.")
         if not cells:
             raise ValueError("MultiRNNCell: expected at least one cell, received none")
         for number, cell in enumerate(cells):

@@ -80,7 +80,8 @@ class _Sequences:
                 raise ValueError(f"inputs must have a rank of 3 at least, but {tensor.name!r} has shape {tensor.shape}")
             if None in shape[2:]:
                 raise ValueError(
-                    f"inputs: sizes after batch and time must be known, but {tensor.name!r} has shape {tensor.shape}"
+                    "Input size (depth of inputs) must be accessible via shape inference, but saw value None: "
+                    f"{tensor.name!r} has shape {tensor.shape}"
                 )
             steps, batch = shape[:2]
             if None not in (steps, self._static_steps) and steps != self._static_steps:

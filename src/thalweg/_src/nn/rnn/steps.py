@@ -78,13 +78,13 @@ def checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor:
     """Returns the lengths as an int32 vector; the step fails if there is not one for each example."""
     lengths: Tensor = cast(convert_to_tensor(sequence_length), dtypes.int32)
     if lengths.dims is not None and len(lengths.dims) != 1:
-        raise ValueError(f"sequence_length: expected a vector, one for each example, received shape {lengths.shape}")
+        raise ValueError(f"sequence_length must be a vector of length batch_size, but saw shape: {lengths.shape}")
     lengths = identity(lengths, name="sequence_length")
     if isinstance(batch_size, int) and lengths.dims == (batch_size,):
         return lengths
     found = shape_of(lengths)
-    message = f"{lengths.name}: expected shape "
-    check = Assert(reduce_all(equal(found, [batch_size])), [message, [batch_size], ", received ", found])
+    message = f"Expected shape for Tensor {lengths.name} is "
+    check = Assert(reduce_all(equal(found, [batch_size])), [message, [batch_size], " but saw shape: ", found])
     with control_dependencies([check]):
         return identity(lengths, name="CheckSeqLen")
 

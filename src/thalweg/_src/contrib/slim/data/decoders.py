@@ -30,8 +30,20 @@ from thalweg._src.shapes import ShapeLike
 Tensors = Mapping[str, Any]
 
 
+class DataDecoder(ABC):
+    """The base class of decoders."""
+
+    @abstractmethod
+    def decode(self, data: TensorLike, items: Sequence[str] | None = None) -> list[Any]:
+        """Returns the named items of the data, by default all."""
+
+    @abstractmethod
+    def list_items(self) -> list[str]:
+        """Returns the names of the items."""
+
+
 @export("contrib.slim.tfexample_decoder.TFExampleDecoder")
-class TFExampleDecoder:
+class TFExampleDecoder(DataDecoder):
     """Decodes the items of a dataset from a serialized Example."""
 
     def __init__(self, keys_to_features: Mapping[str, Any], items_to_handlers: Mapping[str, ItemHandler]) -> None:

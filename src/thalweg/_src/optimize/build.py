@@ -1,0 +1,19 @@
+"""The graph of a step as most passes see it: pruned, with resource variables and structured control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg._src.graph.ir.step_graph import StepGraph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.lower_references import lower_references
+from thalweg._src.optimize.prune import prune
+
+
+def step_graph(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> StepGraph:
+    """Builds the graph of a step by the first passes of a compilation."""
+    step = prune(feeds, fetches, targets)
+    lower_references(step)
+    return functionalize(step)
