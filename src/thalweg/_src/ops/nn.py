@@ -278,9 +278,10 @@ def softmax_cross_entropy_with_logits_v2(
     axis = -1 if axis is None else axis
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype, name="labels")
+        labels = convert_to_tensor(labels, name="labels")
         dtype, shape = logits.dtype, logits.dims
-        logits, labels = _in_float32(logits), _in_float32(labels)
+        logits = _in_float32(logits)
+        labels = cast_ops.cast(labels, logits.dtype)
         if shape is not None and len(shape) == 2 and axis in (-1, 1) and labels.dims and len(labels.dims) == 2:
             loss: Tensor = softmax_cross_entropy_op.many(logits, labels, name=_unless_cast(scope, logits, dtype))[0]
             return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype, name=scope)
