@@ -24,13 +24,6 @@ from thalweg._src.contrib.distributions.relaxed import (
     RelaxedBernoulli as RelaxedBernoulli,
     RelaxedOneHotCategorical as RelaxedOneHotCategorical,
 )
-from thalweg._src.contrib.distributions.scalars import (
-    Chi2 as Chi2,
-    Gumbel as Gumbel,
-    HalfNormal as HalfNormal,
-    InverseGamma as InverseGamma,
-    Logistic as Logistic,
-)
 from thalweg._src.nn.distributions.base import (
     Distribution as Distribution,
     FULLY_REPARAMETERIZED as FULLY_REPARAMETERIZED,
@@ -77,7 +70,6 @@ __all__ = [
     "Beta",
     "Binomial",
     "Categorical",
-    "Chi2",
     "Dirichlet",
     "DirichletMultinomial",
     "Distribution",
@@ -85,12 +77,8 @@ __all__ = [
     "Exponential",
     "FULLY_REPARAMETERIZED",
     "Gamma",
-    "Gumbel",
-    "HalfNormal",
     "Independent",
-    "InverseGamma",
     "Laplace",
-    "Logistic",
     "Mixture",
     "MixtureSameFamily",
     "Multinomial",

@@ -26,7 +26,7 @@ from thalweg._src.ops.where import where_v2
 from thalweg._src.read_only import ReadOnly
 
 
-class LocationScale(ScalarDistribution):
+class _LocationScale(ScalarDistribution):
     """A location-scale distribution."""
 
     _parameter_names = ("loc", "scale")
@@ -51,7 +51,7 @@ class LocationScale(ScalarDistribution):
 
 
 @export("distributions.Normal", "contrib.distributions.Normal")
-class Normal(LocationScale):
+class Normal(_LocationScale):
     """The normal distribution with mean `loc` and standard deviation `scale`."""
 
     def __init__(
@@ -101,7 +101,7 @@ def _normal_from_normal(a: Normal, b: Normal, name: str | None = None) -> Tensor
 
 
 @export("distributions.Laplace", "contrib.distributions.Laplace")
-class Laplace(LocationScale):
+class Laplace(_LocationScale):
     """The Laplace distribution, with density exp(-|x - loc| / scale) / (2 scale)."""
 
     def __init__(
