@@ -122,6 +122,20 @@ def test_softmax_cross_entropy(shape: tuple[int, ...]) -> None:
     )
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_softmax_cross_entropy_casts_labels(dtype: str) -> None:
+    with Graph().as_default(), Session() as session:
+        logits = np.array([[1.0, 2.0, 0.5], [0.1, 0.2, 0.3]], np.float32)
+        labels = np.array([[0, 1, 0], [1, 0, 0]])
+        given = constant(labels.astype(dtype))
+        for loss in (nn.softmax_cross_entropy_with_logits, nn.softmax_cross_entropy_with_logits_v2):
+            found, expected = session.run(
+                [loss(labels=given, logits=logits), loss(labels=labels.astype("float32"), logits=logits)]
+            )
+            assert found.dtype == np.float32
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_softmax_cross_entropy_along_another_axis() -> None:
     z = distribution(4, 2, 3).transpose(0, 2, 1).copy()
     check_op(

@@ -11,6 +11,8 @@ from tests.checks import check_op
 from tests.ops.values import array, run
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.graph.convert import register_tensor_conversion_function
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.slicing import newaxis, slice as slice_, strided_slice
@@ -115,6 +117,20 @@ def test_boolean_masks() -> None:
     mask = value > 0
     np.testing.assert_array_equal(run(x[mask], {x: value}), value[mask])
     np.testing.assert_array_equal(run(x[constant([True, False, True])], {x: value}), value[[0, 2]])
+
+
+def test_index_that_converts_to_a_tensor() -> None:
+    class Wrapped:
+        def __init__(self, tensor: Tensor) -> None:
+            self.tensor, self.dtype = tensor, tensor.dtype
+
+    register_tensor_conversion_function(Wrapped, lambda value, dtype=None, name=None, as_ref=False: value.tensor)
+    value = array(3, 4)
+    x = placeholder("float32", [3, 4])
+    index = Wrapped(constant(1))
+    np.testing.assert_array_equal(run(x[index, index:], {x: value}), value[1, 1:])
+    with pytest.raises(TypeError, match="Wrapped"):
+        x[Wrapped(constant(1.0))]
 
 
 def test_invalid_indices() -> None:

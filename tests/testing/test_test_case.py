@@ -176,6 +176,12 @@ def test_threads_are_checked():
     assert "never joined" in outcome(forgotten).failures[0][1]
 
 
+def test_folder_of_the_process_is_new_and_removed_at_exit():
+    program = "import os, thalweg as tf; path = tf.test.get_temp_dir(); os.mkdir(path + '/made'); print(path)"
+    folders = [children.run([sys.executable, "-c", program]).stdout.strip() for _ in range(2)]
+    assert folders[0] != folders[1] and not any(map(os.path.exists, folders))
+
+
 def test_folders_and_streams(t):
     assert os.path.isdir(t.get_temp_dir()) and t.get_temp_dir() == t.get_temp_dir()
     assert t.get_temp_dir().startswith(tf.test.get_temp_dir())

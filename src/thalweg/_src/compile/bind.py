@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.compile.failure import explain, shape_error
+from thalweg._src.compile.failure import explain, is_visible, shape_error
 from thalweg._src.compile.loop_counters import number_call
 from thalweg._src.errors import InvalidArgumentError, ShapeError
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
@@ -142,16 +142,18 @@ def _checked(node: Node, call: Call) -> Call:
     """Wraps a call so that the op's shape function runs first, since torch accepts some shapes that the op rejects."""
 
     accepted: Any = None
-    by_shape = not node.definition.host  # otherwise the result depends on values, too
+    inputs = arguments(node.definition.inputs, node.attrs, len(node.inputs))
+    read = [i for i, arg in enumerate(inputs) if arg.name in node.definition.host]  # the result depends on their values
 
     def checked(step: Step, *values: Any) -> Any:
         nonlocal accepted
-        shapes = [getattr(value, "shape", None) for value in values]
-        if shapes != accepted:
+        given = [getattr(value, "shape", None) for value in values]
+        given.extend(values[i].tolist() if is_visible(values[i]) else None for i in read)
+        if given != accepted:
             error = shape_error(node, values)
             if error is not None:
                 raise error
-            accepted = shapes if by_shape else None
+            accepted = given
         return invoke(call, values, step)
 
     checked.__name__ = f"checked_{node.type}"

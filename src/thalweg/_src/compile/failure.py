@@ -32,8 +32,13 @@ class _Seen:
         self.dtype = dtype
         shape = getattr(value, "shape", None)
         self.dims = None if shape is None else tuple(shape)
-        small = isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.numel() <= 64
-        self.static_value = value.numpy() if small and not value.dtype.is_floating_point else None
+        self.static_value = value.numpy() if is_visible(value) else None
+
+
+def is_visible(value: Any) -> bool:
+    """Returns whether shape functions see the elements of an input, not only its shape."""
+    small = isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.numel() <= 64
+    return small and not value.dtype.is_floating_point
 
 
 def in_iteration(place: str, iteration: int | None) -> str:

@@ -280,20 +280,21 @@ def softmax_cross_entropy_with_logits_v2(
     axis = -1 if axis is None else axis
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
-        labels = convert_to_tensor(labels, logits.dtype, name="labels")
+        labels = convert_to_tensor(labels, name="labels")
         dtype, shape = logits.dtype, logits.dims
-        logits, labels = _in_float32(logits), _in_float32(labels)
-        if shape is not None and len(shape) == 2 and axis in (-1, 1) and labels.dims and len(labels.dims) == 2:
-            loss: Tensor = softmax_cross_entropy_op.many(logits, labels, name=_unless_cast(scope, logits, dtype))[0]
+        logits = _in_float32(logits)
+        target: Tensor = cast_ops.cast(labels, logits.dtype)
+        if shape is not None and len(shape) == 2 and axis in (-1, 1) and target.dims and len(target.dims) == 2:
+            loss: Tensor = softmax_cross_entropy_op.many(logits, target, name=_unless_cast(scope, logits, dtype))[0]
             return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype, name=scope)
         last = isinstance(axis, numbers.Integral) and (axis == -1 or (shape is not None and axis == len(shape) - 1))
         if not last:
             order = _swap_with_last(logits, axis)
-            logits, labels = transpose(logits, order), transpose(labels, order)
+            logits, target = transpose(logits, order), transpose(target, order)
         outer = reshape_ops.shape(logits)[:-1]
         classes = logits.dims[-1] if logits.dims is not None else None
         flat = [-1, reshape_ops.shape(logits)[-1] if classes is None else classes]
-        loss = softmax_cross_entropy_op.many(reshape(logits, flat), reshape(labels, flat))[0]
+        loss = softmax_cross_entropy_op.many(reshape(logits, flat), reshape(target, flat))[0]
         loss = reshape(loss, outer, name=_unless_cast(scope, loss, dtype))
         if last and shape is not None:
             loss.set_shape(shape[:-1])

@@ -300,7 +300,7 @@ def _bound(value: Any) -> Any:
         return value.value
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu":
         return int(value)
-    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+    if hasattr(value, "dtype"):
         tensor = convert_to_tensor(value)
         if tensor.dtype.base_dtype in (dtypes.int16, *dtypes.INDEX) and tensor.dims in ((), None):
             return tensor

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import os
 import random
 import re
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -35,9 +38,14 @@ _SEED = 87654321
 
 
 @export("test.get_temp_dir")
+@functools.cache
 def get_temp_dir() -> str:
-    """Returns a folder for this process's tests."""
-    return absltest.get_default_test_tmpdir()
+    """Returns a new folder for this process's tests, which is removed at exit."""
+    parent = absltest.get_default_test_tmpdir()
+    os.makedirs(parent, exist_ok=True)
+    folder = tempfile.mkdtemp(dir=parent)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 class CheckedThread:
