@@ -8,8 +8,18 @@ from thalweg._src.resources.accelerators import accelerators
 # Operations that do nothing by themselves that a single call could show.
 NOT_CALLED = {
     "Const": "its value is an attribute: test_graphdef compares tensors of every type",
+    **dict.fromkeys(
+        (
+            *("CudnnRNN", "CudnnRNNBackprop", "CudnnRNNBackpropV3", "CudnnRNNCanonicalToParams", "CudnnRNNParamsSize"),
+            *("CudnnRNNParamsToCanonical", "CudnnRNNV3"),
+        ),
+        "TensorFlow has it on a GPU alone",
+    ),
+    "DeleteSessionTensor": "takes the handle of a tensor that a session keeps",
     "Enter": "has its meaning in a loop",
     "Exit": "has its meaning in a loop",
+    "GetSessionHandle": "returns the handle of a tensor that a session keeps",
+    "GetSessionTensor": "takes the handle of a tensor that a session keeps",
     "LoopCond": "has its meaning in a loop",
     "MatrixExponential": "TensorFlow has dropped it",
     "MergeV2Checkpoints": "moves files that a save has left: test_checkpoints compares them",
@@ -18,6 +28,7 @@ NOT_CALLED = {
     "PyFunc": "runs a function of this process",
     "PyFuncStateless": "runs a function of this process",
     "QuantizeAndDequantize": "TensorFlow has dropped it",
+    "RefIdentity": "returns a reference",
     "TopK": "TensorFlow 2 has dropped it",
     "VarHandleOp": "every call on a variable starts with one",
 }

@@ -119,7 +119,7 @@ FLOATS, TEXT = FixedLenFeature([2], tf.float32), FixedLenFeature([], tf.string)
 @pytest.mark.parametrize(
     ("feature", "text"),
     [
-        ({"c": TEXT}, "Feature: c: .data type: string. is required"),
+        ({"c": TEXT}, "Feature: c .data type: string. is required"),
         ({"a": FixedLenFeature([3], tf.float32)}, "Number of float values != expected"),
         ({"a": FixedLenFeature([2], tf.int64)}, "Data type: float but expected type: int64"),
         ({"b": VarLenFeature(tf.float32)}, "Data type: int64 but expected type: float"),

@@ -16,7 +16,8 @@ from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reshape import transpose
 from thalweg._src.session.session import Session
-from thalweg._src.variables.variables import Variable, global_variables_initializer
+from thalweg._src.variables.resource_variable import ResourceVariable as Variable
+from thalweg._src.variables.variables import global_variables_initializer
 
 Arrays = list[np.ndarray]
 Formula = Callable[..., Arrays]

@@ -69,7 +69,7 @@ def test_missing_device_is_an_error_without_soft_placement():
         x = tf.constant(1.0, name="x") + tf.random_uniform([])
     with tf.Session(config=FOUR) as sess, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         sess.run(x)
-    assert "no such device" in str(caught.value) and "/device:CPU:7" in str(caught.value)
+    assert "was explicitly assigned to" in str(caught.value) and "/device:CPU:7" in str(caught.value)
     assert "allow_soft_placement" in str(caught.value)
     with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as sess:
         assert 1.0 <= sess.run(x) <= 2.0

@@ -94,7 +94,7 @@ def test_no_device_type_has_all_kernels():
 
 def test_members_that_contradict_each_other():
     with tf.device("/cpu:1"):
-        v = tf.get_variable("v", [2])
+        v = tf.get_variable("v", [2], use_resource=True)
     read = v.read_value()
     name = read.op.name if read.op.type == "ReadVariableOp" else read.op.inputs[0].op.name
     text = refused([read], changed={name: {"device": "/device:GPU:0"}})

@@ -117,7 +117,7 @@ def test_lifecycle():
 
 def test_the_shape_is_kept():
     v = variable(torch.zeros(2), shape=(2,))
-    with pytest.raises(errors.ShapeError, match=r"shape \[3\] to variable 'v'"):
+    with pytest.raises(errors.ShapeError, match=r"lhs shape= \[2\] rhs shape= \[3\]"):
         v.assign(torch.zeros(3))
     free = variable(torch.zeros(2), shape=(None,))
     free.assign(torch.zeros(5))

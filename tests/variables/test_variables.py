@@ -140,7 +140,9 @@ def test_operators_read_the_variable() -> None:
     assert session.run(m @ [[1.0], [1.0]]).tolist() == [[3]]  # type: ignore[operator]
     assert isinstance(convert_to_tensor(v), Tensor)
     assert session.run(convert_to_tensor([v, v])).tolist() == [[1, 2], [1, 2]]
-    with pytest.raises(ValueError, match="is used where"):
+    with pytest.raises(
+        ValueError, match="Incompatible type conversion requested to type 'int32' for variable of type 'float32_ref'"
+    ):
         convert_to_tensor(v, dtypes.int32)
 
 
@@ -164,7 +166,7 @@ def test_assignments_return_what_is_read_after_them() -> None:
     assert v.eval(session) == 7
     with pytest.raises(TypeError, match="only variables"):
         assignments.assign(constant(1.0), 2.0)
-    with pytest.raises(ValueError, match="cannot assign"):
+    with pytest.raises(ValueError, match="Shapes must be equal rank, but are 0 and 1"):
         v.assign([1.0])
 
 

@@ -12,7 +12,7 @@ from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
 from thalweg._src.graph.explain import argument_names, explain_shape_error
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.graph.ir.step_graph import SHOWN, Node, Output
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.shapes import show
@@ -68,14 +68,14 @@ def explain(
         return errors.InvalidArgumentError(node, node, explain_shape_error(error, node, received, place))
     if isinstance(error, errors.OpError):
         if error.op is None:
-            text = f"{node.type} '{node.name}'{place}: {error.message}"
+            text = f"{node.type} '{node.attrs.get(SHOWN, node.name)}'{place}: {error.message}"
             error_class: Any = type(error)
             placed: BaseException = error_class(node, node, _with_line(text, node))
             return placed
         return error
     error_class = _class_of(error)
     text = errors.describe(
-        f"{node.type} '{node.name}'{place}: {_first_sentence(error)}",
+        f"{node.type} '{node.attrs.get(SHOWN, node.name)}'{place}: {_first_sentence(error)}",
         received=", ".join(
             f"{arg} = {name!r} {dtype}{shape}"
             for arg, (name, dtype, shape) in zip(argument_names(node.definition, len(received)), received)

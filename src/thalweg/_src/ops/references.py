@@ -13,7 +13,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import OPS, ArgDef, OpDef, op
+from thalweg._src.graph.op_def import OPS, ArgDef, Facts, OpDef, op
 from thalweg._src.ops import control_flow, state, training
 from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import unchanged
@@ -35,6 +35,7 @@ _WRITERS = (
     "ResourceCountUpTo",
 )
 _WITHOUT = ("ResourceApplyAdamWithAmsgrad", "ResourceApplyKerasMomentum", "ResourceSparseApplyKerasMomentum")
+_ARITHMETIC = ("AssignAdd", "AssignSub", "ScatterNdAdd", "ScatterNdSub")
 VARIABLES = ("Variable", "VariableV2")
 
 
@@ -69,6 +70,10 @@ def _on_refs(definition: OpDef, name: str) -> OpDef:
 
     attrs = {"T" if key == "dtype" else key: value for key, value in definition.attrs.items()}
     attrs.setdefault(type_attr, attr.types())
+    if name in _ARITHMETIC:
+        attrs["T"] = attr.types(dtypes.NUMERIC | dtypes.QUANTIZED)
+    if name in ("ScatterMax", "ScatterMin"):
+        attrs["T"] = attr.types(dtypes.FLOATING | dtypes.INDEX)
     if name == "Assign":
         attrs["validate_shape"] = attr.from_default(True)
     if definition.facts.writes and name != "StridedSliceAssign":
@@ -81,7 +86,7 @@ def _on_refs(definition: OpDef, name: str) -> OpDef:
         attrs,
         infer=_assigned if name == "Assign" else definition.infer if definition.outputs else _written(definition),
         evaluate=None,
-        facts=definition.facts,
+        facts=Facts(),  # those of the op on handles hold in a step
         host=definition.host,
         numbers=definition.numbers,
         differentiable=False,
@@ -151,3 +156,4 @@ ref_identity_op = op(
     infer=unchanged,
     doc="Returns the reference.",
 )
+ref_identity_op.on_handles = OPS.lookup("Identity")

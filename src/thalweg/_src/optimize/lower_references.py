@@ -14,7 +14,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.errors import invalid
-from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, reachable
+from thalweg._src.graph.ir.step_graph import SHOWN, Node, Output, StepGraph, reachable
 from thalweg._src.graph.op_def import OPS, OpDef
 
 _LATEST = "_after_updates"  # attribute of reads that see all updates of the step
@@ -107,7 +107,7 @@ class _Lowering:
         key = ref.handle, "fetched"
         if key not in self._reads:
             read = self._add_read(ref, f"{ref.variable.name}/_fetched", ref.variable)
-            read.attrs[_LATEST] = True
+            read.attrs |= {_LATEST: True, SHOWN: ref.variable.name}
             self._reads[key] = read
         return self._reads[key], 0
 
@@ -171,6 +171,7 @@ class _Lowering:
         if key not in self._reads:
             base = ref.update if shared and ref.update is not None else consumer
             read = self._add_read(ref, f"{base.name}/_value_of_{ref.variable.name.rpartition('/')[2]}", consumer)
+            read.attrs[SHOWN] = base.name
             read.order = base.order + 0.25 if shared else base.order - 0.25
             waits = [] if ref.update is None else [ref.update]
             read.controls = waits if shared else list(dict.fromkeys([*consumer.controls, *waits]))
@@ -215,6 +216,7 @@ class _Lowering:
                 continue
             if consumer in later:
                 read = snapshot.like("ReadVariableOp", [handle], dict(snapshot.attrs))
+                read.attrs[SHOWN] = consumer.name
                 read.name = f"{consumer.name}/_value_of_{_variable_of(handle).name.rpartition('/')[2]}"
                 others = [producer for producer, _ in consumer.inputs if (producer, _) != alias]
                 read.controls = list(dict.fromkeys([*consumer.controls, *others]))

@@ -8,7 +8,7 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 
 
-@gradient("Identity", "EnsureShape")
+@gradient("Identity", "RefIdentity", "EnsureShape")
 def identity(op: Operation, grad: Any) -> Any:
     return grad
 

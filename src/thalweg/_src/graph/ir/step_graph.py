@@ -16,6 +16,7 @@ from thalweg._src.graph.source_line import Stack
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Shape
 
+SHOWN = "_shown"  # attribute of nodes that passes add: the name that errors show, of an operation of the user
 Output = tuple["Node", int]
 Guard = tuple[tuple[Output, bool], ...]  # predicates and the values that they must have, from outside in
 
