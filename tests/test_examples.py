@@ -73,7 +73,7 @@ def test_translate(example, capsys):
 
 
 def test_word2vec(example, capsys):
-    result = example("word2vec").main(["--steps", "500", "--sentences", "1000"])
+    result = example("word2vec").main(["--steps", "700", "--sentences", "1000"])
     assert result["right"] > 0.8
     assert result["sparse"] and result["rows"][0] <= 8
     assert "wolf  is like" in capsys.readouterr().out
@@ -120,7 +120,7 @@ def test_towers_run_concurrently(example):
 
 
 def test_model_parallel(example, capsys):
-    result = example("model_parallel").main(["--steps", "90", "--stages", "4"])
+    result = example("model_parallel").main(["--steps", "120", "--stages", "4"])
     assert result["difference"] < 1e-5
     assert result["accuracy"] > 0.8
     assert re.search(r"CPU:3 [#.]{72}\n", capsys.readouterr().out)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import children
+
 # The copy of the program that a fork makes keeps the pipe to the compiling process open.
 _PARENT = """
 import os
@@ -97,6 +99,5 @@ def test_no_warning_about_a_compilation_that_the_exit_interrupts(tmp_path):
     started, compiler = tmp_path / "started", tmp_path / "compiler"
     compiler.write_text(_ENDLESS.format(file=started))
     compiler.chmod(0o755)
-    environment = {**os.environ, "CXX": str(compiler), "THALWEG_CACHE": str(tmp_path / "cache")}
-    program = [sys.executable, "-c", _EXITING, started]
-    assert not subprocess.run(program, env=environment, stderr=subprocess.PIPE, check=True).stderr
+    environment = children.environment(CXX=str(compiler), THALWEG_CACHE=str(tmp_path / "cache"))
+    assert not children.run([sys.executable, "-c", _EXITING, started], env=environment).stderr
