@@ -188,3 +188,13 @@ def test_imported_references_can_be_mapped_to_values():
     (y,) = tf.import_graph_def(graph.as_graph_def(), {"v:0": tf.constant(5.0)}, ["y:0"])
     with tf.Session() as session:
         assert session.run(y) == 6.0
+
+
+def test_variables_of_several_devices_are_saved_by_their_own_names(tmp_path):
+    with tf.device("/cpu:1"):
+        variables = [tf.Variable(np.full(i, i, np.float32), name=f"layer{i}/bias") for i in range(1, 4)]
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    for v in variables:
+        assert tf.train.load_variable(path, v.op.name).tolist() == [v.shape[0].value] * v.shape[0].value

@@ -170,7 +170,7 @@ class _Lowering:
         key = (ref.update,) if shared else (consumer, ref.handle)
         if key not in self._reads:
             base = ref.update if shared and ref.update is not None else consumer
-            read = self._add_read(ref, f"{base.name}/_value_of_{ref.variable.name.rpartition('/')[2]}", consumer)
+            read = self._add_read(ref, _read_name(base, ref.variable), consumer)
             read.attrs[SHOWN] = base.name
             read.order = base.order + 0.25 if shared else base.order - 0.25
             waits = [] if ref.update is None else [ref.update]
@@ -217,7 +217,7 @@ class _Lowering:
             if consumer in later:
                 read = snapshot.like("ReadVariableOp", [handle], dict(snapshot.attrs))
                 read.attrs[SHOWN] = consumer.name
-                read.name = f"{consumer.name}/_value_of_{_variable_of(handle).name.rpartition('/')[2]}"
+                read.name = _read_name(consumer, _variable_of(handle))
                 others = [producer for producer, _ in consumer.inputs if (producer, _) != alias]
                 read.controls = list(dict.fromkeys([*consumer.controls, *others]))
                 read.order = consumer.order - 0.25
@@ -225,6 +225,11 @@ class _Lowering:
                 consumer.inputs = [(read, 0) if output == alias else output for output in consumer.inputs]
             elif alias == (snapshot, 0) and _gathers_rows(consumer):
                 _gather_by_handle(consumer, handle)
+
+
+def _read_name(consumer: Node, variable: Node) -> str:
+    """Returns the name of a consumer's own read; with the whole name of the variable, since transfers are by name."""
+    return f"{consumer.name}/_value_of/{variable.name}"
 
 
 def _is_variable(node: Node) -> bool:
