@@ -6,6 +6,7 @@ import os
 import threading
 
 import pytest
+import torch
 
 import thalweg as tf
 from tests import children, pretended_gpu
@@ -19,6 +20,9 @@ accelerators.enable_tensor_float_32_execution(False)
 os.environ["THALWEG_LINT"] = "1"
 # No background compilation in long tests.
 executable.COMPILE_AFTER_SECONDS = math.inf
+
+
+_KEPT_BYTES = 2 << 30
 
 
 def pytest_addoption(parser):
@@ -54,6 +58,14 @@ def cpu_only(request, monkeypatch):
     """Hides the GPUs of the machine from tests that are marked so."""
     if request.node.get_closest_marker("cpu_only"):
         monkeypatch.setattr(accelerators, "_accelerators", {})
+
+
+@pytest.fixture(autouse=True)
+def gpu_memory_is_shared():
+    """Returns what torch's allocator keeps of a GPU's memory after a test, for the processes that test beside this."""
+    yield
+    if torch.cuda.is_initialized() and torch.cuda.memory_reserved() > _KEPT_BYTES:
+        torch.cuda.empty_cache()
 
 
 @pytest.fixture
