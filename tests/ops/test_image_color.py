@@ -80,7 +80,7 @@ def test_grayscale() -> None:
     np.testing.assert_allclose(run(gray)[..., 0], RGB @ np.array([0.2989, 0.587, 0.114]), rtol=1e-5)
     free = placeholder("float32", None)
     np.testing.assert_array_equal(run(image.grayscale_to_rgb(free), {free: RGB[..., :1]}), RGB[..., :1].repeat(3, -1))
-    with pytest.raises(ValueError, match="1 channel"):
+    with pytest.raises(ValueError, match="Last dimension of a grayscale image should be size 1"):
         image.grayscale_to_rgb(RGB)
 
 

@@ -79,7 +79,7 @@ class Backward(Loop):
         return sorted(found, key=lambda one: one.id)
 
     def _is_recomputable(self, operation: Operation) -> bool:
-        facts = operation.definition.facts
+        facts = operation.definition.facts_in_steps
         if facts.stateful or facts.waits or facts.control_flow or operation.type == "Const":
             return False
         return not any(operation is variable.arrival.op for variable in self.forward.variables)

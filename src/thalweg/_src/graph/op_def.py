@@ -178,6 +178,11 @@ class OpDef:
         """The named tuple of several outputs; created on first use, since creating one is slow."""
         return namedtuple(self.name.lstrip("_"), [arg.name for arg in self.outputs]) if len(self.outputs) > 1 else None
 
+    @property
+    def facts_in_steps(self) -> Facts:
+        """The facts of what a step runs for it: of an op on references, those of the op on handles."""
+        return self.facts if self.on_handles is None else self.on_handles.facts
+
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Adds the operation and returns its one output."""
         try:

@@ -153,7 +153,7 @@ class _DefinedFunction:
 
 def _has_effect(operation: Operation) -> bool:
     """Returns whether an operation must run although no result depends on it."""
-    facts = operation.definition.facts
+    facts = operation.definition.facts_in_steps
     return facts.writes or bool(facts.reach(operation.attrs)) or (facts.stateful and not operation.outputs)
 
 
