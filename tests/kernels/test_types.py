@@ -15,6 +15,9 @@ TYPES = [
     "float64", "complex64", "complex128",
 ]  # fmt: skip
 
+# Torch computes them by fused kernels of CUDA, which the pretended GPU lacks.
+FUSED = ("CudnnRNN", "CudnnRNNBackprop", "CudnnRNNBackpropV3", "CudnnRNNV3")
+
 
 @pytest.fixture(autouse=True)
 def needs_a_gpu():
@@ -51,7 +54,7 @@ def runs(case):
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_a_gpu_runs_what_the_cpu_runs(dtype, monkeypatch):
-    names = [name for name in NAMES if name not in NEVER_RUNS and not OPS.lookup(name).waits]
+    names = [name for name in NAMES if name not in NEVER_RUNS and not OPS.lookup(name).waits and name not in FUSED]
     cases = [case for name in names if (case := typed(name, tf.as_dtype(dtype)))]
     refused = [case for case in cases if not runs(case)]
     assert len(refused) < len(cases)
