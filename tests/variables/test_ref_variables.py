@@ -68,6 +68,15 @@ def test_use_resource_by_scope_and_by_default():
     assert tf.Variable(0.0).op.type == "VariableV2"
 
 
+def test_the_classes_are_found_where_tensorflow_has_them():
+    from thalweg.python.ops import resource_variable_ops, variables
+
+    assert type(tf.Variable(0.0)) is variables.RefVariable
+    assert type(tf.Variable(0.0, use_resource=True)) is resource_variable_ops.ResourceVariable
+    assert not resource_variable_ops.is_resource_variable(tf.Variable(0.0))
+    assert resource_variable_ops.is_resource_variable(resource_variable_ops.ResourceVariable(0.0))
+
+
 def test_a_value_cannot_be_written_to():
     with pytest.raises(TypeError, match="mutable tensor"):
         tf.raw_ops.Assign(ref=tf.constant(1.0), value=2.0)

@@ -111,3 +111,8 @@ class ResourceVariable(Variable, uses_resource=True):
                 value: Any = self._read()
             value._variable = self
             return value
+
+
+def is_resource_variable(var: Any) -> bool:
+    """Returns whether operations address a variable by a handle."""
+    return isinstance(var, ResourceVariable)
