@@ -380,22 +380,24 @@ def _flat_indices(indices: Tensor, x: Tensor, plan: _Plan, batches: bool) -> Ten
 def bind_max_pool_grad_with_argmax(node: Node, device: Device) -> Function:
     batches, backward = node.attrs["include_batch_in_index"], node.type == "MaxPoolGradWithArgmax"
 
-    def flat_positions(x: Tensor, argmax: Tensor) -> Tensor:
+    def flat_positions(x: Tensor, argmax: Tensor, count: int) -> Tensor:
+        """Returns positions among `count` elements; on a GPU, which checks no values, wrong ones are moved inside."""
         flat = argmax.to(torch.int64)
         if not batches:
             step = x.shape[1] * x.shape[2] * x.shape[3]
             flat = flat + torch.arange(x.shape[0], device=x.device).reshape(-1, 1, 1, 1) * step
-        return flat.flatten()
+        flat = flat.flatten()
+        return flat if flat.device.type == "cpu" or not count else flat.clamp(0, count - 1)
 
     def spread(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
         check(node, x.shape, grad.shape, argmax.shape)
         image = torch.zeros(x.numel(), dtype=x.dtype, device=x.device)
-        movable(image).index_add_(0, flat_positions(x, argmax), movable(grad.flatten()))
+        movable(image).index_add_(0, flat_positions(x, argmax, x.numel()), movable(grad.flatten()))
         return image.reshape(x.shape)
 
     def collect(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
         check(node, x.shape, grad.shape, argmax.shape)
-        found = movable(grad.flatten()).index_select(0, flat_positions(x, argmax))
+        found = movable(grad.flatten()).index_select(0, flat_positions(x, argmax, grad.numel()))
         return found.reshape(argmax.shape).view(grad.dtype)
 
     return spread if backward else collect

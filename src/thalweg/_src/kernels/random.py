@@ -198,7 +198,14 @@ def bind_gamma_grad(node: Node, device: Device) -> Callable[..., Any]:
 @drawing
 def bind_poisson(node: Node, device: Device) -> Callable[..., Any]:
     generator, dtype = generator_of(node, device), TORCH[node.dtypes[0]]
-    return lambda shape, rate: torch.poisson(_for_each(shape, rate.double()), generator=generator).to(dtype)
+
+    def draw(shape: Any, rate: torch.Tensor) -> torch.Tensor:
+        rates = _for_each(shape, rate.double())
+        if rates.device.type != "cpu":  # a GPU checks no values, and torch's kernel there aborts the process
+            rates = torch.where(rates >= 0, rates, 0.0)
+        return torch.poisson(rates, generator=generator).to(dtype)
+
+    return draw
 
 
 def _draws(logits: torch.Tensor, count: int, generator: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
