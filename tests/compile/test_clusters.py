@@ -45,10 +45,11 @@ def lowered(monkeypatch, traceable):
 
 
 def clusters_of(session, fetches, feeds):
-    """Returns the lines of the program that call clusters."""
+    """Returns the lines of the program that call clusters; what is captured may be in it a second time."""
     program = session._plan(fetches, tuple(feeds)).executable.programs[0]
     _ = program.functions
-    return [line for code in program._more_codes for line in code.text.splitlines() if "_cluster_of_" in line]
+    lines = [line for code in program._more_codes for line in code.text.splitlines()]
+    return list(dict.fromkeys(line for line in lines if "_cluster_of_" in line))
 
 
 def _cell():
