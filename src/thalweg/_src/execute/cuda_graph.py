@@ -81,6 +81,11 @@ def _depends_on_shapes(node: Node) -> bool:
     return "_host" in node.attrs or node.type == "_CopyToDevice"
 
 
+def _may_keep(node: Node) -> bool:
+    """Returns whether a node may pass on the memory of an input: to a TensorArray, another device, or as its output."""
+    return node.definition.stateful or node.facts.is_alias or bool(node.facts.view)
+
+
 def _repeated(loop: Node) -> list[Node]:
     return [node for part in loop.attrs["region"].parts() for node in part.nodes if node.type != "_Arg"]
 
@@ -145,7 +150,8 @@ class CapturedSegment:
             made.append(_Part(part, bound.calls, bound.constants, self._clusters))
         self._before, self._middle, self._after = made
         self._on_host = [on_host(output) for output in self._middle.segment.inputs]
-        self._leaving = [output in wanted for output in self._middle.segment.outputs]
+        leaving = wanted.union(*(node.inputs for node in parts[2] if _may_keep(node)))
+        self._leaving = [output in leaving for output in self._middle.segment.outputs]
         self._in_use = threading.Lock()  # held by the step that uses the memory of the captures
         self._tiers = tiers
         self._copied = [(node, 0) for node in parts[1] if node.type == "_CopyToDevice"]
