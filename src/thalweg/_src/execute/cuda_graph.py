@@ -197,7 +197,10 @@ class CapturedSegment:
         capture = self._captures[signature] if launch is Launch.REPLAY else self._make(signature, step, taken)
         if capture is None or not capture.replay(taken):
             return False
-        results = [value.clone() if leaves else value for value, leaves in zip(capture.outputs(), self._leaving)]
+        results = [
+            value.clone() if leaves and isinstance(value, torch.Tensor) else value  # or a number of the host
+            for value, leaves in zip(capture.outputs(), self._leaving)
+        ]
         values.update(zip(self._middle.segment.outputs, results))
         return True
 
