@@ -19,7 +19,7 @@ class Writer(Variable):
         from thalweg._src.ops.summary_writer import create_summary_file_writer_op, summary_writer_op
 
         handle = summary_writer_op(shared_name="writer")
-        setup.append(create_summary_file_writer_op.operation(handle, "events", 10, 1000, ""))
+        setup.append(create_summary_file_writer_op.operation(handle, "build/events", 10, 1000, ""))
         return handle
 
 
@@ -31,7 +31,7 @@ _WRITER, _TAG, _STEP = Writer("int64", ()), _text(b"tag"), longs(3)
 
 VALID: dict[str, Call] = {
     "SummaryWriter": ((), {}),
-    "CreateSummaryFileWriter": ((_WRITER, _text(b"events"), ints(10), ints(1000), _text(b"")), {}),
+    "CreateSummaryFileWriter": ((_WRITER, _text(b"build/events"), ints(10), ints(1000), _text(b"")), {}),
     "FlushSummaryWriter": ((_WRITER,), {}),
     "CloseSummaryWriter": ((_WRITER,), {}),
     "WriteSummary": ((_WRITER, _STEP, floats(2, 3), _TAG, _text(b"")), {}),
