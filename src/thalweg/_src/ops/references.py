@@ -76,7 +76,7 @@ def _on_refs(definition: OpDef, name: str) -> OpDef:
         attrs["T"] = attr.types(dtypes.FLOATING | dtypes.INDEX)
     if name == "Assign":
         attrs["validate_shape"] = attr.from_default(True)
-    if definition.facts.writes and name != "StridedSliceAssign":
+    if definition.facts.writes and not definition.outputs and name != "StridedSliceAssign":
         attrs["use_locking"] = attr.from_default(name in _LOCKING)
     output = ArgDef("out" if "Apply" in name else "output_ref", type_attr=type_attr, is_ref=True)
     made = OpDef(

@@ -263,6 +263,7 @@ resource_count_up_to = stateful_op(
     "Increments a scalar variable up to a limit; returns the previous value.",
     limit=attr.integer(),
     T=attr.types(dtypes.INDEX),
+    writes=True,
     infer=_count,
 )
 resource_gather = op(

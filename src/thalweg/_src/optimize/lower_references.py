@@ -7,7 +7,7 @@ and share one read at the start of the step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -43,14 +43,13 @@ def order_latest_reads(step: StepGraph) -> None:
     latest = [node for node in step.nodes if _LATEST in node.attrs]
     if not latest or step.is_unstructured:
         return
+    writers: dict[Output, list[Node]] = {}
+    for node in step.nodes:
+        if node.facts.writes or node.type == "_While":
+            for handle in _handles(node):
+                writers.setdefault(handle, []).append(node)
     for read in latest:
-        handle = read.inputs[0]
-        writers = [
-            node
-            for node in step.nodes
-            if handle in node.inputs and (node.facts.writes or node.type in ("_While", "ResourceCountUpTo"))
-        ]
-        read.controls = list(dict.fromkeys([*read.controls, *writers]))
+        read.controls = list(dict.fromkeys([*read.controls, *writers.get(read.inputs[0], ())]))
     step.prune_and_sort()
 
 
@@ -67,10 +66,7 @@ class _Lowering:
         step = self._step
         kept = {node: list(node.inputs) for node in step.nodes}
         for node in step.nodes:
-            if _is_variable(node):
-                self._refs[node, 0] = _Ref(node, (node, 0))
-        for node in _in_order(step.nodes):
-            self._forward(node)
+            self._find_refs(node)
         snapshots = {
             n: None for n in step.nodes if n.type == "Identity" and n.inputs[0] in self._refs and not n.controls
         }
@@ -83,18 +79,30 @@ class _Lowering:
         needed = reachable(step.roots()) | set(step.feeds)
         step.nodes = sorted(needed, key=attrgetter("order"))
 
+    def _find_refs(self, node: Node) -> None:
+        """Finds the references that a node returns, from the variable on: each comes from the first input."""
+        chain: dict[Node, None] = {}
+        while not _is_variable(node) and _returns_ref(node) and node.inputs and node not in chain:
+            chain[node] = None
+            if node.inputs[0] in self._refs:
+                break
+            node = node.inputs[0][0]
+        if _is_variable(node):
+            self._refs[node, 0] = _Ref(node, (node, 0))
+        for each in reversed(chain):
+            self._forward(each)
+
     def _forward(self, node: Node) -> None:
-        """Notes the references that a node returns."""
-        ref = self._refs.get(node.inputs[0]) if node.inputs else None
-        if ref is None or not any(dtype._is_ref_dtype for dtype in node.dtypes):
-            return
-        for index, dtype in enumerate(node.dtypes):
-            if dtype._is_ref_dtype and node.type == "RefSwitch":
+        """Notes the references that a node returns for the one that it takes."""
+        ref = self._refs.get(node.inputs[0])
+        for index in [i for i, dtype in enumerate(node.dtypes) if ref is not None and dtype._is_ref_dtype]:
+            assert ref is not None
+            if node.type == "RefSwitch":
                 self._refs[node, index] = _Ref(ref.variable, (node, index), ref.update)
-            elif dtype._is_ref_dtype:
-                forwards = node.facts.control_flow
-                handle, update = ((node, index), None) if forwards else (ref.handle, node)
-                self._refs[node, index] = _Ref(ref.variable, handle, update)
+            elif node.facts.control_flow:
+                self._refs[node, index] = _Ref(ref.variable, (node, index))
+            else:
+                self._refs[node, index] = _Ref(ref.variable, ref.handle, node)
 
     def _fetched(self, output: Output, snapshots: dict[Node, None]) -> Output:
         """Returns what is fetched for an output: for a reference or a snapshot of a variable, a read after updates."""
@@ -191,15 +199,14 @@ class _Lowering:
 
     def _read_after_updates(self, snapshots: dict[Node, None]) -> None:
         """Gives consumers of a snapshot that depend on an update of its variable a read of their own."""
-        handles = {node: _variable_of(node.inputs[0]) for node in snapshots}
+        writers: dict[Node, list[Node]] = {}
+        for node in [node for node in self._step.nodes if node.facts.writes]:
+            for variable in {_variable_of(handle) for handle in _handles(node)}:
+                writers.setdefault(variable, []).append(node)
         consumers = self._step.consumers()
-        writers = [node for node in self._step.nodes if node.facts.writes or node.type == "ResourceCountUpTo"]
-        written = {_variable_of(output) for node in writers for output in _handles(node)}
-        for variable in [v for v in dict.fromkeys(handles.values()) if v in written]:
-            later = _downstream(
-                [node for node in writers if any(_variable_of(o) is variable for o in _handles(node))], consumers
-            )
-            for snapshot in [node for node in snapshots if handles[node] is variable]:
+        for snapshot in snapshots:
+            if (written := writers.get(_variable_of(snapshot.inputs[0]))) is not None:
+                later = _downstream(written, consumers)
                 for alias, handle in list(_aliases(snapshot, consumers, self._added)):
                     self._move_reads(alias, handle, snapshot, consumers, later)
 
@@ -236,6 +243,10 @@ def _is_variable(node: Node) -> bool:
     return node.definition.on_handles is not None and node.definition.on_handles.name == "VarHandleOp"
 
 
+def _returns_ref(node: Node) -> bool:
+    return any(dtype._is_ref_dtype for dtype in node.dtypes)
+
+
 def _become(node: Node, definition: OpDef, attrs: dict[str, Any], types: list[Any], shapes: Any) -> None:
     node.definition, node.type, node.attrs = definition, definition.name, attrs
     node.dtypes, node.shapes = types, shapes
@@ -258,20 +269,6 @@ def _converted_attrs(node: Node, definition: OpDef) -> dict[str, Any]:
 
 def _takes_ref(definition: OpDef, position: int) -> bool:
     return position < len(definition.inputs) and definition.inputs[position].is_ref
-
-
-def _in_order(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Yields nodes that may return references so that each follows the producer of its first input."""
-    waiting = [node for node in nodes if node.inputs and any(dtype._is_ref_dtype for dtype in node.dtypes)]
-    done: set[Node] = set()
-    while waiting:
-        pending = set(waiting)
-        ready = [node for node in waiting if node.inputs[0][0] not in pending or node.inputs[0][0] in done]
-        if not ready:
-            return
-        yield from ready
-        done.update(ready)
-        waiting = [node for node in waiting if node not in done]
 
 
 def _variable_of(output: Output) -> Node:
