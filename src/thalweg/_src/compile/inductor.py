@@ -7,6 +7,7 @@ block steps. `python -m thalweg._src.compile.inductor` is the compiler process, 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import importlib
 import json
@@ -87,7 +88,7 @@ class Compiler:
 
     def __init__(self, low_priority: bool) -> None:
         self._low_priority = low_priority
-        self._requests: SimpleQueue[tuple[Request, Callable[[Library | None], None]]] = SimpleQueue()
+        self._requests: SimpleQueue[tuple[Request, Callable[[Library | None], None]] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
@@ -100,6 +101,9 @@ class Compiler:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="thalweg compiler", daemon=True)
                 self._thread.start()
+                with contextlib.suppress(OSError):
+                    work()  # whose removal at exit follows the end of the thread, being registered before it
+                atexit.register(self._stop, self._thread)
         self._requests.put((request, done))
 
     def wait_for(self, request: Request) -> Library | None:
@@ -111,12 +115,15 @@ class Compiler:
         return answers.get()
 
     def _serve(self) -> None:
-        while True:
+        while not self._is_over:
             try:
-                request, done = self._requests.get(timeout=_IDLE)
+                asked = self._requests.get(timeout=_IDLE)
             except Empty:
                 self._end()
                 continue
+            if asked is None:
+                return
+            request, done = asked
             try:
                 done(find(request) or self._compile(request))
             except Exception as error:
@@ -133,11 +140,17 @@ class Compiler:
             self._process.wait()
             self._process = None
 
-    def _stop(self) -> None:
-        """Ends the process when the program exits; the compilation that this interrupts is no failure."""
+    def _stop(self, thread: threading.Thread) -> None:
+        """Ends the process and the thread when the program exits; the compilation that this interrupts is no failure.
+
+        What the thread has begun in this process is waited for: a thread that is inside torch when the interpreter
+        shuts down aborts the program.
+        """
         self._is_over = True
         if self._process is not None:
             self._process.terminate()
+        self._requests.put(None)
+        thread.join()
 
     def _compile(self, request: Request) -> Library | None:
         self.is_busy = True
@@ -170,7 +183,8 @@ class Compiler:
             )
             if self._low_priority:
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # from here, so that it starts up so too
-            atexit.register(self._stop)
+            if self._is_over:  # too late for `_stop` to see this process
+                self._process.terminate()
         return self._process
 
 
