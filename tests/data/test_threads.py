@@ -1,6 +1,7 @@
 """Threads of pipelines: they end with iterators, sessions and programs; waiting steps can be cancelled."""
 
 import gc
+import math
 import os
 import subprocess
 import sys
@@ -76,6 +77,32 @@ def test_workers_are_created_reused_and_ended(monkeypatch):
     assert count() == 4
     gate.set()
     eventually(lambda: count() == 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_workers_of_a_forked_process_are_its_own(gate):
+    pool = Workers("test workers", exit_timeout=math.inf)
+    pool.start(gate.wait)
+    pool.start(lambda: None)
+    eventually(lambda: len(pool._idle) == 1)
+    child = os.fork()
+    if child == 0:
+        done = threading.Event()
+        pool.start(done.set)
+        status = 0 if done.wait(60) else 1
+        pool._close()
+        os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_failed_function_ends_its_thread_only(monkeypatch):
+    failed = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: failed.append(args.exc_type))
+    pool, done = Workers("test workers"), threading.Event()
+    pool.start(int, "x")
+    eventually(lambda: failed)
+    pool.start(done.set)
+    assert done.wait(60) and failed == [ValueError]
 
 
 def test_timeout_ends_a_waiting_step_and_keeps_the_element(gate):

@@ -53,6 +53,18 @@ def in_threads(*functions):
     return results
 
 
+def test_steps_do_not_accumulate_threads():
+    x = tf.placeholder(tf.float32, [])
+    with tf.device("/cpu:1"):
+        values = [x + float(i) for i in range(3)]
+    with tf.device("/cpu:2"):
+        total = tf.add_n([value * x for value in values])
+    with tf.Session(config=CONFIGS["three devices"]) as session:
+        for _ in range(300):
+            assert session.run(total, {x: 1.0}) == 6.0
+    assert 1 <= sum(thread.name == "thalweg" for thread in threading.enumerate()) <= 16
+
+
 # -- shared state ------------------------------------------------------------------------------------------------------
 
 

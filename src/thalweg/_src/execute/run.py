@@ -56,7 +56,7 @@ class Run:
         elif here:
             self._drive(ready)
         else:
-            threads.submit(self._drive, ready)
+            threads.start(self._drive, ready)
 
     def fetched(self) -> list[Any]:
         return [self.values[output] for output in self._program.fetches]
@@ -78,7 +78,7 @@ class Run:
             elif not self._program.schedule.works[item]:
                 queue.extend(self._finished(item))  # has only dependencies
             elif any(isinstance(other, int) for other in queue):
-                threads.submit(self._drive, [item])
+                threads.start(self._drive, [item])
             elif self._run_segment(item):
                 queue.extend(self._finished(item))
 
@@ -124,7 +124,7 @@ class Run:
             if starting and threading.get_ident() == starter:
                 queue.extend(ready)
             elif ready:
-                threads.submit(self._drive, ready)
+                threads.start(self._drive, ready)
 
         self._step.waiting.add(node.name)
         try:
@@ -188,7 +188,7 @@ class Repetition:
                 ended = True
                 if starting:
                     return
-            threads.submit(self._resume, run)
+            threads.start(self._resume, run)
 
         run = Run(program, self._step, [*self._variables, *self._captured], done, self._iteration)
         run.start(here=True)

@@ -40,7 +40,7 @@ class TokenRun:
         if here:
             self._drive(self._machine.start())
         else:
-            threads.submit(self._drive, self._machine.start())
+            threads.start(self._drive, self._machine.start())
 
     def _drive(self, items: list[Item]) -> None:
         queue = deque(items)
@@ -130,7 +130,7 @@ class TokenRun:
                 self._events.append((item, results))
                 idle, self._running = not self._running, True
             if idle and not self._step.cancelled:
-                threads.submit(self._drive, [])
+                threads.start(self._drive, [])
 
         try:
             call.function(self._step, finish, *item.inputs)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from math import inf
 
 import torch
 
-# Threads are created when none is idle, so a kernel that blocks (a Python function, say) cannot starve another step.
-threads = ThreadPoolExecutor(
-    max_workers=4096, thread_name_prefix="thalweg", initializer=lambda: torch.set_flush_denormal(True)
-)
+from thalweg._src.resources.workers import Workers
+
+# At exit steps are waited for: a thread that is inside a kernel when the interpreter shuts down aborts the program.
+threads = Workers("thalweg", lambda: torch.set_flush_denormal(True), exit_timeout=inf)
 
 
 class Kernels:

@@ -86,7 +86,7 @@ class Executable:
         start = time.perf_counter()
         values = self._run(step, feeds) if step.deadline is None else self._run_limited(step, feeds)
         if self._tiers.step_ran(time.perf_counter() - start, COMPILE_AFTER_SECONDS):
-            threads.submit(self._compile)
+            threads.start(self._compile)
         return values
 
     def _compile(self) -> None:
@@ -143,7 +143,7 @@ class Executable:
                 step.fail(error)
             over.set()
 
-        threads.submit(run)
+        threads.start(run)
         try:
             step.wait(over)
         except BaseException:
