@@ -73,3 +73,21 @@ def test_labels_are_checked(monkeypatch):
     number = [dtype for _, _, dtype in request.layouts].index(torch.int64)
     with torch.inference_mode(False), torch.no_grad():
         assert index_checks(lowering.traced(request)[0]) == [(number, 3)]
+
+
+def test_a_pool_is_compiled_as_for_an_accelerator(monkeypatch, tmp_path):
+    """For accelerators, what is inserted into a traced cluster is not decomposed any more."""
+    requests = []
+    monkeypatch.setattr(clusters, "find", lambda request: None)
+    monkeypatch.setattr(clusters.FOREGROUND, "wait_for", requests.append)
+    x = tf.placeholder(tf.float32, [1, 9, 9, 2])
+    pooled = tf.nn.max_pool2d(tf.tanh(x), 3, 2, "SAME")
+    (slope,) = tf.gradients(pooled**2, x)
+    image = np.random.default_rng(1).standard_normal((1, 9, 9, 2)).astype(np.float32)
+    options = tf.GraphOptions(optimizer_options=tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1))
+    config = tf.ConfigProto(graph_options=options, device_count={"GPU": 0})
+    with tf.Session(config=config) as session:
+        expected = session.run(slope, {x: image})
+    (request,) = requests
+    (found,) = lowering.build_here(request, str(tmp_path))([torch.from_numpy(image)])
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)

@@ -20,7 +20,8 @@ _SAME_ELEMENTS = (
     "_to_copy",
     "_unsafe_view",
     "alias",
-    "clamp",
+    "clamp_max",
+    "clamp_min",
     "clone",
     "convert_element_type",
     "expand",
@@ -64,15 +65,19 @@ def index_checks(graph: GraphModule) -> Checks | None:
 
 
 def clamp_pool_indices(graph: GraphModule) -> None:
-    """Keeps the indices of max-pooling inside its input: Inductor's are in the padding where all elements are -inf."""
+    """Keeps the indices of max-pooling inside its input: Inductor's are in the padding where all elements are -inf.
+
+    The graph is not decomposed any more, and Inductor has no lowering for aten.clamp itself.
+    """
+    aten = torch.ops.aten
     for node in list(graph.graph.nodes):
         if _name(node) == _MAX_POOL:
-            with graph.graph.inserting_after(node):
-                clamped = graph.graph.call_function(
-                    torch.ops.aten.clamp.default, (node, 0, math.prod(node.args[2]) - 1)
-                )
-            clamped.meta.update(node.meta)
-            node.replace_all_uses_with(clamped, lambda user, clamped=clamped: user is not clamped)
+            last = math.prod(node.args[2]) - 1
+            for function, bound in ((aten.clamp_max.default, last), (aten.clamp_min.default, 0)):
+                with graph.graph.inserting_after(node):
+                    clamped = graph.graph.call_function(function, (node, bound))
+                clamped.meta.update(node.meta)
+                node.replace_all_uses_with(clamped, lambda user, clamped=clamped: user is not clamped)
     graph.recompile()
 
 
