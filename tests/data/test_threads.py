@@ -1,7 +1,6 @@
 """Threads of pipelines: they end with iterators, sessions and programs; waiting steps can be cancelled."""
 
 import gc
-import math
 import os
 import subprocess
 import sys
@@ -79,20 +78,26 @@ def test_workers_are_created_reused_and_ended(monkeypatch):
     eventually(lambda: count() == 0)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_workers_of_a_forked_process_are_its_own(gate):
-    pool = Workers("test workers", exit_timeout=math.inf)
-    pool.start(gate.wait)
-    pool.start(lambda: None)
-    eventually(lambda: len(pool._idle) == 1)
-    child = os.fork()
-    if child == 0:
-        done = threading.Event()
-        pool.start(done.set)
-        status = 0 if done.wait(60) else 1
-        pool._close()
-        os._exit(status)
+_FORKING = """
+import math, os, threading
+from thalweg._src.resources.workers import Workers
+
+pool, gate, idle = Workers("test workers", exit_timeout=math.inf), threading.Event(), threading.Event()
+pool.start(gate.wait)
+pool.start(idle.set)
+idle.wait()
+child = os.fork()
+done = threading.Event()
+pool.start(done.set)
+done.wait()
+if child:
+    gate.set()
     assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_workers_of_a_forked_process_are_its_own():
+    children.run([sys.executable, "-c", _FORKING], env=children.environment())
 
 
 def test_a_failed_function_ends_its_thread_only(monkeypatch):

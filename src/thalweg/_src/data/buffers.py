@@ -248,7 +248,7 @@ class ParallelMapped(Unary):
                 break
             pending = _Pending(element)
             self._pending.append(pending)
-            workers.start(lambda pending=pending: self._timed(pending))  # type: ignore[misc]
+            workers.start(self._timed, pending)
         if not self._pending:
             raise StopIteration
         return self._pending.popleft().result()
@@ -281,7 +281,7 @@ class ParallelMapped(Unary):
         for element in state["pending"]:
             pending = _Pending(tuple(element))
             self._pending.append(pending)
-            workers.start(lambda pending=pending: self._timed(pending))  # type: ignore[misc]
+            workers.start(self._timed, pending)
 
     def close(self) -> None:
         super().close()
