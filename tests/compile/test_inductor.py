@@ -63,7 +63,7 @@ with tf.Session(config=tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_op
 def test_a_failed_library_writes_nothing():
     child = children.run([sys.executable, "-c", _BAD_LABEL])
     assert child.stdout.splitlines()[:1] == ["(4,)"]
-    assert "label 7 is out of range, expected 0 <= label < 3" in child.stdout
+    assert "label value of 7 which is outside the valid range of [0, 3)" in child.stdout
     assert child.stderr == ""
 
 
