@@ -1,11 +1,22 @@
 import copy
+import json
 import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
-from thalweg._src.config import ConfigProto, GPUOptions, NodeExecStats, OptimizerOptions, RunMetadata, RunOptions
+from thalweg._src.config import (
+    ClusterDef,
+    ConfigProto,
+    GPUOptions,
+    JobDef,
+    NodeExecStats,
+    OptimizerOptions,
+    RunMetadata,
+    RunOptions,
+    ServerDef,
+)
 
 
 def test_defaults_are_zero_or_empty() -> None:
@@ -169,3 +180,92 @@ def test_copy_and_pickle() -> None:
 def test_not_hashable() -> None:
     with pytest.raises(TypeError):
         hash(ConfigProto())
+
+
+def test_fields_of_other_processes_make_an_equal_message() -> None:
+    config = ConfigProto(
+        device_count={"CPU": 2},
+        device_filters=["/job:ps", "/job:worker/task:0/größe"],
+        gpu_options={"per_process_gpu_memory_fraction": 0.5, "experimental": {"virtual_devices": [{}, {}]}},
+        cluster_def={"job": [{"name": "worker", "tasks": {0: "a:1", 12: "b:1"}}]},
+        graph_options={"optimizer_options": {"global_jit_level": OptimizerOptions.OFF}},
+    )
+    for fields in (config.as_dict(), json.loads(json.dumps(config.as_dict()))):
+        read = ConfigProto.from_dict(fields)
+        assert read == config
+        assert read.cluster_def.job[0].tasks[12] == "b:1"
+        assert read.graph_options.optimizer_options.global_jit_level is OptimizerOptions.OFF
+        read.device_filters.append("/job:more")
+        with pytest.raises(TypeError, match="device_filters takes str"):
+            read.device_filters.append(1)
+    assert len(config.device_filters) == 2
+    assert ConfigProto.from_dict({"gpu_options": {"per_process_gpu_memory_fraction": 1}}).gpu_options == GPUOptions(
+        per_process_gpu_memory_fraction=1.0
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        None,
+        [],
+        {"unknown": 1},
+        {1: 1},
+        {"x" * 100_000: 1},
+        {"_converters": 1},
+        {"allow_soft_placement": 1},
+        {"allow_soft_placement": None},
+        {"placement_period": True},
+        {"placement_period": "1"},
+        {"placement_period": 2.0},
+        {"placement_period": 2**64},
+        {"placement_period": -(10**4000)},
+        {"device_filters": "/job:ps"},
+        {"device_filters": {"0": "/job:ps"}},
+        {"device_filters": [["/job:ps"]]},
+        {"device_filters": ["\ud800"]},
+        {"device_count": [["CPU", 1]]},
+        {"device_count": {"CPU": "1"}},
+        {"device_count": {1: 1}},
+        {"gpu_options": []},
+        {"gpu_options": GPUOptions()},
+        {"gpu_options": {"gpu_options": {}}},
+        {"gpu_options": {"per_process_gpu_memory_fraction": "1"}},
+        {"gpu_options": {"per_process_gpu_memory_fraction": 10**400}},
+        {"graph_options": {"optimizer_options": {"global_jit_level": 9}}},
+        {"graph_options": {"optimizer_options": {"global_jit_level": "ON_1"}}},
+        {"graph_options": {"optimizer_options": {"global_jit_level": True}}},
+        *(
+            {"cluster_def": {"job": [{"tasks": {key: "a:1"}}]}}
+            for key in ("x", "", "01", "-0", "\u0661", "9" * 99, 1.0, True)
+        ),
+        {"cluster_def": {"job": [{"tasks": {"1": "a:1", 1: "b:1"}}]}},
+        {"cluster_def": {"job": [{"tasks": {"1": 1}}]}},
+        {"cluster_def": {"job": [None]}},
+    ],
+)
+def test_other_fields_than_those_of_a_message_are_refused(fields: Any) -> None:
+    with pytest.raises(ValueError):
+        ConfigProto.from_dict(fields)
+
+
+def test_step_statistics_travel_without_protobuf_messages() -> None:
+    metadata = RunMetadata(step_stats={"dev_stats": [{"device": "/cpu:0", "thread_names": {3: "main"}}]})
+    assert RunMetadata.from_dict(json.loads(json.dumps(metadata.as_dict()))) == metadata
+    with pytest.raises(ValueError, match=r"RunMetadata\.partition_graphs takes no value that travels"):
+        RunMetadata.from_dict({"partition_graphs": ["a graph"]})
+
+
+def test_a_server_definition() -> None:
+    server = ServerDef(job_name="ps", task_index=1, protocol="grpc")
+    job = server.cluster.job.add(name="ps")
+    job.tasks[1] = "b:2222"
+    server.default_session_config.device_filters.append("/job:worker")
+    assert server.as_dict() == {
+        "cluster": {"job": [{"name": "ps", "tasks": {1: "b:2222"}}]},
+        "job_name": "ps",
+        "task_index": 1,
+        "default_session_config": {"device_filters": ["/job:worker"]},
+        "protocol": "grpc",
+    }
+    assert ClusterDef(job=[JobDef(name="ps", tasks={1: "b:2222"})]) == server.cluster

@@ -1,4 +1,4 @@
-"""Configuration messages (ConfigProto, RunOptions) and step statistics (RunMetadata), with protobuf's semantics."""
+"""Messages of configuration (ConfigProto, RunOptions, ServerDef) and step statistics, with protobuf's semantics."""
 
 from __future__ import annotations
 
@@ -183,6 +183,23 @@ class RPCOptions(Message):
     disable_session_connection_sharing: bool
 
 
+@export("train.JobDef")
+@message
+class JobDef(Message):
+    """One job of a cluster: the address of each task by its number."""
+
+    name: str
+    tasks: dict[int, str]
+
+
+@export("train.ClusterDef")
+@message
+class ClusterDef(Message):
+    """The jobs of a cluster."""
+
+    job: Repeated[JobDef]
+
+
 @export("ConfigProto")
 @message
 class ConfigProto(Message):
@@ -221,8 +238,22 @@ class ConfigProto(Message):
     graph_options: GraphOptions
     operation_timeout_in_ms: int
     rpc_options: RPCOptions
+    cluster_def: ClusterDef
     isolate_session_state: bool
     experimental: Experimental
+
+
+@export("train.ServerDef")
+@message
+class ServerDef(Message):
+    """What a server is started with: the cluster, its own task there, and the options of its sessions."""
+
+    cluster: ClusterDef
+    job_name: str
+    task_index: int
+    default_session_config: ConfigProto
+    protocol: str
+    port: int
 
 
 @message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -70,13 +71,16 @@ class Message:
     __slots__ = ()
 
     _converters: ClassVar[dict[str, Callable[[Any], Any]]]
+    _parsers: ClassVar[dict[str, Callable[[Any], Any]]]
 
     def __init_subclass__(cls) -> None:
-        cls._converters = {
-            name: partial(_convert, f"{cls.__name__}.{name}", kind)
+        kinds = {
+            name: (f"{cls.__name__}.{name}", kind)
             for name, kind in get_type_hints(cls).items()
             if ClassVar not in (kind, get_origin(kind))
         }
+        cls._converters = {name: partial(_convert, *field) for name, field in kinds.items()}
+        cls._parsers = {name: partial(_parse, *field) for name, field in kinds.items()}
 
     def __init__(self, **fields: Any) -> None:
         for name, value in fields.items():
@@ -136,6 +140,22 @@ class Message:
         """Returns the set fields as plain values, in the form that protobuf's `json_format.ParseDict` reads."""
         return {name: _plain(value) for name, value in self._set_fields().items()}
 
+    @classmethod
+    def from_dict(cls, fields: Any) -> Self:
+        """Returns the message with the fields of `as_dict`, which may come as JSON from another process.
+
+        Anything that `as_dict` does not return raises ValueError, so that the origin of the fields need not be
+        trusted. Fields of type Any (shapes and partition graphs, which are protobuf messages) do not travel: they
+        raise ValueError too.
+        """
+        found = cls()
+        for name, value in _parse_dict(cls.__name__, fields).items():
+            parse = cls._parsers.get(name)
+            if parse is None:
+                raise ValueError(f"{cls.__name__} has no field {name!r:.50}.")
+            object.__setattr__(found, name, parse(value))
+        return found
+
     def _written(self) -> Iterator[tuple[str, Any]]:
         for name in self._converters:
             try:
@@ -163,6 +183,7 @@ class Message:
 
 
 _UNSET: Any = object()
+_DECIMAL = re.compile("0|-?[1-9][0-9]{0,18}")
 _ZEROS: dict[Any, Any] = {bool: False, int: 0, float: 0.0, str: "", Any: None}
 
 
@@ -214,6 +235,53 @@ def _choice(field: str, kind: type[Choice], value: Any) -> Choice:
         raise ValueError(f"{field} must be one of {choices}, not {value!r}.") from None
 
 
+def _parse(field: str, kind: Any, value: Any) -> Any:
+    """Returns the value that `_plain` returned `value` for, with a new Repeated, dict or message for a nested one."""
+    if kind in _ZEROS:
+        return _parse_scalar(field, kind, value)
+    items = get_args(kind)
+    if get_origin(kind) is Repeated:
+        if type(value) is not list:
+            raise _not_plain(field, "a list", value)
+        found = _convert(field, kind, _UNSET)
+        list.extend(found, [_parse(field, items[0], item) for item in value])
+        return found
+    if get_origin(kind) is dict:
+        pairs = _parse_dict(field, value).items()
+        read = {_parse_key(field, items[0], key): _parse(field, items[1], item) for key, item in pairs}
+        if len(read) < len(value):
+            raise ValueError(f"{field} has the same key twice.")
+        return read
+    if issubclass(kind, Choice):
+        if type(value) is not int:
+            raise _not_plain(field, kind.__name__, value)
+        return _choice(field, kind, value)
+    return kind.from_dict(_parse_dict(field, value))
+
+
+def _parse_dict(field: str, value: Any) -> dict[Any, Any]:
+    if type(value) is not dict:
+        raise _not_plain(field, "a dict", value)
+    return value
+
+
+def _parse_key(field: str, kind: Any, key: Any) -> Any:
+    # JSON has no other keys than strings.
+    if kind is int and type(key) is str and _DECIMAL.fullmatch(key):
+        key = int(key)
+    return _parse_scalar(field, kind, key)
+
+
+def _parse_scalar(field: str, kind: Any, value: Any) -> Any:
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise _not_plain(field, "no value that travels" if kind is Any else kind.__name__, value)
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        raise ValueError(f"{field} takes 64 bits, not {hex(value):.50}.")
+    if kind is str and not value.isascii():
+        value.encode()  # a lone surrogate, which JSON can hold, raises UnicodeEncodeError: a ValueError
+    return float(value) if kind is float else value
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Message):
         return value.as_dict()
@@ -232,6 +300,10 @@ def _require_same(message: Message, other: Message) -> None:
 def _no_field(cls: type[Message], name: str) -> str:
     near = difflib.get_close_matches(name, cls._converters, 1, 0)
     return f"{cls.__name__} has no field {name!r}" + (f"; did you mean {near[0]!r}?" if near else ".")
+
+
+def _not_plain(field: str, expected: str, value: Any) -> ValueError:
+    return ValueError(f"{field} takes {expected}, not a value of type {type(value).__name__}.")
 
 
 def _wrong_type(field: str, expected: str, value: Any) -> TypeError:
