@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from thalweg._src.resources.containers import Containers
+from thalweg._src.resources.containers import Containers, SharedContainers
 
 
 class Resource:
@@ -15,14 +15,6 @@ class Resource:
         self.destroyed += 1
 
 
-@pytest.fixture(autouse=True)
-def only_our_containers():
-    before = dict(Containers._shared)
-    yield
-    Containers._shared.clear()
-    Containers._shared.update(before)
-
-
 def test_a_resource_is_created_once():
     containers, made = Containers(), []
     first = containers.lookup_or_create("", "variable", "v", lambda: made.append(1) or Resource())
@@ -31,7 +23,7 @@ def test_a_resource_is_created_once():
 
 
 def test_type_name_and_container_identify_a_resource():
-    containers = Containers()
+    containers = Containers(SharedContainers())
     places = [("", "variable", "a"), ("", "queue", "a"), ("", "variable", "b"), ("test c", "variable", "a")]
     found = [containers.lookup_or_create(*place, Resource) for place in places]
     assert len({id(resource) for resource in found}) == 4
@@ -39,13 +31,14 @@ def test_type_name_and_container_identify_a_resource():
 
 
 def test_the_default_container_is_per_session_and_others_are_shared():
-    one, two = Containers(), Containers()
+    shared = SharedContainers()
+    one, two = Containers(shared), Containers(shared)
     assert one.lookup_or_create("", "v", "x", Resource) is not two.lookup_or_create("", "v", "x", Resource)
     assert one.lookup_or_create("test c", "v", "x", Resource) is two.lookup_or_create("test c", "v", "x", Resource)
 
 
 def test_clear_destroys_the_default_container():
-    containers = Containers()
+    containers = Containers(SharedContainers())
     own = containers.lookup_or_create("", "v", "x", Resource)
     shared = containers.lookup_or_create("test c", "v", "x", Resource)
     containers.lookup_or_create("", "v", "plain", object)  # not everything can be destroyed
@@ -57,13 +50,22 @@ def test_clear_destroys_the_default_container():
 
 
 def test_reset_destroys_the_named_containers():
-    containers = Containers()
+    shared = SharedContainers()
+    containers = Containers(shared)
     gone = containers.lookup_or_create("test gone", "v", "x", Resource)
     kept = containers.lookup_or_create("test kept", "v", "x", Resource)
-    Containers.reset(["test gone", "test unheard of"])
+    shared.reset(["test gone", "test unheard of"])
     assert gone.destroyed == 1 and kept.destroyed == 0
     assert containers.lookup_or_create("test gone", "v", "x", Resource) is not gone
     assert containers.lookup_or_create("test kept", "v", "x", Resource) is kept
+
+
+def test_reset_without_names_destroys_all_containers():
+    shared, other = SharedContainers(), SharedContainers()
+    gone = [Containers(shared).lookup_or_create(name, "v", "x", Resource) for name in ("a", "b")]
+    kept = Containers(other).lookup_or_create("a", "v", "x", Resource)
+    shared.reset()
+    assert [resource.destroyed for resource in gone] == [1, 1] and kept.destroyed == 0
 
 
 def test_a_failed_creation_leaves_nothing():

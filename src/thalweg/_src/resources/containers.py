@@ -9,41 +9,54 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+Resources = dict[tuple[str, str], Any]
+
+
+class SharedContainers:
+    """Named containers, which sessions share: all of one process, or all of one server."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._containers: dict[str, Resources] = {}
+
+    def find(self, container: str) -> Resources:
+        """Returns the resources of a container; the caller holds the lock."""
+        return self._containers.setdefault(container, {})
+
+    def reset(self, containers: Iterable[str] | None = None) -> None:
+        """Destroys the contents of the named containers, or of all."""
+        with self.lock:
+            names = list(self._containers) if containers is None else containers
+            resources = [r for name in names for r in self._containers.pop(name, {}).values()]
+        _destroy(resources)
+
+
+PROCESS = SharedContainers()
+
+
 class Containers:
     """Resources by container and name.
 
-    The default container, "", belongs to one session; every other container is shared by all sessions of the process,
-    so that two sessions that name the same container see the same variables.
+    The default container, "", belongs to one session, or in a server to all of its sessions; every other container is
+    shared, so that two sessions that name the same container see the same variables.
     """
 
-    _shared: dict[str, dict[tuple[str, str], Any]] = {}
-    _lock = threading.Lock()
-
-    def __init__(self) -> None:
-        self._own: dict[tuple[str, str], Any] = {}
-
-    def _container(self, container: str) -> dict[tuple[str, str], Any]:
-        return self._own if not container else self._shared.setdefault(container, {})
+    def __init__(self, shared: SharedContainers = PROCESS) -> None:
+        self._shared = shared
+        self._own: Resources = {}
 
     def lookup_or_create(self, container: str, resource_type: str, name: str, make: Callable[[], T]) -> T:
         """Returns the resource, creating it on first use."""
-        with self._lock:
-            resources = self._container(container)
+        with self._shared.lock:
+            resources = self._shared.find(container) if container else self._own
             if (resource_type, name) not in resources:
                 resources[resource_type, name] = make()
             return resources[resource_type, name]  # type: ignore[no-any-return]
 
     def clear(self) -> None:
         """Destroys the default container, when its session is closed."""
-        with self._lock:
+        with self._shared.lock:
             resources, self._own = list(self._own.values()), {}
-        _destroy(resources)
-
-    @classmethod
-    def reset(cls, containers: Iterable[str]) -> None:
-        """Destroys the contents of the named shared containers."""
-        with cls._lock:
-            resources = [r for name in containers for r in cls._shared.pop(name, {}).values()]
         _destroy(resources)
 
 

@@ -56,10 +56,13 @@ class Device:
             return self._states[node_name]
 
 
-def local_devices(config: ConfigProto, resources: Containers) -> list[Device]:
-    """Returns the devices of a session: `device_count` virtual CPUs, and the accelerators that torch finds."""
+def local_devices(config: ConfigProto, resources: Containers, task: str = PREFIX) -> list[Device]:
+    """Returns the devices of a session: `device_count` virtual CPUs, and the accelerators that torch finds.
+
+    task: the name of this process, with which the names of its devices start
+    """
     cpus = config.device_count.get("CPU", 1)
-    devices = [Device(f"{PREFIX}/device:CPU:{i}", "CPU", _HOST, resources) for i in range(max(cpus, 1))]
+    devices = [Device(f"{task}/device:CPU:{i}", "CPU", _HOST, resources) for i in range(max(cpus, 1))]
     for accelerator in accelerators():
         found = list(_logical_devices(accelerator, config))
         if found:
@@ -67,7 +70,7 @@ def local_devices(config: ConfigProto, resources: Containers) -> list[Device]:
         type = accelerator.type
         for index, (physical, limit) in enumerate(found):
             where = torch.device(accelerator.torch_type, physical) if accelerator.torch_type != "cpu" else _HOST
-            name, bound = f"{PREFIX}/device:{type}:{index}", accelerator.on(where)
+            name, bound = f"{task}/device:{type}:{index}", accelerator.on(where)
             devices.append(Device(name, type, where, resources, accelerator=bound, memory_limit=limit))
     return devices
 

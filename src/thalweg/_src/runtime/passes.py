@@ -27,6 +27,7 @@ from thalweg._src.optimize.pooling import pool_before_bias
 from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.client import receive_feeds, send_fetches
 from thalweg._src.partition.host_memory import assign_memory
+from thalweg._src.partition.merge_transfers import merge_transfers
 from thalweg._src.partition.partition import partition
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.place import place
@@ -145,7 +146,7 @@ def _count_in_numbers(c: Compilation) -> None:
             c.counters |= count_in_numbers(part, on_host=c.device(name).type == "CPU")
 
 
-PASSES: tuple[Pass, ...] = (
+STEP_PASSES: tuple[Pass, ...] = (
     Pass("prune", _prune),
     Pass("reference variables", lambda c: lower_references(c.step)),
     Pass("functionalize", _functionalize),
@@ -156,21 +157,27 @@ PASSES: tuple[Pass, ...] = (
     Pass("place", _place),
     Pass("partition", _partition),
     Pass("sends first", _send_first),
+    Pass("merge transfers", lambda c: merge_transfers(c.partitions)),
+)
+PARTITION_PASSES: tuple[Pass, ...] = (
     Pass("pooling before bias", _on_accelerators(lambda part, device: pool_before_bias(part)), level=0),
     Pass("host memory", _on_accelerators(lambda part, device: assign_memory(part))),
     Pass("memory plan", _plan_memory),
     Pass("loop counters", _count_in_numbers),
     Pass("weight layout", _on_accelerators(assign_weight_layouts)),
 )
+PASSES = STEP_PASSES + PARTITION_PASSES  # in a cluster the master runs the first ones, each worker the others
 
 
 _CYCLIC = ("prune", "reference variables")  # the user's control flow has cycles until it is functionalized
 
 
-def run_passes(c: Compilation, observe: Callable[[Pass], Any] | None = None) -> None:
-    """Runs all passes; calls `observe` after each, and lints the graph if the session or the environment says so."""
+def run_passes(
+    c: Compilation, observe: Callable[[Pass], Any] | None = None, passes: Sequence[Pass] | None = None
+) -> None:
+    """Runs passes, by default all; calls `observe` after each, and lints if the session or the environment says so."""
     checked = c.config.experimental.lint_passes or os.environ.get(_LINT) == "1"
-    for each in PASSES:
+    for each in PASSES if passes is None else passes:
         if each.applies(c):
             each.run(c)
             if checked and each.name not in _CYCLIC:

@@ -8,12 +8,13 @@ from thalweg._src.compile.tiers import Tiers
 from thalweg._src.config import ConfigProto
 from thalweg._src.execute.program import Program
 from thalweg._src.graph.gc_pause import collector_paused
+from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.show import show_step
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.resources.devices import Device
 from thalweg._src.runtime.executable import Executable
-from thalweg._src.runtime.passes import Compilation, Pass, run_passes
+from thalweg._src.runtime.passes import PARTITION_PASSES, STEP_PASSES, Compilation, Pass, run_passes
 
 
 def compile_step(
@@ -31,10 +32,39 @@ def compile_step(
     with collector_paused():
         c = Compilation(feeds, fetches, targets, config, devices, is_partial)
         run_passes(c)
-        level = config.graph_options.optimizer_options.global_jit_level
-        tiers = Tiers()
-        programs = [Program(part, c.device(name), level > 0, c.counters, tiers) for name, part in c.partitions.items()]
-        return Executable(programs, len(c.step.fetches), c.placement, level == 0, tiers)
+        return _executable(c, len(c.step.fetches))
+
+
+def partition_step(
+    feeds: Sequence[Tensor],
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    config: ConfigProto,
+    devices: Sequence[Device],
+    is_partial: bool = False,
+) -> Compilation:
+    """Runs the passes over the whole step: what a master does before workers compile their partitions."""
+    with collector_paused():
+        c = Compilation(feeds, fetches, targets, config, devices, is_partial)
+        run_passes(c, passes=STEP_PASSES)
+        return c
+
+
+def compile_partitions(
+    partitions: dict[str, StepGraph], num_fetches: int, config: ConfigProto, devices: Sequence[Device]
+) -> Executable:
+    """Compiles partitions of a step for devices of this process."""
+    with collector_paused():
+        c = Compilation((), (), (), config, devices, partitions=partitions)
+        run_passes(c, passes=PARTITION_PASSES)
+        return _executable(c, num_fetches)
+
+
+def _executable(c: Compilation, num_fetches: int) -> Executable:
+    level = c.config.graph_options.optimizer_options.global_jit_level
+    tiers = Tiers()
+    programs = [Program(part, c.device(name), level > 0, c.counters, tiers) for name, part in c.partitions.items()]
+    return Executable(programs, num_fetches, c.placement, level == 0, tiers)
 
 
 def show_passes(
