@@ -56,39 +56,50 @@ def check_graph_def(graph_def: Any) -> None:
         _check_node(node, _node_name, lambda text: parse_input(text) is not None, "")
     for function in graph_def.library.function:
         name = function.signature.name
-        if not _well_formed(name, _inner_name):
+        if not well_formed(name, _inner_name):
             raise ValueError(f"the function library has a function of the invalid name {shown(name)}")
         if name in OPS:
             raise ValueError(f"Cannot add function {name!r} because an op with the same name already exists.")
         for arg in (*function.signature.input_arg, *function.signature.output_arg):
-            if not _well_formed(arg.name, _attr_name):
+            if not well_formed(arg.name, _attr_name):
                 raise ValueError(f"function {name!r}: invalid name of an argument: {shown(arg.name)}")
         for node in function.node_def:
             _check_node(node, _inner_name, _body_input, f"function {name!r}: ")
 
 
-def _well_formed(text: str, matches: Callable[[str], Any]) -> bool:
+def well_formed(text: str, matches: Callable[[str], Any]) -> bool:
+    """Returns whether a name has a grammar and no excessive length."""
     return len(text) <= MAX_NAME and bool(matches(text))
 
 
 def _check_node(node: Any, is_name: Callable[[str], Any], is_input: Callable[[str], Any], where: str) -> None:
     start = f"{where}Node {shown(node.name)}"
-    if not _well_formed(node.name, is_name):
+    if not well_formed(node.name, is_name):
         why = f"has more than {MAX_NAME}" if is_name(node.name) else "contains invalid"
         raise ValueError(f"{start}: Node name {why} characters")
-    if not _well_formed(node.op, _op_type):
+    if not well_formed(node.op, _op_type):
         raise ValueError(f"{start}: invalid op type {shown(node.op)}")
     for text in node.input:
-        if not _well_formed(text, is_input):
+        if not well_formed(text, is_input):
             raise ValueError(f"{start}: invalid input {shown(text)}; expected 'name', 'name:1' or '^name'")
     for key in node.attr:
-        if not _well_formed(key, _attr_name):
-            raise ValueError(f"{start}: invalid name of an attribute: {shown(key)}")
-    if not _well_formed(node.device, _device):
-        raise ValueError(f"{start}: invalid device {shown(node.device)}")
-    if node.device:
+        check_attr_name(key, start)
+    check_device(node.device, start)
+
+
+def check_attr_name(key: str, start: str) -> None:
+    """Raises ValueError unless the name of an attribute is well-formed; start: the beginning of the message."""
+    if not well_formed(key, _attr_name):
+        raise ValueError(f"{start}: invalid name of an attribute: {shown(key)}")
+
+
+def check_device(device: str, start: str) -> None:
+    """Raises ValueError unless the name of a device is empty or well-formed; start: the beginning of the message."""
+    if not well_formed(device, _device):
+        raise ValueError(f"{start}: invalid device {shown(device)}")
+    if device:
         try:
-            canonical_name(node.device)
+            canonical_name(device)
         except ValueError as error:
             raise ValueError(f"{start}: {error}") from None
 
@@ -110,6 +121,11 @@ def read_attrs(node: Any, definitions: dict[str, AttrDef]) -> dict[str, Any]:
     return attrs
 
 
+def private_attr(key: str) -> AttrDef | None:
+    """Returns the definition of an attribute that any operation may have, if it is a known one."""
+    return AttrDef(_PRIVATE_ATTRS[key]) if key in _PRIVATE_ATTRS else None
+
+
 def read_attr(message: Any, expected: str | None = None) -> Any:
     """Returns an attribute in the graph's representation; its type, if it is known, must be the expected one."""
     field = message.WhichOneof("value")
@@ -128,9 +144,13 @@ def read_attr(message: Any, expected: str | None = None) -> Any:
 def _read_shape(message: Any) -> Shape:
     if message.unknown_rank:
         return None
-    if len(message.dim) > MAX_RANK:
-        raise ValueError(f"a shape has {len(message.dim)} dimensions, more than {MAX_RANK}")
-    sizes = tuple(None if dim.size == -1 else dim.size for dim in message.dim)
+    return checked_shape(tuple(None if dim.size == -1 else dim.size for dim in message.dim))
+
+
+def checked_shape(sizes: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """Returns a shape; raises ValueError if no tensor can have it."""
+    if len(sizes) > MAX_RANK:
+        raise ValueError(f"a shape has {len(sizes)} dimensions, more than {MAX_RANK}")
     count = 1
     for size in sizes:
         if size is not None and size < 0:

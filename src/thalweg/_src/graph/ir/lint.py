@@ -75,9 +75,9 @@ def _expected(node: Node, arg: ArgDef) -> list[DType | None]:
 
 def _guards(node: Node) -> Iterator[str]:
     """Yields uses that a guard does not dominate: what a branch computes is used under the branch's predicate."""
+    own = set(node.guard)
     for producer, _ in node.inputs if node.type not in _TAKES_UNTAKEN else ():
-        missing = [predicate for predicate in producer.guard if predicate not in node.guard]
-        if missing:
+        if not own.issuperset(producer.guard):
             yield f"{node.name!r} uses {producer.name!r} of a branch without being in it"
 
 
