@@ -47,14 +47,17 @@ def message_type(name: str) -> Any:
     return getattr(import_module(f"tensorboard.compat.proto.{_MESSAGES[name]}_pb2"), name)
 
 
-def to_graph_def(graph: Graph, add_shapes: bool = False) -> Any:
-    """Returns a graph as a GraphDef, nodes in order of creation; default attributes are written out."""
+def to_graph_def(graph: Graph, add_shapes: bool = False, since: int = 0) -> Any:
+    """Returns a graph as a GraphDef, nodes in order of creation; default attributes are written out.
+
+    since: the number of operations to leave out, those that were created first
+    """
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
     message = GraphDef()
     message.versions.producer = PRODUCER
     message.versions.min_consumer = MIN_CONSUMER
-    for operation in graph.get_operations():
+    for operation in graph.get_operations()[since:]:
         _write(operation, message.node.add(), add_shapes)
     for function in graph._functions.values():
         message.library.function.add().CopyFrom(function)
