@@ -33,17 +33,29 @@ def folder() -> Path:
 
     Code in a folder that others can write would be theirs: a temporary folder of this process takes its place.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    path = Path(os.path.abspath(os.environ.get("THALWEG_CACHE") or os.path.join(home, "thalweg")))
+    try:
+        return private_folder()
+    except PermissionError as error:
+        _warn_once(_named_folder(), f"{error}. Until then compiled code is kept for this process only")
+    return _temporary_folder(os.getpid())
+
+
+def private_folder() -> Path:
+    """Returns the folder of the cache, which is created; a PermissionError says why others could change its files."""
+    path = _named_folder()
     try:
         path.mkdir(0o700, parents=True, exist_ok=True)
         problem = _problem(path, path.lstat(), stat.S_ISDIR)
     except OSError as error:
         problem = f"cannot be used ({error.strerror}). Name another one in THALWEG_CACHE"
-    if problem is None:
-        return path
-    _warn_once(path, f"the cache folder {path} {problem}. Until then compiled code is kept for this process only")
-    return _temporary_folder(os.getpid())
+    if problem is not None:
+        raise PermissionError(f"the cache folder {path} {problem}")
+    return path
+
+
+def _named_folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(os.path.abspath(os.environ.get("THALWEG_CACHE") or os.path.join(home, "thalweg")))
 
 
 def _problem(path: Path, status: os.stat_result, is_expected: Callable[[int], bool]) -> str | None:
