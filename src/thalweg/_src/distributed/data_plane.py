@@ -1,0 +1,126 @@
+"""The sockets of a task's data plane: listening, connecting, and what both ends say first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from thalweg._src import errors
+from thalweg._src.distributed.connection import Connection
+from thalweg._src.distributed.frames import Kind
+from thalweg._src.distributed.slab import MappedSlab, Slab
+
+_CONNECT_SECONDS = 10.0
+_GREETING = struct.Struct("<QQ")
+_WITH_SLAB, _WITHOUT = b"S", b"-"
+
+
+class Greeting(NamedTuple):
+    """What each end of a link says first: a number that changes when its task is restarted, the size of its slab."""
+
+    incarnation: int
+    slab_bytes: int
+
+
+def greet(sock: Any, incarnation: int, slab: Slab | None = None) -> tuple[Connection, Greeting, MappedSlab | None]:
+    """Greets the other end, and maps its slab if it passes one; both ends call this at the same time."""
+    mine = slab if sock.family == socket.AF_UNIX else None
+    fds: list[int] = []
+    if sock.family == socket.AF_UNIX:
+        if mine is not None:
+            socket.send_fds(sock, [_WITH_SLAB], [mine.fd])
+        else:
+            sock.sendall(_WITHOUT)
+        said, fds, _, _ = socket.recv_fds(sock, 1, 1)
+        if not said:
+            raise ConnectionError("the connection was closed")
+    try:
+        connection = Connection(sock)
+        greeting = Greeting(incarnation, 0 if mine is None else mine.nbytes)
+        connection.send(Kind.HELLO, 0, _GREETING.pack(*greeting))
+        frame = connection.receive()
+        if frame.kind != Kind.HELLO or len(frame.description) != _GREETING.size:
+            raise ValueError("the connection does not start with a greeting")
+        theirs = Greeting(*_GREETING.unpack(frame.description))
+        sock.settimeout(None)
+        return connection, theirs, MappedSlab(fds[0], theirs.slab_bytes) if fds else None
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+def connect(unix_name: str, host: str, port: int, use_tcp: bool) -> socket.socket:
+    """Opens a connection to a task: by its unix socket if it is on this host, otherwise by TCP."""
+    if unix_name and not use_tcp:
+        sock = socket.socket(socket.AF_UNIX)
+        try:
+            sock.settimeout(_CONNECT_SECONDS)
+            sock.connect(_abstract(unix_name))
+            return sock
+        except OSError:
+            sock.close()  # the task is on another host, or in another container
+    return socket.create_connection((host, port), timeout=_CONNECT_SECONDS)
+
+
+def _abstract(name: str) -> bytes:
+    """Returns the address of a unix socket without a file, so that a killed process leaves none behind."""
+    return b"\0" + name.encode()
+
+
+class Listener:
+    """Accepts connections at a unix socket and at a TCP port, each with its own thread."""
+
+    def __init__(self, host: str, accept: Callable[[socket.socket], None]) -> None:
+        self._accept = accept
+        self.unix_name = f"thalweg-{secrets.token_hex(16)}" if sys.platform == "linux" else ""
+        tcp = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.port: int = tcp.getsockname()[1]
+        self._sockets = [tcp]
+        if self.unix_name:
+            unix = socket.socket(socket.AF_UNIX)
+            unix.bind(_abstract(self.unix_name))
+            self._sockets.append(unix)
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._listen, args=(sock,), name="thalweg listen", daemon=True)
+            for sock in self._sockets
+        ]
+        for sock, thread in zip(self._sockets, self._threads):
+            sock.listen(128)
+            thread.start()
+
+    def _listen(self, listening: socket.socket) -> None:
+        while not self._closed:
+            try:
+                sock, _ = listening.accept()
+            except OSError as error:
+                if self._closed or listening.fileno() < 0:
+                    return
+                _ = error  # too many open files, or a connection that ended at once: the next one may succeed
+                threading.Event().wait(0.05)
+                continue
+            threading.Thread(target=self._accept, args=(sock,), name="thalweg connection", daemon=True).start()
+
+    def close(self) -> None:
+        self._closed = True
+        for sock in self._sockets:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Returns host and port of an address such as `localhost:2222` or `[::1]:2222`."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise errors.invalid(f'Could not parse port for local server from "{address}": expected host:port')
+    return host.strip("[]"), int(port)
