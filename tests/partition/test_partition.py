@@ -1,5 +1,7 @@
 """Placement and partitioning over virtual devices: constraints, colocation, one transfer per tensor and device."""
 
+import zlib
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,16 @@ def test_a_tensor_is_sent_once_for_each_device():
     with tf.Session(config=FOUR) as sess:
         text = sess.show_program([a, b, c, d], [x])
     assert text.count("# y/_send_0") == 2
+
+
+def test_what_no_device_needs_is_not_sent():
+    with tf.device(lambda op: f"/cpu:{zlib.crc32(op.name.encode()) % 4}"):
+        p, x = tf.placeholder(tf.bool, []), tf.placeholder_with_default([1.0, 2.0], [2])
+        slope = tf.gradients(tf.cond(p, lambda: x * 3.0, lambda: x * x), x)[0]
+    with tf.Session(config=FOUR) as sess:
+        text = sess.show_program(slope, [p])
+        assert text.count("/_send_0") == text.count("/_recv_0") > 0
+        assert sess.run(slope, {p: True}).tolist() == [3.0, 3.0]
 
 
 def test_control_dependencies_cross_devices():

@@ -67,7 +67,7 @@ def _cut(segment: Segment, bound: Bound) -> tuple[list[Node], list[Node], list[N
 
 
 def _is_capturable(node: Node, bound: Bound) -> bool:
-    if node.type in ("_CopyToHost", "_CopyToDevice", "_Send") or node.attrs.get("_host"):
+    if node.type in ("_CopyToHost", "_CopyToDevice") or node.attrs.get("_host"):
         return False
     if node.type == "_While":
         return all(_is_capturable(inner, bound) or "_host" in inner.attrs for inner in _repeated(node))

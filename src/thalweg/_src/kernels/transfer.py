@@ -10,7 +10,7 @@ import torch
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import STEP, Call, Input, kernel
 from thalweg._src.resources.devices import Device
-from thalweg._src.resources.rendezvous import rendezvous_key
+from thalweg._src.resources.rendezvous import Many, rendezvous_key
 from thalweg._src.resources.step import Step
 
 _INLINE_BYTES = 64 << 10  # bytes that a driver copies within the call
@@ -36,13 +36,40 @@ def bind_recv(node: Node, device: Device) -> Callable[..., None]:
 
     def receive(step: Step, finish: Callable[[Any], None]) -> None:
         def arrive(value: Any) -> None:
-            if isinstance(value, torch.Tensor) and value.device != where:
-                value = value.to(where, non_blocking=where.type != "cpu")
-            finish(value)
+            finish(_moved(value, where))
 
         step.rendezvous.receive(key, arrive)
 
     return receive
+
+
+@kernel("_SendMany")
+def bind_send_many(node: Node, device: Device) -> Call:
+    key = _key(node)
+
+    def send(step: Step, *values: Any) -> None:
+        step.rendezvous.send(key, Many(values))
+
+    return Call(send, (STEP, *(Input(index) for index in range(len(node.inputs)))))
+
+
+@kernel("_RecvMany")
+def bind_recv_many(node: Node, device: Device) -> Callable[..., None]:
+    key, where = _key(node), device.torch
+
+    def receive(step: Step, finish: Callable[..., None]) -> None:
+        def arrive(values: Many) -> None:
+            finish(*[_moved(value, where) for value in values.values])
+
+        step.rendezvous.receive(key, arrive)
+
+    return receive
+
+
+def _moved(value: Any, where: torch.device) -> Any:
+    if isinstance(value, torch.Tensor) and value.device != where:
+        return value.to(where, non_blocking=where.type != "cpu")
+    return value
 
 
 @kernel("_CopyToHost")

@@ -28,6 +28,28 @@ recv_op = stateful_op(
     waits=True,
     compiler=True,
 )
+send_many_op = stateful_op(
+    "_SendMany",
+    "tensors: list(T) ->",
+    "Sends several values to another task as one message.",
+    T=attr.type_list(2),
+    tensor_name=attr.string(),
+    send_device=attr.string(),
+    recv_device=attr.string(),
+    infer=no_outputs,
+    compiler=True,
+)
+recv_many_op = stateful_op(
+    "_RecvMany",
+    "-> tensors: list(T)",
+    "Receives several values that another task sends as one message; blocks until they are there.",
+    T=attr.type_list(2),
+    tensor_name=attr.string(),
+    send_device=attr.string(),
+    recv_device=attr.string(),
+    waits=True,
+    compiler=True,
+)
 copy_to_host_op = nondifferentiable_op(
     "_CopyToHost",
     "input: T -> output: T",

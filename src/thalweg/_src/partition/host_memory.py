@@ -43,7 +43,7 @@ def on_host(output: Output) -> bool:
         return bool(node.attrs.get("_host", True))  # set in loop bodies; feeds of a step are on the host
     if node.type == "_While":
         return _is_counter(node, index)
-    if node.type == "_Recv":
+    if node.type in ("_Recv", "_RecvMany"):
         return False
     if node.type == "_CopyToHost" or "_host" in node.attrs:
         return True
@@ -65,7 +65,7 @@ class _Memory:
         """Decides whether a node runs on the host, and copies its inputs to the memory where it needs them."""
         if node.guard:
             node.guard = tuple((self.at(predicate, host=True), side) for predicate, side in node.guard)
-        if node.type in ("_Arg", "_Recv"):
+        if node.type in ("_Arg", "_Recv", "_RecvMany"):
             return
         if node.type == "_While":
             self._visit_loop(node)

@@ -49,8 +49,8 @@ def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[
         node.guard = cut.guard_at(node.guard, device)
     fetches = {name: [cut.at(output, name) for output in outputs] for name, outputs in wanted.items()}
     targets = {name: [node for node in step.targets if cut.devices[node] == name] for name in wanted}
-    sends = [node for node in cut.added if node.type == "_Send"]
-    for node in sends:
+    roots = [*(node for outputs in fetches.values() for node, _ in outputs), *(n for t in targets.values() for n in t)]
+    for node in cut.needed_sends(roots):
         targets[cut.devices[node]].append(node)
     parts = {name: StepGraph([], [], fetches[name], targets[name]) for name in wanted}
     for part in parts.values():
@@ -156,8 +156,8 @@ class _Cut:
         self._narrowed: dict[Output, Node] = {}
         self._received: dict[tuple[Output, str], Output] = dict(known or {})
         self._signalled: dict[tuple[Node, str], Node] = {}
+        self._sends: dict[Node, Node] = {}  # of each Recv
         self.guards: dict[Node, Guard] = {}  # before partitioning
-        self.added: list[Node] = []
 
     def analyze(self, nodes: list[Node]) -> None:
         """Records what depends on the whole graph, before it is cut."""
@@ -166,7 +166,6 @@ class _Cut:
 
     def _add(self, node: Node, device: str) -> Node:
         self.devices[node] = device
-        self.added.append(node)
         return node
 
     def at(self, output: Output, device: str) -> Output:
@@ -209,6 +208,18 @@ class _Cut:
             if output not in self._narrowed:
                 self._narrowed[output] = self._add(narrow(output, here), source)
             output = (self._narrowed[output], 0)
-        self._add(send(output, key, source, device, after, here), source)
+        sent = self._add(send(output, key, source, device, after, here), source)
         received = self._add(receive(output, key, source, device, there), device)
+        self._sends[received] = sent
         return self._add(widen(received, there), device) if is_narrowed else received
+
+    def needed_sends(self, roots: Iterable[Node]) -> list[Node]:
+        """Returns the Sends whose values some of the roots depend on; not every node that was cut is needed."""
+        found = set(stack := list(roots))
+        while stack:
+            node = stack.pop()
+            sent = [self._sends[node]] if node in self._sends else []
+            new = {*node.predecessors(), *sent} - found
+            found |= new
+            stack += new
+        return [node for node in self._sends.values() if node in found]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 Receive = Callable[[Any], None]
 
@@ -13,6 +13,12 @@ Receive = Callable[[Any], None]
 def rendezvous_key(source: str, destination: str, name: str) -> str:
     """Returns the key of a transfer: each tensor is sent to each destination once per step, or once per iteration."""
     return f"{source};{destination};{name}"
+
+
+class Many(NamedTuple):
+    """Several values under one key."""
+
+    values: Sequence[Any]
 
 
 class Rendezvous:
