@@ -38,6 +38,19 @@ def test_random_programs(seed):
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12, err_msg=source)
 
 
+def test_branches_wait_for_what_the_conditional_waits_for():
+    with tf.device("/cpu:0"):
+        v = tf.Variable(1.0, use_resource=True)
+    with tf.device("/cpu:1"):
+        doubled = v * 2.0
+    p = tf.placeholder(tf.bool, [])
+    with tf.control_dependencies([v.assign(doubled)]):
+        y = tf.cond(p, lambda: v.read_value() + 1.0, lambda: v.read_value())
+    with tf.Session(config=CONFIG) as session:
+        session.run(v.initializer)
+        assert [session.run(y, {p: value}) for value in (True, False)] == [3.0, 4.0]
+
+
 def _back_and_forth(condition, change=lambda x: x):
     """Returns the last values of a loop that multiplies on one device and adds on another."""
 

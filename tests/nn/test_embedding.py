@@ -3,9 +3,11 @@ import pytest
 
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.scopes import device
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.session.session import Session
+from thalweg._src.variables.variables import Variable
 
 TABLE = np.random.default_rng(0).normal(size=(7, 3)).astype("float32")
 IDS = np.array([[0, 6, 3], [2, 2, 5]], "int32")
@@ -27,6 +29,18 @@ def test_lookup(strategy: str, count: int, dtype: str) -> None:
         rows = embedding_lookup(tables, ids, strategy)
         assert rows.shape.as_list() == [2, 3, 3]
         np.testing.assert_array_equal(session.run(rows, {ids: IDS.astype(dtype)}), TABLE[IDS])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_rows_are_gathered_on_the_device_of_the_table(count: int) -> None:
+    with Graph().as_default() as graph:
+        with device("/job:ps/task:0"):
+            tables = [Variable(part) for part in parts(count, "mod")]
+        with device("/job:worker/task:0"):
+            rows = embedding_lookup(tables, constant(IDS))
+        gathered = [op.device for op in graph.get_operations() if op.type == "GatherV2"]
+        assert gathered == ["/job:ps/task:0"] * count
+        assert rows.device == "/job:worker/task:0"
 
 
 def test_norms_are_clipped() -> None:

@@ -94,13 +94,13 @@ def test_no_device_type_has_all_kernels():
 
 def test_members_that_contradict_each_other():
     with tf.device("/cpu:1"):
-        v = tf.get_variable("v", [2], use_resource=True)
-    read = v.read_value()
-    name = read.op.name if read.op.type == "ReadVariableOp" else read.op.inputs[0].op.name
-    text = refused([read], changed={name: {"device": "/device:GPU:0"}})
-    assert f"Cannot colocate nodes '{name}' and 'v': /device:GPU:0 is not /device:CPU:1" in text
-    assert "'v' (VarHandleOp) requests /device:CPU:1" in text
-    assert f"'{name}' (ReadVariableOp) requests /device:GPU:0" in text
+        a = tf.random_uniform([2], name="a")
+    with tf.colocate_with(a.op):
+        b = tf.sin(a, name="b")
+    text = refused([b], changed={"b": {"device": "/device:GPU:0"}})
+    assert "Cannot colocate nodes 'b' and 'a': /device:GPU:0 is not /device:CPU:1" in text
+    assert "'a' (RandomUniform) requests /device:CPU:1" in text
+    assert "'b' (Sin) requests /device:GPU:0" in text
     assert "nearest is " in text and "allow_soft_placement=True follows the first of them" in text
 
 

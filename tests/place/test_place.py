@@ -132,6 +132,17 @@ def test_partial_requests_of_a_group_are_merged():
     assert {d for n, d in devices.items() if n.name in "ab"} == {CPU1}
 
 
+def test_operations_on_a_resource_run_where_it_is():
+    with tf.device("/cpu:1"):
+        queue = tf.FIFOQueue(2, [tf.float32], name="queue")
+        sparse = tf.SparseConditionalAccumulator(tf.float32, [None, 2], name="sparse")
+    with tf.device("/cpu:0"):
+        size = queue.size(name="size")
+    where, _ = placed([size, sparse.num_accumulated(name="count")])
+    assert where["size"] == where["queue"] == "CPU:1"
+    assert where["count"] == where["sparse"] == "CPU:1"
+
+
 def test_contradicting_requests_in_a_group():
     with tf.device("/cpu:0"):
         a = tf.sin(tf.random_uniform([2]), name="a")

@@ -45,9 +45,9 @@ def embedding_lookup(
         raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
     with name_scope(name, "embedding_lookup", [*parts, ids]):
         ids = convert_to_tensor(ids, name="ids")
-        parts = [part if hasattr(part, "shape") else convert_to_tensor(part) for part in parts]
+        parts = [part if hasattr(part, "op") else convert_to_tensor(part) for part in parts]
         if len(parts) == 1:
-            return identity(_clip(_rows(parts[0], ids), ids, max_norm))
+            return identity(_rows(parts[0], ids, max_norm))
         return _from_parts(parts, ids, partition_strategy, max_norm)
 
 
@@ -63,10 +63,11 @@ def _parts(params: Any) -> list[Any]:
     return parts
 
 
-def _rows(table: Any, ids: Tensor) -> Tensor:
-    """Gathers rows; those of a variable without reading the whole variable."""
+def _rows(table: Any, ids: Tensor, max_norm: Any) -> Tensor:
+    """Gathers rows where the table is; those of a variable without reading the whole variable."""
     reader = getattr(table, "sparse_read", None)
-    return reader(ids) if reader is not None else gather(table, ids)
+    with colocate_with(table):
+        return _clip(reader(ids) if reader is not None else gather(table, ids), ids, max_norm)
 
 
 def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
@@ -94,10 +95,7 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> 
     owners = cast_ops.cast(owners, "int32")
     local_ids = dynamic_partition(local, owners, count)
     positions = dynamic_partition(places, owners, count)
-    found = []
-    for part, part_ids in zip(parts, local_ids):
-        with colocate_with(part):
-            found.append(_clip(_rows(part, part_ids), part_ids, max_norm))
+    found = [_rows(part, part_ids, max_norm) for part, part_ids in zip(parts, local_ids)]
     result = dynamic_stitch(positions, found)
     table = as_shape(parts[0].shape)
     row: Any = reshape_ops.shape(parts[0])[1:] if table is None or None in table[1:] else list(table[1:])

@@ -23,7 +23,8 @@ def simplify(step: StepGraph) -> None:
     kept = {*step.roots(), *(control for node in step.nodes for control in node.controls)}
     for node in step.nodes:
         if waits:
-            late = [control for output in node.inputs for control in waits.get(output, ())]
+            needed = [*node.inputs, *(predicate for predicate, _ in node.guard)]
+            late = [control for output in needed for control in waits.get(output, ())]
             node.controls = list(dict.fromkeys([*node.controls, *late])) if late else node.controls
         node.inputs = [replaced.get(output, output) for output in node.inputs]
         if node.controls and node.type == "Identity" and node not in kept:

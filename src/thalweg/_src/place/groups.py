@@ -12,6 +12,7 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.place.infeasible import DeviceTypes as DeviceTypes, infeasible
 
 _PREFERENCE = {"GPU": 0, "CPU": 2}  # other accelerators rank between
+_STRING_HANDLES = ("Barrier", "SparseConditionalAccumulator")  # ops whose handles have the type string
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +70,7 @@ def colocate(step: StepGraph) -> DisjointSets:
             target = name.removeprefix("loc:@")
             sets.join(node, by_name.get(target, target))
         for index, output in enumerate(node.inputs):
-            if node.input_dtype(index) is dtypes.resource:
+            if _is_handle(output):
                 user = node.attrs["region"].body.feeds[index] if node.type == "_While" else node
                 sets.join(user, holder(output))
         if node.type == "_While":
@@ -77,6 +78,15 @@ def colocate(step: StepGraph) -> DisjointSets:
                 if argument.dtypes[0] is dtypes.resource:
                     sets.join(argument, holder(output))
     return sets
+
+
+def _is_handle(output: Output) -> bool:
+    node, index = output
+    return node.dtypes[index] is dtypes.resource or node.type in _STRING_HANDLES
+
+
+def _uses_handle(node: Node) -> bool:
+    return any(map(_is_handle, node.inputs))
 
 
 def gather(nodes: Iterable[Node], sets: DisjointSets) -> list[list[Node]]:
@@ -137,14 +147,17 @@ def device_type(device: str) -> str:
 
 
 def _request(group: list[Node], devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]) -> str:
-    """Merges the device requests of a group; conflicting requests are an error, or noted under soft placement."""
+    """Merges the device requests of a group; conflicting requests are an error, or noted under soft placement.
+
+    An operation that uses a resource runs where the resource is, whatever device it requests.
+    """
     requested, asker = "", group[0]
-    for node in group:
+    for node in sorted(group, key=_uses_handle):
         if not node.device or node.device == requested:
             continue
         merged = merge_devices(requested, node.device) if requested else node.device
         if requested and not (matches(requested, merged) and matches(node.device, merged)):
-            if not soft:
+            if not soft and not _uses_handle(node):
                 what = f"Cannot colocate nodes '{node.name}' and '{asker.name}': {node.device} is not {requested}"
                 hint = "allow_soft_placement=True follows the first of them"
                 raise infeasible(group, devices, device_types, what, node, hint)

@@ -57,8 +57,8 @@ class Placement:
             self.memory.write_to(metadata)
 
     def _explained(self) -> Iterable[tuple[str, str, str, str, str]]:
-        names = {device.rpartition("/device:")[0] for device in self.devices.values()}
-        short = _last if len(names) == 1 else str
+        seen = {*self.devices.values(), *(device for group in self.groups for device in group.feasible)}
+        short = _last if len({device.rpartition("/device:")[0] for device in seen}) == 1 else str
         group_of = {node: group for group in self.groups for node in group.nodes}
         yield "node", "op", "device", "feasible", "why"
         for node, device in self.devices.items():
