@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import sys
+import threading
 import time
 from collections.abc import Mapping
 
@@ -33,6 +34,10 @@ def keep_freed_memory() -> None:
         mallopt(-2, 64 << 20)  # M_TOP_PAD: it grows in steps of 64 MB
 
 
+class _Thread(threading.local):
+    threads: int | None = None  # that kernels of this thread use
+
+
 class CoreShare:
     """Chooses the number of kernel threads by the CPU time that other processes leave.
 
@@ -57,12 +62,25 @@ class CoreShare:
         self._wall = self._own = self._all = 0.0
         self._contended = False
         self._makes_room = False
+        self._ours = {self._threads}  # numbers that were set here: any other one is the user's
+        self._sampling = threading.Lock()
+        self._thread = _Thread()
 
     def look(self) -> None:
-        """Samples other processes' CPU use every fifth of a second, at the start of a step."""
-        now = time.monotonic()
-        if now < self._next:
-            return
+        """Samples other processes' CPU use every fifth of a second, at the start of a step; sets this thread's number.
+
+        Torch keeps the number of kernel threads for each thread that runs steps.
+        """
+        if time.monotonic() >= self._next and self._sampling.acquire(blocking=False):
+            try:
+                self._sample(time.monotonic())
+            finally:
+                self._sampling.release()
+        if self._thread.threads != self._threads and torch.get_num_threads() in self._ours:
+            torch.set_num_threads(self._threads)
+            self._thread.threads = self._threads
+
+    def _sample(self, now: float) -> None:
         self._make_room(BACKGROUND.is_busy)
         own, everyone = time.process_time(), self._busy()
         elapsed = now - self._wall
@@ -85,9 +103,8 @@ class CoreShare:
             self._use(max(1, self._threads - 1) if wanted else min(self._most, self._threads + 1))
 
     def _use(self, threads: int) -> None:
-        if threads != self._threads and torch.get_num_threads() == self._threads:
-            torch.set_num_threads(threads)
-            self._threads = threads
+        self._threads = threads
+        self._ours.add(threads)
 
     def limit(self, threads: int) -> None:
         """Sets the most threads of a kernel, as requested by a session's configuration.
@@ -98,6 +115,7 @@ class CoreShare:
         most = min(threads, self._bound)
         if most != self._most:
             self._most = self._threads = Kernels.threads = most
+            self._ours.add(most)
             torch.set_num_threads(most)
             self.active = self._adapts and most > 1
 
