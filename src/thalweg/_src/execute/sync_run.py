@@ -14,7 +14,9 @@ from thalweg._src import errors
 from thalweg._src.compile.failure import explain
 from thalweg._src.execute.program import Program
 from thalweg._src.graph.ir.step_graph import Output
-from thalweg._src.resources.step import Step
+from thalweg._src.resources.step import Pump, PumpedEvent, Step
+
+_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C
 
 
 def as_synchronous_run(program: Program) -> SynchronousRun | None:
@@ -46,6 +48,25 @@ class _Awaited:
 
     def wait(self) -> None:
         self._lock.acquire()
+
+
+class _PumpedAwaited(PumpedEvent):
+    """The same for a thread that handles messages of other tasks meanwhile."""
+
+    __slots__ = ("results",)
+
+    def __init__(self, pump: Pump) -> None:
+        super().__init__(pump)
+        self.results: tuple[Any, ...] | None = None
+
+    def finish(self, *results: Any) -> None:
+        self.results = results
+        self.set()
+
+    def wait(self, timeout: float = _INTERRUPTIBLE) -> bool:
+        while not super().wait(timeout):
+            pass
+        return True
 
 
 class SynchronousRun:
@@ -86,7 +107,7 @@ class SynchronousRun:
 
     def _wait(self, step: Step, inputs: list[Any]) -> tuple[Any, ...]:
         program, node = self._program, self._node
-        awaited = step.finished = _Awaited()
+        awaited = step.finished = _Awaited() if step.pump is None else _PumpedAwaited(step.pump)
         if step.cancelled:
             step.stop()
         step.waiting.add(node.name)

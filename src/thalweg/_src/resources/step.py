@@ -21,16 +21,52 @@ class Finished(Protocol):
         """Wakes the caller."""
 
 
+class Pump(Protocol):
+    """What a thread that waits for a step does meanwhile: it reads the messages of other tasks."""
+
+    def wait(self, seconds: float) -> None:
+        """Handles messages, for at most so long."""
+
+    def wake(self) -> None:
+        """Ends the wait of another thread."""
+
+
+class PumpedEvent:
+    """An event whose waiter handles messages of other tasks until it is set."""
+
+    __slots__ = ("_is_set", "_pump")
+
+    def __init__(self, pump: Pump) -> None:
+        self._pump = pump
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+        self._pump.wake()
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def wait(self, timeout: float) -> bool:
+        if not self._is_set:
+            self._pump.wait(timeout)
+        return self._is_set
+
+
 class Step:
     """The rendezvous and the cancellation of a running step."""
 
-    __slots__ = ("_cancellation", "_limit", "_rendezvous", "cancelled", "deadline", "finished", "trace", "waiting")
+    __slots__ = (
+        *("__weakref__", "_cancellation", "_limit", "_rendezvous"),
+        *("cancelled", "deadline", "finished", "pump", "trace", "waiting"),
+    )
 
     def __init__(self) -> None:
         self.cancelled = False
         self._cancellation: Cancellation | None = None
         self._rendezvous: Rendezvous | None = None
         self.finished: Finished | None = None
+        self.pump: Pump | None = None  # of the thread that runs a step with messages of other tasks
         self.waiting: set[str] = set()
         self.trace: Any = None
         self.deadline: float | None = None  # by the monotonic clock
@@ -49,6 +85,10 @@ class Step:
                     self._cancellation = Cancellation()
         return self._cancellation
 
+    def use(self, rendezvous: Rendezvous) -> None:
+        """Sets the rendezvous, before programs start."""
+        self._rendezvous = rendezvous
+
     def share(self) -> None:
         """Creates the shared objects before programs start, so that no two threads create them at once."""
         self._rendezvous = self.rendezvous
@@ -59,7 +99,11 @@ class Step:
         self._limit = milliseconds
         self.deadline = time.monotonic() + milliseconds / 1000
 
-    def wait(self, event: threading.Event) -> None:
+    def event(self) -> threading.Event | PumpedEvent:
+        """Returns an event for the thread that waits for this step."""
+        return threading.Event() if self.pump is None else PumpedEvent(self.pump)
+
+    def wait(self, event: threading.Event | PumpedEvent) -> None:
         """Blocks until an event is set or the time of the step is up, which fails it."""
         while not event.wait(self._patience()):
             if self.deadline is not None and time.monotonic() >= self.deadline:

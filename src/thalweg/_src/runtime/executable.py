@@ -131,7 +131,7 @@ class Executable:
         No thread can end a kernel that another one runs. Work that is left behind ends with that kernel, or at the next
         check for cancellation; its results are dropped, and it begins no more change of state.
         """
-        over = step.finished = threading.Event()
+        over = step.finished = step.event()
         if step.cancelled:  # before there was an event to set: nothing would wake us
             step.stop()
         results: list[Sequence[Any]] = []
@@ -182,7 +182,7 @@ class Executable:
         return error
 
     def _run_programs(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
-        finished = step.finished = threading.Event()
+        finished = step.finished = step.event()
         if step.cancelled:  # the step ended before there was an event to set
             step.stop()
         try:

@@ -118,6 +118,11 @@ class Trace:
     def __init__(self) -> None:
         self._clocks: dict[str, HostClock | DeviceClock] = {}
         self._lock = threading.Lock()
+        self._remote: list[RunMetadata] = []
+
+    def add(self, metadata: RunMetadata) -> None:
+        """Adds the times of another task."""
+        self._remote.append(metadata)
 
     def observer(self, device: Device) -> HostClock | DeviceClock:
         """Returns the clock of a device, which is called at the start and the end of each node."""
@@ -131,6 +136,8 @@ class Trace:
             stats: list[Any] = [_stats(timed) for timed in clock.read()]
             if stats:
                 metadata.step_stats.dev_stats.append(DeviceStepStats(device=device, node_stats=stats))
+        for remote in self._remote:
+            metadata.step_stats.dev_stats.extend(remote.step_stats.dev_stats)
 
 
 def _clock(device: Device) -> HostClock | DeviceClock:

@@ -1,0 +1,394 @@
+"""Master: runs the sessions of clients over the tasks of a cluster.
+
+It prunes, places and partitions a step over the devices of all tasks and registers each task's partitions there once.
+A step is then one message to each other task; its own partitions run on the thread of the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.config import ClusterDef, ConfigProto, RunMetadata
+from thalweg._src.devices import matches
+from thalweg._src.distributed import background
+from thalweg._src.distributed.channel import Request
+from thalweg._src.distributed.channel_pump import AVAILABLE, ChannelPump
+from thalweg._src.distributed.control import DeviceInfo
+from thalweg._src.distributed.finalizers import Finalizer
+from thalweg._src.distributed.master_state import MasterStep
+from thalweg._src.distributed.peers import Peer, Reply, SocketReply
+from thalweg._src.distributed.worker import Worker
+from thalweg._src.graph.ir.step_graph import Node, StepGraph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.source_line import made_at
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.partition.client import CLIENT
+from thalweg._src.partition.graphdef import partition_graph_def
+from thalweg._src.resources.containers import Containers
+from thalweg._src.resources.devices import Device, TorchDevice
+from thalweg._src.resources.rendezvous import rendezvous_key
+from thalweg._src.resources.step import Step
+from thalweg._src.resources.thread_pool import threads
+from thalweg._src.runtime.passes import Compilation
+from thalweg._src.runtime.pipeline import partition_step
+
+_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C and the time limit
+_GRACE = 0.5  # seconds that a task has to say itself what it waited for when the time is up
+WAIT_SECONDS = 600.0  # for tasks that have not started, when a session starts
+
+
+def task_of(device: str) -> str:
+    """Returns the task of a device."""
+    return device.rpartition("/device:")[0]
+
+
+@dataclass(slots=True)
+class Part:
+    """What one task runs of a step.
+
+    feeds: the places of its feeds among those of the step
+    fetches: the places of its fetches
+    """
+
+    peer: Peer
+    partitions: dict[str, StepGraph]
+    feeds: list[int]
+    fetches: list[int]
+    routes: dict[str, str] = field(default_factory=dict)
+    handle: int = 0
+
+
+class MasterSession:
+    """A session over the tasks of a cluster."""
+
+    def __init__(
+        self, worker: Worker, peers: dict[str, Peer], config: ConfigProto, cluster: ClusterDef, timeout: float
+    ) -> None:
+        """peers: all tasks that the session may use, this one included."""
+        self.name = secrets.token_hex(8)
+        self.config = worker.merged(config)
+        self._worker = worker
+        self._peers = peers
+        self._next_step = itertools.count(secrets.randbits(31) << 32).__next__
+        is_isolated = config.isolate_session_state or bool(config.cluster_def.job)
+        self.devices: list[DeviceInfo] = []
+        created: list[Peer] = []
+        self._delete = Finalizer(self, partial(_delete, self.name, created))
+        self.is_closed = False
+        try:
+            for peer in _own_first(worker.task, peers):
+                created.append(peer)
+                self.devices += peer.create_session(self.name, config, is_isolated, cluster, timeout)
+        except BaseException:
+            self.close()
+            raise
+        self.placed = self._placeholders()
+
+    def _placeholders(self) -> list[Device]:
+        """Returns the devices for placement: those of this task first, which unplaced operations prefer."""
+        own = {device.name: device for device in self._worker.session_devices(self.name)}
+        nowhere = Containers()
+        return [
+            own.get(device.name)
+            or Device(device.name, device.device_type, TorchDevice("cpu"), nowhere, memory_limit=device.memory_limit)
+            for device in self.devices
+        ]
+
+    def compile(
+        self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], is_partial: bool = False
+    ) -> ClusterExecutable:
+        """Partitions a step and registers its partitions at the tasks that run them."""
+        compilation = partition_step(feeds, fetches, targets, self.config, self.placed, is_partial)
+        parts = self._parts(compilation)
+        others = set(parts) if not is_partial else {*parts, self._worker.task}
+        registered: list[Part] = []
+        executable = ClusterExecutable(self, self._worker, compilation, parts)
+        Finalizer(executable, partial(_deregister, self.name, registered), at_exit=False)
+
+        def register(task: str) -> None:
+            part = parts[task]
+            part.handle = part.peer.register(
+                self.name, part.partitions, len(part.fetches), sorted(others - {task}), part.routes
+            )
+            registered.append(part)
+
+        first, *more = parts or [None]
+        futures = [background.call(register, task) for task in more if task is not None]
+        if first is not None:
+            register(first)
+        for future in futures:
+            future.result()
+        return executable
+
+    def _parts(self, c: Compilation) -> dict[str, Part]:
+        """Groups the partitions of a step by task, and numbers the feeds and fetches of each."""
+        parts: dict[str, Part] = {}
+        numbers: dict[tuple[str, int], int] = {}
+        for device, partition in c.partitions.items():
+            task = task_of(device)
+            part = parts.get(task)
+            if part is None:
+                part = parts[task] = Part(self._peers[task], {}, [], [])
+            part.partitions[device] = partition
+            positions = range(len(partition.fetches)) if partition.positions is None else partition.positions
+            partition.positions = list(range(len(part.fetches), len(part.fetches) + len(partition.fetches)))
+            part.fetches += positions
+            for feed in partition.feeds:
+                index = feed.attrs["index"]
+                number = numbers.setdefault((task, index), len(part.feeds))
+                if number == len(part.feeds):
+                    part.feeds.append(index)
+                feed.attrs = {**feed.attrs, "index": number}
+        own = self._worker.task
+        for task, part in parts.items():
+            part.routes = dict(_routes(task, part.partitions, own))
+        return parts
+
+    def close(self) -> None:
+        """Deletes the session at all tasks."""
+        self.is_closed = True
+        self._delete()
+
+    def next_step(self) -> int:
+        return self._next_step()
+
+
+def _own_first(own: str, peers: dict[str, Peer]) -> list[Peer]:
+    return [peers[own], *(peer for task, peer in sorted(peers.items()) if task != own)]
+
+
+def _routes(task: str, partitions: dict[str, StepGraph], own: str) -> Iterator[tuple[str, str]]:
+    """Yields the keys that a task sends to other tasks; what is for the client goes to the master."""
+    for partition in partitions.values():
+        for node in partition.everything():
+            if node.type in ("_Send", "_SendMany"):
+                destination = node.attrs["recv_device"]
+                receiver = own if destination == CLIENT else task_of(destination) or task
+                if receiver != task:
+                    yield rendezvous_key(node.attrs["send_device"], destination, node.attrs["tensor_name"]), receiver
+
+
+def _client_keys(partitions: dict[str, StepGraph]) -> Iterator[str]:
+    """Yields the keys of what the client of a partial run feeds."""
+    for partition in partitions.values():
+        for node in partition.nodes:
+            if node.type == "_Recv" and node.attrs["send_device"] == CLIENT:
+                yield rendezvous_key(CLIENT, node.attrs["recv_device"], node.attrs["tensor_name"])
+
+
+def _delete(session: str, created: list[Peer]) -> None:
+    for peer in created:
+        with contextlib.suppress(errors.OpError):
+            peer.delete_session(session)
+
+
+def _deregister(session: str, registered: list[Part]) -> None:
+    for part in registered:
+        with contextlib.suppress(errors.OpError):
+            part.peer.deregister(session, part.handle)
+
+
+class ClusterExecutable:
+    """A step over several tasks, with the interface of `Executable`."""
+
+    def __init__(self, session: MasterSession, worker: Worker, c: Compilation, parts: dict[str, Part]) -> None:
+        self._session = session
+        self._worker = worker
+        self.placement = c.placement
+        self.steps = itertools.count()  # step counter for periodic cost measurement
+        self._num_fetches = len(c.step.fetches) if not c.is_partial else 0
+        self._own = parts.get(worker.task)
+        self._others = {task: part for task, part in parts.items() if task != worker.task}
+        self._parts = parts
+        self._nodes: dict[str, Node] | None = None
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Runs one step; blocks until it has finished or failed."""
+        try:
+            if self._others:
+                return self._run_everywhere(step, feeds)
+            own = self._own
+            if own is None:
+                return []
+            values = self._worker.run(own.handle, self._session.next_step(), [feeds[i] for i in own.feeds], step)
+            result: list[Any] = [None] * self._num_fetches
+            for place, value in zip(own.fetches, values):
+                result[place] = value
+            return result
+        except errors.OpError as error:
+            if self._session.is_closed and isinstance(error, errors.AbortedError):
+                raise errors.CancelledError(None, None, "Session has been closed.") from None
+            raise self._explained(error) from None
+
+    def _run_everywhere(self, step: Step, feeds: Sequence[Any]) -> list[Any]:
+        step_id = self._session.next_step()
+        state = MasterStep({task: part.fetches for task, part in self._parts.items()}, self._num_fetches)
+        replies: dict[str, Reply] = {}
+        token = step.cancellation.register(lambda error: self._stop(step_id, replies, error))
+        others = {task: part.peer for task, part in self._others.items()}
+        try:
+            if self._own is None:  # the loss of a task ends the step all the same
+                self._worker.open(step_id, step, others, {})
+            # With a time limit, the part of this task runs on another thread.
+            is_pumped = AVAILABLE and self._own is not None and step.deadline is None
+            for task, part in self._others.items():
+                replies[task] = part.peer.start(self._request(part, step_id, step, feeds, is_pumped))
+            if step.cancelled:
+                step.stop()
+            if self._own is not None:
+                answers = [reply for reply in replies.values() if is_pumped and isinstance(reply, SocketReply)]
+                state.replied(self._worker.task, self._run_own(self._own, step_id, step, feeds, answers))
+            for task, reply in replies.items():
+                self._receive(task, reply, step, state)
+            return state.result()
+        except BaseException as error:
+            reason = error if isinstance(error, errors.OpError) else _interrupted()
+            self._stop(step_id, replies, step.cancellation.error or reason)
+            for reply in replies.values():
+                reply.discard()
+            if step.cancelled and isinstance(error, errors.UnavailableError):
+                step.stop()  # the channel was closed because the step was cancelled
+            raise
+        finally:
+            step.cancellation.deregister(token)
+            if self._own is None:
+                self._worker.end(step_id)
+
+    def _run_own(
+        self, own: Part, step_id: int, step: Step, feeds: Sequence[Any], answers: Sequence[SocketReply]
+    ) -> Sequence[Any]:
+        """Runs the part of this task; while it waits, this thread reads the channels of the other tasks."""
+        values = [feeds[i] for i in own.feeds]
+        if not answers:
+            return self._worker.run(own.handle, step_id, values, step)
+        pump = step.pump = ChannelPump(answers, partial(self._worker.deliver, step_id), step.fail)
+        try:
+            return self._worker.run(own.handle, step_id, values, step)
+        finally:
+            step.pump = None
+            pump.close()
+
+    def _request(self, part: Part, step_id: int, step: Step, feeds: Sequence[Any], is_pumped: bool = False) -> Request:
+        timeout = 0
+        if step.deadline is not None:
+            timeout = max(1, int((step.deadline - time.monotonic()) * 1000))
+        values = [feeds[i] for i in part.feeds]
+        return Request(part.handle, step_id, values, timeout, step.trace is not None, is_pumped)
+
+    def _receive(self, task: str, reply: Reply, step: Step, state: MasterStep) -> None:
+        """Takes the answer of a task, which may come late or never."""
+        while not reply.wait(_INTERRUPTIBLE):
+            step.waiting.add(task)  # for the status of this task
+            if step.cancelled:
+                step.stop()
+            if step.deadline is not None and time.monotonic() >= step.deadline + _GRACE:
+                step.fail(errors.DeadlineExceededError(None, None, f"Timed out waiting for {task}"))
+        step.waiting.discard(task)
+        values, trace = reply.receive()
+        if step.trace is not None and trace is not None:
+            step.trace.add(RunMetadata.from_dict(trace))
+        state.replied(task, values)
+
+    def _stop(self, step_id: int, replies: dict[str, Reply], error: BaseException) -> None:
+        """Aborts a step at all other tasks, and waits for none of them."""
+        for part in self._others.values():
+            part.peer.abort(step_id, error)
+        for reply in list(replies.values()):
+            reply.abandon()
+
+    # -- partial runs -------------------------------------------------------------------------------------------------
+
+    def start(self, step: Step, feeds: Sequence[Any], done: Callable[[], None], step_id: int | None = None) -> None:
+        """Starts a step whose feeds and fetches pass through the rendezvous; `done` is called when it ends.
+
+        step_id: the number under which a client in another process sends its feeds
+        """
+        step_id = self._session.next_step() if step_id is None else step_id
+        routes = {} if self._own is None else dict(self._worker.find(self._own.handle).routes)
+        for part in self._others.values():
+            routes.update((key, part.peer) for key in _client_keys(part.partitions))
+        self._worker.open_partial(step_id, step, {task: part.peer for task, part in self._others.items()}, routes)
+        replies: dict[str, Reply] = {}
+        step.cancellation.register(lambda error: self._stop(step_id, replies, error))
+        try:
+            for task, part in self._others.items():
+                replies[task] = part.peer.start(self._request(part, step_id, step, feeds))
+        except errors.OpError as error:
+            step.fail(error)
+        threads.start(self._finish_partial, step, replies, done)
+
+    def _finish_partial(self, step: Step, replies: dict[str, Reply], done: Callable[[], None]) -> None:
+        state = MasterStep(dict.fromkeys(replies, ()), 0)
+        try:
+            if step.cancelled:
+                step.stop()
+            if self._own is not None:
+                self._worker.find(self._own.handle).executable.run(step, [])
+            for task, reply in replies.items():
+                self._receive(task, reply, step, state)
+        except BaseException as error:
+            step.fail(self._explained(error) if isinstance(error, errors.OpError) else error)
+            for reply in replies.values():
+                reply.discard()
+        done()
+
+    # -- reports ------------------------------------------------------------------------------------------------------
+
+    def _explained(self, error: errors.OpError) -> errors.OpError:
+        """Returns an error of another task with the operation that failed, and the user's line that made it."""
+        name = getattr(error, "node_name", "")
+        if not name or error.op is not None:
+            return error
+        if self._nodes is None:
+            partitions = [p for part in self._parts.values() for p in part.partitions.values()]
+            self._nodes = {node.name: node for partition in partitions for node in partition.everything()}
+        node = self._nodes.get(name)
+        if node is None:
+            return error
+        line = made_at(node.stack)
+        is_complete = line is None or "defined at:" in error.message
+        text = error.message if is_complete else f"{error.message}\n  defined at: {line}"
+        found: errors.OpError = type(error)(node, node, text)  # type: ignore[call-arg]
+        return found
+
+    def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
+        return error
+
+    @property
+    def text(self) -> str:
+        """The programs of this task; those of other tasks are compiled there."""
+        own = "" if self._own is None else self._worker.find(self._own.handle).executable.text
+        return "\n".join([own, *(f"# {task}: compiled there" for task in self._others)])
+
+    def partition_graphs(self) -> list[Any]:
+        """Returns the partition of each device as a GraphDef."""
+        return [
+            partition_graph_def(p.nodes, list(zip([part.fetches[i] for i in p.positions or ()], p.fetches)), device)
+            for part in self._parts.values()
+            for device, p in part.partitions.items()
+        ]
+
+
+def _interrupted() -> errors.CancelledError:
+    return errors.CancelledError(None, None, "Step was interrupted.")
+
+
+def usable(tasks: dict[str, str], filters: Collection[str]) -> dict[str, str]:
+    """Returns the tasks that match one of a session's device filters; all if there are none."""
+    if not filters:
+        return tasks
+    return {task: address for task, address in tasks.items() if any(matches(_task_part(f), task) for f in filters)}
+
+
+def _task_part(name: str) -> str:
+    return name.partition("/device:")[0]

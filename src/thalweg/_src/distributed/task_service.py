@@ -1,0 +1,361 @@
+"""The service of a task: what other tasks and clients may ask of its worker and its master."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+
+from thalweg._src import errors
+from thalweg._src.config import ClusterDef, ConfigProto
+from thalweg._src.distributed import control
+from thalweg._src.distributed.channel import Request, WayBack, read_request, reply
+from thalweg._src.distributed.connection import Connection, ConnectionLost, Frame
+from thalweg._src.distributed.endpoint import Endpoint
+from thalweg._src.distributed.expected import Expected, check_feeds
+from thalweg._src.distributed.frames import Kind, pack_error
+from thalweg._src.distributed.limits import MAX_CHANNELS
+from thalweg._src.distributed.link import Link
+from thalweg._src.distributed.master import ClusterExecutable, MasterSession
+from thalweg._src.distributed.worker import Destination, Worker, new_step, times_of
+from thalweg._src.graph.default_stacks import default_graph_scope
+from thalweg._src.graph.extend import extend_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.ir import serialize
+from thalweg._src.graph.op_def import EXTERNAL
+from thalweg._src.graph.trust import external_nodes
+from thalweg._src.messages import Message
+from thalweg._src.partition.client import CLIENT
+from thalweg._src.resources.rendezvous import rendezvous_key
+from thalweg._src.resources.step import Step
+from thalweg._src.shapes import as_shape
+
+_ORPHAN_SECONDS = 10.0
+ALLOW = "THALWEG_CLUSTER_ALLOW"  # what graphs from other processes may reach
+CHECKPOINTS = ("reads checkpoints", "writes checkpoints")
+
+
+@dataclass(slots=True, eq=False)
+class ClientSession:
+    """A session of a client in another process: its graph, and the steps that were prepared."""
+
+    client: str
+    graph: Graph
+    session: MasterSession
+    handles: set[int] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    is_filled: bool = False
+    since: float = field(default_factory=time.monotonic)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A step of a client; `fetches` are the names of the tensors and, with a circumflex, operations that it fetches."""
+
+    session: ClientSession
+    executable: ClusterExecutable
+    fetches: list[str]
+    feeds: list[Expected]
+
+
+class TaskService:
+    """Answers calls and channels for one task."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        open_session: Callable[[ConfigProto], MasterSession],
+        find_peer: Callable[[ClusterDef, str], Destination],
+        reset_cluster: Callable[[Collection[str], Collection[str]], None],
+        allowed: Collection[str] = CHECKPOINTS,
+    ) -> None:
+        """allowed: what graphs from other processes may reach, of EXTERNAL."""
+        self._worker = worker
+        self._open_session = open_session
+        self._find_peer = find_peer
+        self._reset_cluster = reset_cluster
+        self._refused = frozenset(EXTERNAL) - frozenset(allowed)
+        self._masters: dict[str, control.CreateWorkerSession] = {}  # sessions of masters at other tasks
+        self._sessions: dict[str, ClientSession] = {}
+        self._prepared: dict[int, Prepared] = {}
+        self._channels: Counter[str] = Counter()
+        self._handles = itertools.count(1)
+        self._running: dict[int, tuple[str, Step]] = {}
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        self.endpoint: Endpoint
+        self.info: control.TaskInfo
+
+    def handlers(self) -> dict[type[Message], Callable[[Any, memoryview], Message]]:
+        """Returns the function that answers each call."""
+        return {
+            control.TaskRequest: lambda request, attachment: self.info,
+            control.CreateWorkerSession: self._create_worker_session,
+            control.DeleteWorkerSession: self._delete_worker_session,
+            control.RegisterStep: self._register,
+            control.Handle: self._deregister,
+            control.Reset: self._reset,
+            control.CreateSession: self._create_session,
+            control.ExtendSession: self._extend,
+            control.PrepareStep: self._prepare,
+            control.ReleaseStep: self._release,
+            control.StartPartial: self._start_partial,
+            control.SessionName: self._close_session,
+            control.StatusRequest: self._status,
+        }
+
+    # -- the worker ---------------------------------------------------------------------------------------------------
+
+    def _create_worker_session(self, request: control.CreateWorkerSession, attachment: memoryview) -> Message:
+        devices = self._worker.create_session(request.session, request.config, request.is_isolated)
+        self._masters[request.session] = request
+        return device_list(devices)
+
+    def _delete_worker_session(self, request: control.DeleteWorkerSession, attachment: memoryview) -> Message:
+        self._masters.pop(request.session, None)
+        self._worker.delete_session(request.session)
+        return control.Nothing()
+
+    def _register(self, request: control.RegisterStep, attachment: memoryview) -> Message:
+        created = self._masters.get(request.session)
+        cluster = ClusterDef() if created is None else created.cluster
+        partitions = serialize.from_bytes(attachment)
+        self._refuse(serialize.external_nodes(partitions))
+        others = {task: self._find_peer(cluster, task) for task in request.others}
+        handle = self._worker.register(request.session, partitions, request.num_fetches, others, request.routes)
+        return control.Handle(session=request.session, handle=handle)
+
+    def _refuse(self, found: Iterable[tuple[str, str, str]]) -> None:
+        """Refuses a graph of another process with nodes, given by name, op type and reach, that are not allowed."""
+        refused = [f"{op} {name!r} {reach}" for name, op, reach in found if reach in self._refused]
+        allow = "python" if any("Python" in text for text in refused) else "files"
+        if refused:
+            raise errors.PermissionDeniedError(
+                None,
+                None,
+                f"{self._worker.task} does not run operations that reach outside of it in graphs from other processes: "
+                f"{', '.join(refused[:5])}; start the server with {ALLOW}={allow} to permit this",
+            )
+
+    def _deregister(self, request: control.Handle, attachment: memoryview) -> Message:
+        self._worker.deregister(request.session, request.handle)
+        return control.Nothing()
+
+    def _reset(self, request: control.Reset, attachment: memoryview) -> Message:
+        if request.is_for_cluster:
+            self._reset_cluster(request.container, request.device_filters)
+        else:
+            self._worker.reset(request.container)
+        return control.Nothing()
+
+    # -- the master ---------------------------------------------------------------------------------------------------
+
+    def _create_session(self, request: control.CreateSession, attachment: memoryview) -> Message:
+        self._forget([name for name, session in list(self._sessions.items()) if self._is_orphan(session)])
+        session = ClientSession(request.client, Graph(), self._open_session(request.config))
+        with self._lock:
+            self._sessions[session.session.name] = session
+        devices = list(session.session.devices)
+        return control.CreatedSession(session=session.session.name, device=devices)
+
+    def _is_orphan(self, session: ClientSession) -> bool:
+        """Returns whether the client of a session has not opened a link, whose loss would close the session."""
+        is_new = time.monotonic() - session.since < _ORPHAN_SECONDS
+        return not is_new and self.endpoint.find(session.client) is None
+
+    def _find_session(self, name: str) -> ClientSession:
+        found = self._sessions.get(name)
+        if found is None:
+            raise errors.AbortedError(None, None, f"Session {name} is not found. Possibly, this master has restarted.")
+        return found
+
+    def _extend(self, request: control.ExtendSession, attachment: memoryview) -> Message:
+        found = self._find_session(request.session)
+        graph_def = _graph_def(attachment)
+        self._refuse(external_nodes(graph_def))
+        with found.lock:
+            if request.replaces:
+                found.graph = Graph()
+            extend_graph(found.graph, graph_def, self._refused)
+        return control.Nothing()
+
+    def _prepare(self, request: control.PrepareStep, attachment: memoryview) -> Message:
+        found = self._find_session(request.session)
+        graph = found.graph
+        with found.lock, default_graph_scope(graph):
+            feeds, fetches = ([graph.get_tensor_by_name(n) for n in names] for names in (request.feed, request.fetch))
+            targets = [graph.get_operation_by_name(name) for name in request.target]
+            executable = found.session.compile(feeds, fetches, targets, request.is_partial)
+        with self._lock:
+            handle = next(self._handles)
+            names = [*request.fetch, *(f"^{name}" for name in request.target)]
+            expected = [Expected(feed.name, feed.dtype, as_shape(feed.shape)) for feed in feeds]
+            self._prepared[handle] = Prepared(found, executable, names, expected)
+            found.handles.add(handle)
+        placement = executable.placement.report() if found.session.config.log_device_placement else ""
+        return control.PreparedStep(handle=handle, placement=placement)
+
+    def _close_session(self, request: control.SessionName, attachment: memoryview) -> Message:
+        self._forget([request.session])
+        return control.Nothing()
+
+    def _forget(self, names: Collection[str]) -> None:
+        with self._lock:
+            found = [self._sessions.pop(name) for name in names if name in self._sessions]
+            for session in found:
+                for handle in session.handles:
+                    self._prepared.pop(handle, None)
+        for session in found:
+            session.session.close()
+
+    def _status(self, request: control.StatusRequest, attachment: memoryview) -> Message:
+        endpoint = self.endpoint
+        running = [control.RunningStep(step=step, waiting=names) for step, names in self._worker.waiting().items()]
+        return control.Status(
+            task=self._worker.task,
+            seconds=time.monotonic() - self._started,
+            running=running,
+            sessions=self._worker.num_sessions(),
+            connected=sorted(link.task for link in endpoint.links.values() if link.is_open),
+            slab_bytes=0 if endpoint.slab is None else endpoint.slab.bytes_in_use,
+        )
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def answer(self, connection: Connection, client: str) -> None:
+        """Runs the steps that a channel asks for, one after another, until it is closed."""
+        torch.set_flush_denormal(True)  # of this thread, as steps compute
+        with self._lock:
+            self._channels[client] += 1
+        try:
+            while self._channels[client] <= MAX_CHANNELS:
+                self._answer_one(connection, connection.receive(), client)
+        except (ConnectionLost, ValueError, struct.error):
+            pass  # the other end has gone, or does not follow the protocol
+        finally:
+            with self._lock:
+                self._channels[client] -= 1
+                if not self._channels[client]:
+                    del self._channels[client]
+            connection.close()
+
+    def _answer_one(self, connection: Connection, frame: Frame, client: str) -> None:
+        link = self.endpoint.find(client) or self.endpoint.await_link(client)
+        request = read_request(connection, frame, link, self.endpoint.limits.value_bytes)
+        try:
+            back = WayBack(connection, link) if request.is_pumped and link is not None else None
+            values, trace = self._run(frame.kind, request, client, back)
+            reply(connection, request.step, values, link, trace)
+        except ConnectionLost:
+            raise
+        except BaseException as error:
+            if link is not None and frame.kind == Kind.RUN_PARTITIONS:
+                link.abort(request.step, error)  # the master may be busy with its own part of the step
+            connection.send(Kind.FAILED, request.step, pack_error(error))
+
+    def _release(self, request: control.ReleaseStep, attachment: memoryview) -> Message:
+        found = self._find_session(request.session)
+        with self._lock:
+            if request.handle in found.handles:
+                found.handles.discard(request.handle)
+                del self._prepared[request.handle]
+        return control.Nothing()
+
+    def _start_partial(self, request: control.StartPartial, attachment: memoryview) -> Message:
+        if not 0 <= request.step < 1 << 64:
+            raise errors.invalid(f"a step cannot have the number {request.step}")
+        prepared, step = self._find_prepared(request.handle), Step()
+        link = self.endpoint.await_link(prepared.session.client)
+        if link is None:
+            raise errors.UnavailableError(None, None, "the client has no link")
+
+        def done() -> None:
+            self._running.pop(request.step, None)
+            if step.cancelled and step.cancellation.error is not None:
+                link.abort(request.step, step.cancellation.error)
+            else:
+                link.end(request.step)
+
+        step.finished = threading.Event()
+        self._running[request.step] = (prepared.session.client, step)
+        prepared.executable.start(step, [], done, request.step)
+        for name in prepared.fetches:
+            key = rendezvous_key("", CLIENT, f"fetch {name}")
+            step.rendezvous.receive(key, partial(link.push, request.step, key))
+        return control.Nothing()
+
+    def _find_prepared(self, handle: int) -> Prepared:
+        found = self._prepared.get(handle)
+        if found is None:
+            raise errors.AbortedError(None, None, "The step is not known. Possibly, this master has restarted.")
+        return found
+
+    def _run(self, kind: int, request: Request, client: str, back: WayBack | None) -> tuple[Any, Any]:
+        if kind == Kind.RUN_PARTITIONS:
+            return self._worker.serve(request, back)
+        if kind != Kind.RUN_STEP:
+            raise errors.invalid(f"a frame of kind {kind} on a channel")
+        prepared, step = self._find_prepared(request.handle), new_step(request)
+        check_feeds(prepared.feeds, request.feeds)
+        self._running[request.step] = (client, step)
+        try:
+            return prepared.executable.run(step, request.feeds), times_of(step)
+        finally:
+            self._running.pop(request.step, None)
+
+    # -- messages of links --------------------------------------------------------------------------------------------
+
+    def deliver(self, step: int, key: str, value: Any, source: str, nbytes: int) -> None:
+        self._worker.deliver(step, key, value, source, nbytes)
+
+    def abort(self, step: int, error: BaseException) -> None:
+        running = self._running.get(step)
+        if running is not None:
+            running[1].fail(error)
+        else:
+            self._worker.abort(step, error)
+
+    def tick(self) -> None:
+        self._worker.expire()
+
+    def ended(self, step: int) -> None:
+        """Ignores the end of a partial run, which is for clients."""
+
+    def lost(self, link: Link, why: str) -> None:
+        """Ends the steps of a lost task or client, and its sessions."""
+        self._worker.lose(link.task, why)
+        for client, step in list(self._running.values()):
+            if client == link.task:
+                step.fail(errors.CancelledError(None, None, f"the client is lost: {why}"))
+        self._forget([name for name, session in list(self._sessions.items()) if session.client == link.task])
+        for name, created in list(self._masters.items()):
+            if created.master == link.task:
+                self._masters.pop(name, None)
+                self._worker.delete_session(name)
+
+    def close(self) -> None:
+        self._forget(list(self._sessions))
+
+
+def device_list(devices: Any) -> control.DeviceList:
+    """Returns devices as a message."""
+    found = [control.DeviceInfo(name=d.name, device_type=d.type, memory_limit=d.memory_limit) for d in devices]
+    return control.DeviceList(device=found)
+
+
+def _graph_def(content: memoryview) -> Any:
+    from google.protobuf.message import DecodeError
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+    try:
+        return GraphDef.FromString(bytes(content))
+    except DecodeError as error:
+        raise ValueError(f"the attached GraphDef cannot be read: {error}") from None
