@@ -19,7 +19,6 @@ from thalweg._src.optimize.prune import needed_feeds
 from thalweg._src.partition.client import CLIENT
 from thalweg._src.resources.rendezvous import rendezvous_key
 from thalweg._src.resources.step import Step
-from thalweg._src.runtime.pipeline import compile_step
 from thalweg._src.session.feeds import converter, expand_feeds, expand_keys, feed_tensor
 from thalweg._src.session.fetches import flatten
 
@@ -57,9 +56,7 @@ class PartialRuns:
         feed_tensors = [feed_tensor(graph, key) for key in expand_keys(feeds)]
         flat = flatten(graph, fetches, self._session)
         _require(bool(flat.tensors or flat.operations), "Must specify at least one target to fetch or execute.")
-        executable = compile_step(
-            feed_tensors, flat.tensors, flat.operations, self._session._config, self._session._devices, is_partial=True
-        )
+        executable = self._session._backend.compile(feed_tensors, flat.tensors, flat.operations, is_partial=True)
         step = Step()
         step.finished = threading.Event()
         self._session._running.add(step)

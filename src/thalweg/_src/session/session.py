@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.config import ConfigProto, GraphOptions, RunMetadata, RunOptions
+from thalweg._src.distributed import client
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.default_stacks import default_graph_scope, default_session_scope
@@ -21,19 +22,18 @@ from thalweg._src.kernels.types import fetched
 from thalweg._src.place.picture import draw
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.resources import swap
-from thalweg._src.resources.containers import Containers
-from thalweg._src.resources.devices import Device, local_devices
+from thalweg._src.resources.containers import PROCESS
 from thalweg._src.resources.step import Step
+from thalweg._src.runtime.backend import Backend, CompiledStep, LocalBackend
 from thalweg._src.runtime.cpu_contention import core_share
-from thalweg._src.runtime.executable import Executable
-from thalweg._src.runtime.pipeline import compile_step, show_passes
+from thalweg._src.runtime.pipeline import show_passes
 from thalweg._src.runtime.trace import Trace
 from thalweg._src.session.config_functions import get_log_device_placement
 from thalweg._src.session.feeds import Convert, converter, expand_feeds, expand_keys, feed_tensor, is_composite
 from thalweg._src.session.fetches import Build, flatten, key_of
 from thalweg._src.session.partial_run import PartialRuns
 
-_TARGETS = ("", "local")
+_LOCAL = ("", "local")
 MAX_PLANS = 2048  # per session; a program with more step signatures compiles those again that it has not used for long
 
 
@@ -43,7 +43,7 @@ class _Plan:
 
     feeds: list[Tensor]
     converters: list[Convert]
-    executable: Executable
+    executable: CompiledStep
     build: Build
     edits: int
     composites: list[Any]  # kept alive: the key of a plan contains their ids
@@ -64,8 +64,7 @@ class BaseSession:
     _open: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
-        if target not in _TARGETS:
-            raise errors.NotFoundError(None, None, f"no runtime serves the target {target!r}; use '' for this process")
+        target = target.decode() if isinstance(target, bytes) else target
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         if config is not None and not isinstance(config, ConfigProto):
@@ -77,8 +76,8 @@ class BaseSession:
         if self._config.experimental.host_swap_limit_in_mb > 0:
             swap.HOST.limit = self._config.experimental.host_swap_limit_in_mb << 20
         self._is_measured = _schedule(self._config.graph_options)
-        self._resources = Containers()
-        self._devices: list[Device] = local_devices(self._config, self._resources)
+        self._target = target
+        self._backend = _backend(target, self._graph, self._config)
         self._plans: dict[Any, _Plan | _Expanding] = {}  # the oldest first
         self._lock = threading.RLock()  # reentrant: a Python function in constant folding may run this session
         self._closed = False
@@ -96,12 +95,12 @@ class BaseSession:
 
     @property
     def sess_str(self) -> str:
-        """The target of the session, which is always empty."""
-        return ""
+        """The target of the session."""
+        return self._target
 
     def list_devices(self) -> list[Any]:
         """Returns the devices of this session, each with `name` and `device_type`."""
-        return [DeviceAttributes(device.name, device.type, device.memory_limit) for device in self._devices]
+        return self._backend.list_devices()
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -170,14 +169,14 @@ class BaseSession:
         executable = self._compile(feeds, flat.tensors, flat.operations)
         return _Plan(feeds, [converter(tensor) for tensor in feeds], executable, flat.build, edits, flat.composites)
 
-    def _compile(self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Any]) -> Executable:
-        executable = compile_step(feeds, fetches, targets, self._config, self._devices)
+    def _compile(self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Any]) -> CompiledStep:
+        executable = self._backend.compile(feeds, fetches, targets)
         if self._config.log_device_placement or get_log_device_placement():
             print(executable.placement.report(), file=sys.stderr)
         return executable
 
     def _execute(
-        self, executable: Executable, feeds: list[Any], options: Any = None, run_metadata: Any = None
+        self, executable: CompiledStep, feeds: list[Any], options: Any = None, run_metadata: Any = None
     ) -> list[Any]:
         if core_share.active:
             core_share.look()
@@ -255,7 +254,7 @@ class BaseSession:
         """Returns the graph of a run of the fetches after each pass of the compiler, as text."""
         flat = flatten(self._graph, fetches)
         feeds = [feed_tensor(self._graph, key) for key in expand_keys(feed_dict)]
-        return show_passes(feeds, flat.tensors, flat.operations, self._config, self._devices)
+        return show_passes(feeds, flat.tensors, flat.operations, self._config, self._backend.placed)
 
     def show_placement(self, fetches: Any, feed_dict: Any = (), picture: Any = None) -> str:
         """Returns, for each node of a run of the fetches, its feasible devices, its device, and why.
@@ -280,7 +279,7 @@ class BaseSession:
         self._partial.clear()
         for step in list(self._running):
             step.fail(errors.CancelledError(None, None, "Session has been closed."))
-        self._resources.clear()
+        self._backend.close()
 
     def as_default(self) -> contextlib.AbstractContextManager[Any]:
         """Makes this the session that `eval` and `run` of tensors and operations use."""
@@ -317,9 +316,13 @@ class Session(BaseSession):
     def reset(target: str = "", containers: Any = None, config: Any = None) -> None:
         """Clears the named containers, or all state if none is named, and closes the sessions of the target."""
         names = [containers] if isinstance(containers, str) else containers
-        Containers.reset(list(Containers._shared) if names is None else names)
+        if target in _LOCAL:
+            PROCESS.reset(names)
+        else:
+            client.reset(target, names or (), config or ConfigProto())
         for session in list(BaseSession._open):
-            session.close()
+            if session._target == target:
+                session.close()
 
 
 @export("InteractiveSession")
@@ -336,29 +339,24 @@ class InteractiveSession(BaseSession):
             self._leave()
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceAttributes:
-    """A device as listed by `list_devices`."""
-
-    name: str
-    device_type: str
-    memory_limit_bytes: int = 0
+def _backend(target: str, graph: Graph, config: ConfigProto) -> Backend:
+    return LocalBackend(config) if target in _LOCAL else client.connect(target, graph, config)
 
 
-def _schedule(options: GraphOptions) -> Callable[[Executable], bool] | None:
+def _schedule(options: GraphOptions) -> Callable[[CompiledStep], bool] | None:
     """Returns a function that decides for each step whether its costs are measured; None if they never are."""
     every, after = options.build_cost_model, options.build_cost_model_after
     if every <= 0:
         return None
 
-    def is_measured(executable: Executable) -> bool:
+    def is_measured(executable: CompiledStep) -> bool:
         number = next(executable.steps) - after
         return number >= 0 and (number + 1) % every == 0
 
     return is_measured
 
 
-def _report(executable: Executable, trace: Trace | None, options: RunOptions | None, metadata: RunMetadata) -> None:
+def _report(executable: CompiledStep, trace: Trace | None, options: RunOptions | None, metadata: RunMetadata) -> None:
     """Fills the metadata of a step."""
     if trace is not None:
         trace.write_to(metadata)

@@ -1,0 +1,306 @@
+"""Client: sessions whose target is a server, of this process or of another one."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import secrets
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.config import ConfigProto, RunMetadata
+from thalweg._src.distributed import control
+from thalweg._src.distributed.channel import Request
+from thalweg._src.distributed.control import DeviceInfo
+from thalweg._src.distributed.credentials import Credentials
+from thalweg._src.distributed.data_plane import split_address
+from thalweg._src.distributed.endpoint import Endpoint
+from thalweg._src.distributed.finalizers import Finalizer
+from thalweg._src.distributed.flow_control import LinkedRendezvous
+from thalweg._src.distributed.frames import Kind
+from thalweg._src.distributed.link import Link, unreachable
+from thalweg._src.distributed.master import WAIT_SECONDS, MasterSession
+from thalweg._src.distributed.peers import SocketPeer
+from thalweg._src.distributed.server import find_server
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.graphdef import to_graph_def
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.source_line import made_at
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.place.placement import Placement
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.rendezvous import Rendezvous
+from thalweg._src.resources.step import Step
+from thalweg._src.runtime.backend import Backend, DeviceAttributes
+
+GRPC = "grpc://"
+_INTERRUPTIBLE = 1.0
+_GRACE = 1.0
+
+
+def connect(target: str, graph: Graph, config: ConfigProto) -> Backend:
+    """Returns the backend of a session with the target of a server."""
+    server = find_server(target)
+    if server is not None:
+        return InProcessBackend(server.open_session(config))
+    if not target.startswith(GRPC):
+        raise errors.NotFoundError(
+            None, None, f"no runtime serves the target {target!r}; use '' for this process or grpc://host:port"
+        )
+    return RemoteBackend(target.removeprefix(GRPC), graph, config)
+
+
+def reset(target: str, containers: Collection[str], config: ConfigProto) -> None:
+    """Destroys the resources in some containers of all tasks of a cluster, or all, and closes the master's sessions."""
+    server = find_server(target)
+    if server is not None:
+        server.reset(containers, config.device_filters)
+        return
+    peer = _clients.peer(target.removeprefix(GRPC))
+    request = control.Reset(container=list(containers), is_for_cluster=True, device_filters=list(config.device_filters))
+    peer.stub.call(request, control.Nothing, timeout=60)
+
+
+class InProcessBackend:
+    """A session at a server of this process, whose master uses the graph of the session itself."""
+
+    def __init__(self, session: MasterSession) -> None:
+        self._session = session
+        self.compile = session.compile
+
+    @property
+    def placed(self) -> Sequence[Device]:
+        return self._session.placed
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        return _attributes(self._session.devices)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def _attributes(devices: Sequence[DeviceInfo]) -> list[DeviceAttributes]:
+    return [DeviceAttributes(d.name, d.device_type, d.memory_limit) for d in devices]
+
+
+class _Clients:
+    """The endpoint of this process as a client, and the servers that it is connected to."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._endpoints: dict[Credentials, Endpoint] = {}
+        self._peers: dict[str, SocketPeer] = {}
+        self.running: dict[int, tuple[str, Step]] = {}
+        self.partial: weakref.WeakValueDictionary[int, PartialStep] = weakref.WeakValueDictionary()
+
+    def peer(self, address: str) -> SocketPeer:
+        """Returns the server at an address."""
+        with self._lock:
+            if address not in self._peers:
+                credentials = Credentials.find([split_address(address)[0]])
+                if credentials not in self._endpoints:
+                    name = f"client {socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
+                    self._endpoints[credentials] = Endpoint(name, self, credentials)
+                self._peers[address] = SocketPeer(self._endpoints[credentials], "", address)
+            return self._peers[address]
+
+    def disconnect(self) -> None:
+        """Closes the connections to all servers; a later session connects again."""
+        with self._lock:
+            peers, self._peers = list(self._peers.values()), {}
+            endpoints, self._endpoints = list(self._endpoints.values()), {}
+        for peer in peers:
+            peer.close()
+        for endpoint in endpoints:
+            endpoint.close()
+
+    def deliver(self, step: int, key: str, value: Any, source: str, nbytes: int) -> None:
+        """Takes a fetched value of a partial run."""
+        found = self.partial.get(step)
+        if found is not None:
+            Rendezvous.send(found, key, value)
+
+    def abort(self, step: int, error: BaseException) -> None:
+        found = self.partial.get(step)
+        if found is not None:
+            found.fail(error)
+
+    def tick(self) -> None:
+        """Does nothing: clients keep no tensors of steps that have not started."""
+
+    def ended(self, step: int) -> None:
+        found = self.partial.get(step)
+        if found is not None:
+            found.done()
+
+    def lost(self, link: Link, why: str) -> None:
+        for task, step in list(self.running.values()):
+            if task == link.task:
+                step.fail(unreachable(task, why))
+        for found in list(self.partial.values()):
+            if found.peer.task == link.task:
+                found.fail(unreachable(link.task, why))
+
+
+_clients = _Clients()
+disconnect = _clients.disconnect
+
+
+class RemoteBackend:
+    """A session at a server of another process, which gets a copy of the graph."""
+
+    def __init__(self, address: str, graph: Graph, config: ConfigProto) -> None:
+        self._peer = _clients.peer(address)
+        self._graph = graph
+        self._lock = threading.Lock()
+        self._sent = 0  # version of the graph at the server
+        self._edits = graph.edits
+        timeout = config.operation_timeout_in_ms / 1000 or None
+        self._peer.wait(timeout or WAIT_SECONDS)
+        link = self._peer.link()
+        request = control.CreateSession(client=self._peer.local_name, config=config)
+        created = self._peer.call(request, control.CreatedSession, timeout=timeout)
+        self._link = link
+        self.session = created.session
+        self._devices = list(created.device)
+        self.close = Finalizer(self, partial(_close, self._peer, self.session))
+
+    @property
+    def placed(self) -> Sequence[Device]:
+        raise errors.UnimplementedError(None, None, "the session is at a server in another process, which places steps")
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        return _attributes(self._devices)
+
+    def compile(
+        self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], is_partial: bool = False
+    ) -> RemoteStep:
+        with self._lock:
+            self._extend()
+            request = control.PrepareStep(
+                session=self.session,
+                feed=[tensor.name for tensor in feeds],
+                fetch=[tensor.name for tensor in fetches],
+                target=[operation.name for operation in targets],
+                is_partial=is_partial,
+            )
+            prepared = self._peer.call(request, control.PreparedStep)
+        step = RemoteStep(self._peer, self._graph, prepared)
+        release = control.ReleaseStep(session=self.session, handle=prepared.handle)
+        Finalizer(step, partial(self._peer.call, release, control.Nothing, timeout=10), at_exit=False)
+        return step
+
+    def _extend(self) -> None:
+        """Sends the operations that were added to the graph since the last step was prepared."""
+        graph = self._graph
+        replaces = graph.edits != self._edits
+        count = len(graph.operations)
+        if not replaces and self._sent == count:
+            return
+        message = to_graph_def(graph, add_shapes=True, since=0 if replaces else self._sent)
+        request = control.ExtendSession(session=self.session, replaces=replaces)
+        self._peer.call(request, control.Nothing, message.SerializeToString())
+        self._sent, self._edits = count, graph.edits
+
+
+def _close(peer: SocketPeer, session: str) -> None:
+    with contextlib.suppress(errors.OpError):  # the server may have gone, and the session with it
+        peer.call(control.SessionName(session=session), control.Nothing, timeout=10)
+
+
+class PartialStep(LinkedRendezvous):
+    """A partial run at a server in another process: feeds are sent there, fetched values arrive here."""
+
+    __slots__ = ("__weakref__", "_step", "done", "number", "peer")
+
+    def __init__(self, peer: SocketPeer, number: int, step: Step, done: Callable[[], None]) -> None:
+        super().__init__()
+        self.peer, self.number, self.done = peer, number, done
+        self._step = weakref.ref(step)
+        step.cancellation.register(lambda error: peer.abort(number, error))
+
+    def send(self, key: str, value: Any) -> None:
+        self.peer.push(self.number, key, value)
+
+    def fail(self, error: BaseException) -> None:
+        step = self._step()
+        if step is not None:
+            step.fail(error)
+        self.done()
+
+
+class RemoteStep:
+    """A step that a server in another process has prepared."""
+
+    def __init__(self, peer: SocketPeer, graph: Graph, prepared: control.PreparedStep) -> None:
+        self._peer = peer
+        self._graph = graph
+        self._handle = prepared.handle
+        self.steps = itertools.count()
+        self.placement = Placement(notes=[prepared.placement] if prepared.placement else [])
+
+    def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Runs one step; blocks until it has finished or failed."""
+        step_id = secrets.randbits(63)
+        timeout = 0 if step.deadline is None else max(1, int((step.deadline - time.monotonic()) * 1000))
+        request = Request(self._handle, step_id, feeds, timeout, step.trace is not None)
+        _clients.running[step_id] = (self._peer.task, step)
+        reply = None
+        try:
+            reply = self._peer.start(request, Kind.RUN_STEP)
+            token = step.cancellation.register(lambda error: reply.abandon())
+            while not reply.wait(_INTERRUPTIBLE):
+                if step.deadline is not None and time.monotonic() > step.deadline + _GRACE:
+                    step.fail(errors.DeadlineExceededError(None, None, f"Timed out waiting for {self._peer.task}"))
+                if step.cancelled:
+                    step.stop()
+            values, trace = reply.receive()
+            step.cancellation.deregister(token)
+            if step.trace is not None and trace is not None:
+                step.trace.add(RunMetadata.from_dict(trace))
+            return values
+        except BaseException as error:
+            if step.cancelled or not isinstance(error, errors.OpError):
+                self._peer.abort(step_id, step.cancellation.error or errors.CancelledError(None, None, "interrupted"))
+            if reply is not None:
+                reply.discard()
+            if step.cancelled:
+                step.stop()
+            raise self._explained(error) if isinstance(error, errors.OpError) else error from None
+        finally:
+            del _clients.running[step_id]
+
+    def _explained(self, error: errors.OpError) -> errors.OpError:
+        """Returns an error of the server with the operation of this graph that failed, and the line that made it."""
+        name = getattr(error, "node_name", "").partition("/_")[0]  # without what the compiler appends to names
+        operation = self._graph._by_name.get(name)
+        if operation is None:
+            return error
+        line = made_at(operation.stack)
+        text = error.message if line is None else f"{error.message}\n  defined at: {line}"
+        found: errors.OpError = type(error)(operation.node_def, operation, text)  # type: ignore[call-arg]
+        return found
+
+    def start(self, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> None:
+        """Starts a partial run at the server."""
+        rendezvous = PartialStep(self._peer, secrets.randbits(63), step, done)
+        _clients.partial[rendezvous.number] = rendezvous
+        step.use(rendezvous)
+        self._peer.call(control.StartPartial(handle=self._handle, step=rendezvous.number), control.Nothing)
+
+    def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
+        return error
+
+    def partition_graphs(self) -> list[Any]:
+        return []
+
+    @property
+    def text(self) -> str:
+        return f"# compiled at {self._peer.task}"

@@ -1,0 +1,147 @@
+"""Sessions at servers of other processes: the graph, feeds, fetches, errors and partial runs travel."""
+
+import gc
+import time
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from tests.distributed.clusters import addresses, processes
+
+
+@pytest.fixture(scope="module")
+def target():
+    spec = addresses(ps=1, worker=1)
+    with processes(spec):
+        yield "grpc://" + spec["worker"][0]
+
+
+@pytest.fixture
+def session(target):
+    with tf.Session(target, config=tf.ConfigProto(isolate_session_state=True)) as session:
+        yield session
+
+
+def at(job):
+    return tf.device(f"/job:{job}/task:0")
+
+
+def test_a_graph_that_grows(session):
+    with at("ps"):
+        v = tf.Variable([1.0, 2.0])
+    session.run(v.initializer)
+    assert session.run(v).tolist() == [1.0, 2.0]
+    with at("worker"):
+        y = tf.reduce_sum(v * 3.0)
+    assert session.run(y) == 9.0
+    assert session.run(tf.gradients(y, v)[0]).tolist() == [3.0, 3.0]
+
+
+def test_an_edited_graph_is_sent_again(session):
+    x = tf.constant(1.0) + 1.0
+    y = tf.multiply(x, 2.0)
+    assert session.run(y) == 4.0
+    y.op._update_input(1, tf.constant(5.0))
+    assert session.run(y) == 10.0
+
+
+def test_feeds_and_fetches(session):
+    x = tf.placeholder(tf.float32, [None, 3])
+    names = tf.placeholder(tf.string, [None])
+    with at("ps"):
+        sparse = tf.SparseTensor(tf.constant([[0, 1]], tf.int64), tf.constant([2.0]), tf.constant([2, 2], tf.int64))
+        joined = tf.string_join([names, names])
+    with at("worker"):
+        y = tf.matmul(x, tf.ones([3, 2]))
+    fed = np.ones((200_000, 3), np.float32)
+    result = session.run({"y": y, "s": sparse, "n": [joined, tf.no_op()]}, {x: fed, names: ["a", b"\xff"]})
+    np.testing.assert_array_equal(result["y"], np.full((200_000, 2), 3.0))
+    assert result["s"].values.tolist() == [2.0] and result["n"][0].tolist() == [b"aa", b"\xff\xff"]
+    assert session.make_callable(y, [x])(fed[:1]).tolist() == [[3.0, 3.0]]
+
+
+def test_control_flow(session):
+    with at("ps"):
+        limit = tf.Variable(10.0)
+    _, total = tf.while_loop(lambda i, s: s < limit, lambda i, s: (i + 1, s + tf.to_float(i)), [0, 0.0])
+    chosen = tf.cond(total > 5.0, lambda: limit * 2.0, lambda: limit)
+    session.run(limit.initializer)
+    assert session.run([total, chosen]) == [10.0, 20.0]
+
+
+def test_errors_name_the_operation_and_the_line_of_this_process(session):
+    x = tf.placeholder(tf.float32, [None, None])
+    with at("ps"):
+        product = tf.matmul(x, tf.ones([3, 3]), name="product")
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"product[\s\S]*test_client.py") as caught:
+        session.run(product, {x: np.ones((2, 2), np.float32)})
+    assert caught.value.op is product.op
+    assert str(caught.value).count("defined at") == 1  # the server has no lines of its own
+
+
+def test_partial_runs(session):
+    a, b = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    with at("ps"):
+        x = a * 2.0
+    with at("worker"):
+        y = x + b
+        done = tf.group(y)
+    handle = session.partial_run_setup([x, y, done], [a, b])
+    assert session.partial_run(handle, x, {a: 3.0}) == 6.0
+    assert session.partial_run(handle, [y, done], {b: 1.0}) == [7.0, None]
+    until = time.monotonic() + 10
+    while session._running and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not session._running
+
+
+def test_a_failed_partial_run(session):
+    a = tf.placeholder(tf.float32, [None, None])
+    with at("ps"):
+        x = tf.matmul(a, tf.ones([2, 2]))
+    handle = session.partial_run_setup([x], [a])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="MatMul"):
+        session.partial_run(handle, x, {a: np.ones((3, 3), np.float32)})
+
+
+def test_a_trace_has_the_times_of_all_tasks(session):
+    with at("ps"):
+        x = tf.random_normal([10]) * 2.0
+    with at("worker"):
+        y = tf.reduce_sum(x)
+    metadata = tf.RunMetadata()
+    session.run(y, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata)
+    names = {stats.device: {node.node_name for node in stats.node_stats} for stats in metadata.step_stats.dev_stats}
+    assert any("job:ps" in device and "mul" in nodes for device, nodes in names.items())
+    assert any("job:worker" in device and "Sum" in nodes for device, nodes in names.items())
+
+
+def test_python_functions_and_files_are_refused(session, tmp_path):
+    y = tf.py_func(lambda: np.float32(1.0), [], tf.float32)
+    with pytest.raises(tf.errors.PermissionDeniedError, match="PyFunc"):
+        session.run(y)
+    with tf.Graph().as_default(), tf.Session(session.sess_str) as other:
+        text = tf.read_file(str(tmp_path / "secret"))
+        with pytest.raises(tf.errors.PermissionDeniedError, match="reads files"):
+            other.run(text)
+
+
+def test_a_step_that_the_client_drops_is_dropped_at_the_server(target):
+    """The server of this test runs in this process, behind its address, so that its tables can be counted."""
+    server = tf.train.Server.create_local_server()
+    task = server._require()
+    address = task._addresses[task.task]
+    with tf.Session("grpc://127.0.0.1:" + address.rpartition(":")[2]) as session:
+        x = tf.placeholder(tf.float32)
+        for i in range(5):
+            session.run(x + float(i), {x: 1.0})
+        handle = session.partial_run_setup([x * 2.0], [x])
+        assert session.partial_run(handle, session.graph.get_tensor_by_name("mul:0"), {x: 1.0}) == 2.0
+        session._plans.clear()
+        until = time.monotonic() + 10
+        while (task.service._prepared or task.worker.waiting()) and time.monotonic() < until:
+            gc.collect()
+            time.sleep(0.05)
+        assert not task.service._prepared and not task.worker.waiting()
+    server.stop()
