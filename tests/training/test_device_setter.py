@@ -42,16 +42,32 @@ def test_variables_are_assigned_round_robin_to_parameter_servers(graph: Any) -> 
 def test_without_parameter_servers_there_is_no_device_function() -> None:
     assert replica_device_setter() is None
     assert replica_device_setter(cluster={"worker": ["a:1"]}) is None
-
-    class Spec:
-        def as_dict(self) -> Any:
-            return CLUSTER
-
-    assert replica_device_setter(cluster=Spec()) is not None
+    assert replica_device_setter(cluster={"ps": [], "worker": ["a:1"]}) is None
+    assert replica_device_setter(cluster=CLUSTER, ps_device="/job:chief") is None
     with pytest.raises(TypeError, match="cluster"):
         replica_device_setter(cluster=3)
     with pytest.raises(TypeError, match="callable"):
         replica_device_setter(ps_tasks=1, ps_strategy=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"ps": ["a:1", "b:1"], "worker": {3: "c:1"}},
+        tf.train.ClusterSpec({"ps": {1: "b:1", 0: "a:1"}}),
+        tf.train.ClusterSpec(CLUSTER).as_cluster_def(),
+    ],
+)
+def test_every_form_of_a_cluster(cluster: Any) -> None:
+    with tf.device(replica_device_setter(ps_tasks=5, cluster=cluster)):
+        devices = [tf.get_variable(f"v{i}", [2]).device for i in range(3)]
+    assert devices == ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:0"]
+
+
+def test_numbers_without_a_task_are_skipped() -> None:
+    with tf.device(replica_device_setter(cluster={"ps": {1: "a:1", 4: "b:1"}})):
+        devices = [tf.get_variable(f"v{i}", [2]).device for i in range(3)]
+    assert devices == ["/job:ps/task:1", "/job:ps/task:4", "/job:ps/task:1"]
 
 
 def test_other_jobs_operations_and_merging() -> None:
@@ -70,5 +86,12 @@ def test_strategies() -> None:
     assert devices == [f"/job:ps/task:{task}" for task in (0, 1, 1, 1, 1)]
     with pytest.raises(ValueError, match="not fully defined"):
         byte_size_load_fn(tf.Variable(tf.placeholder(tf.float32), validate_shape=False).op)
-    chosen = [[strategy(None) for _ in range(20)] for strategy in (RandomStrategy(3, 1), RandomStrategy(3, 1))]
-    assert chosen[0] == chosen[1] and set(chosen[0]) == {0, 1, 2}
+
+
+def test_random_tasks_depend_on_name_and_seed_alone() -> None:
+    ops = [tf.get_variable(f"v{i}", [2]).op for i in range(20)]
+    tasks = [RandomStrategy(3)(op) for op in ops]
+    assert tasks[:8] == [1, 2, 1, 2, 2, 1, 0, 0] and set(tasks) == {0, 1, 2}
+    strategy = RandomStrategy(3)
+    assert [strategy(op) for op in reversed(ops)] == tasks[::-1]
+    assert [RandomStrategy(3, seed=1)(op) for op in ops] != tasks

@@ -166,6 +166,14 @@ PARAMETERS: dict[str, str] = {
     "output_partition_graphs": "Whether the graph of each device is reported.",
     "debug_options": _NO_EFFECT,
     "report_tensor_allocations_upon_oom": _NO_EFFECT,
+    # clusters
+    "cluster_def": "The cluster of the session, where it differs from that of the server.",
+    "tasks": "Address of each task, by its number.",
+    "cluster": "The cluster.",
+    "task_index": "Number of the task in its job.",
+    "default_session_config": "Options of sessions that set none.",
+    "protocol": 'Protocol of the servers: "grpc".',
+    "port": "Port to listen on; 0 takes that of the task's address.",
     # what a step reports
     "step_stats": "What each device executed, and when.",
     "cost_graph": "Cost of each node.",
@@ -175,6 +183,20 @@ PARAMETERS: dict[str, str] = {
 _FILES = "data.TFRecordDataset data.TextLineDataset data.FixedLengthRecordDataset data.experimental.CsvDataset"
 
 SCOPED: dict[str, dict[str, str]] = {
+    "train.JobDef": {"name": "Name of the job."},
+    "train.ClusterSpec": {
+        "cluster": "Addresses by job, each a list or a dictionary by task number; a `ClusterDef`; or a `ClusterSpec`."
+    },
+    "train.ClusterDef": {"job": "The jobs."},
+    "train.ServerDef": {"job_name": "Name of the job that the task belongs to."},
+    "train.Server": {
+        "server_or_cluster_def": "A `ServerDef`, or a cluster in any form that makes a `ClusterSpec`.",
+        "job_name": "Name of the job that the task belongs to; may be None if there is one job.",
+        "task_index": "Number of the task in its job; may be None if the job has one task.",
+        "protocol": 'Protocol of the servers: "grpc".',
+        "config": "A `ConfigProto` with the options of sessions that set none.",
+        "start": "Whether the server is started now, not by `start`.",
+    },
     "data. contrib.data.": {
         "features": "Specification of each feature, by key.",
         "seed": "Seed of the random choice; None draws one.",

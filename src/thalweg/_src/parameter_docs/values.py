@@ -371,6 +371,13 @@ SCOPED: dict[str, dict[str, str]] = {
         "message": "Text of the error.",
     },
     "errors.error_code_from_exception_type": {"cls": "The exception class."},
+    "test.create_local_cluster": {
+        "num_workers": "Number of workers.",
+        "num_ps": "Number of parameter servers.",
+        "protocol": 'Protocol of the servers: "grpc".',
+        "worker_config": "Options of the workers, for sessions that set none.",
+        "ps_config": "Options of the parameter servers, for sessions that set none.",
+    },
     "test.assert_equal_graph_def": {"expected": "The GraphDef to compare with."},
     "test.compute_gradient test.compute_gradient_error": {
         "x": "The tensor, or list of tensors, to differentiate with respect to.",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import random
+import hashlib
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from typing import Any
 
+from thalweg._src.compat import logging
 from thalweg._src.devices import DeviceSpec
+from thalweg._src.distributed.cluster_spec import ClusterSpec
 from thalweg._src.export import export
 from thalweg._src.shapes import num_elements
 
@@ -23,35 +26,26 @@ STANDARD_PS_OPS = (
     "VarHandleOp",
     "BoostedTreesEnsembleResourceHandleOp",
     "BoostedTreesQuantileStreamResourceHandleOp",
+    "ResourceConditionalAccumulator",
 )
 Strategy = Callable[[Any], int]
 
 
-class RoundRobinStrategy:
-    """Assigns operations to tasks round robin."""
-
-    def __init__(self, num_tasks: int) -> None:
-        self._num_tasks = num_tasks
-        self._next_task = 0
-
-    def __call__(self, op: Any) -> int:
-        """Returns the task of an operation."""
-        task = self._next_task
-        self._next_task = (task + 1) % self._num_tasks
-        return task
-
-
 @export("contrib.training.RandomStrategy")
 class RandomStrategy:
-    """Assigns operations to random tasks, the same ones for equal seeds."""
+    """Assigns operations to tasks by a hash of their names and a seed.
+
+    Processes that build different graphs around the same variables agree on the tasks, also with TensorFlow.
+    """
 
     def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
         self._num_tasks = num_ps_tasks
-        self._random = random.Random(seed)
+        self._seed = seed
 
     def __call__(self, op: Any) -> int:
         """Returns the task of an operation."""
-        return self._random.randrange(self._num_tasks)
+        digest = hashlib.md5(f"{op.name}_{self._seed}".encode(), usedforsecurity=False).digest()
+        return int.from_bytes(digest, "big") % self._num_tasks
 
 
 @export("contrib.training.GreedyLoadBalancingStrategy")
@@ -95,17 +89,18 @@ def replica_device_setter(
     ps_strategy: Strategy | None = None,
 ) -> Callable[[Any], str] | None:
     """Returns a device function for `tf.device`, or None if there are no parameter servers."""
+    tasks: Sequence[int] = range(ps_tasks)
     if cluster is not None:
-        jobs = _jobs(cluster)
-        job = DeviceSpec.from_string(ps_device).job
-        if jobs.get(job) is None:
-            return None
-        ps_tasks = len(jobs[job])
-    if ps_tasks == 0:
+        spec, job = ClusterSpec(cluster), DeviceSpec.from_string(ps_device).job
+        tasks = spec.task_indices(job) if job in spec.jobs else ()
+    if not tasks:
         return None
-    strategy = RoundRobinStrategy(ps_tasks) if ps_strategy is None else ps_strategy
+    round_robin = cycle(tasks)
+    strategy: Strategy = ps_strategy if ps_strategy is not None else lambda op: next(round_robin)
     if not callable(strategy):
         raise TypeError("ps_strategy must be callable")
+    if not merge_devices:
+        logging.warning("merge_devices=False of replica_device_setter is deprecated; leave it at True.")
     served = frozenset(STANDARD_PS_OPS if ps_ops is None else ps_ops)
     servers, worker = DeviceSpec.from_string(ps_device or ""), DeviceSpec.from_string(worker_device or "")
 
@@ -121,13 +116,3 @@ def replica_device_setter(
         return chosen.make_merged_spec(asked).to_string()
 
     return choose
-
-
-def _jobs(cluster: Any) -> dict[Any, Any]:
-    if hasattr(cluster, "as_dict"):
-        return cluster.as_dict()  # type: ignore[no-any-return]
-    if isinstance(cluster, dict):
-        return cluster
-    if hasattr(cluster, "job"):  # a ClusterDef message
-        return {job.name: dict(job.tasks) for job in cluster.job}
-    raise TypeError(f"`cluster` must be a dictionary, a ClusterDef or a ClusterSpec, got {type(cluster).__name__}")
