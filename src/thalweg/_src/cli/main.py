@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -10,8 +11,13 @@ from pathlib import Path
 
 import click
 
+from thalweg._src.cli import status
 from thalweg._src.cli.check import Report, check_files
+from thalweg._src.cli.cluster import Jobs, commands as cluster_commands
+from thalweg._src.cli.cluster_config import ClusterConfig, find_config
 from thalweg._src.cli.run import Program, parse, run
+from thalweg._src.cli.server import serve
+from thalweg._src.cli.supervisor import Supervisor
 from thalweg._src.compat.versions import THALWEG_VERSION
 
 
@@ -52,6 +58,80 @@ def check(paths: tuple[Path, ...], as_json: bool) -> None:
     sys.exit(2 if report.failures else 1 if report.missing else 0)
 
 
+@commands.command()
+@click.option("--cluster", metavar="JSON|FILE", help="The addresses of all tasks by job, in the place of TF_CONFIG.")
+@click.option("--job", help="The job of the task, such as ps.")
+@click.option("--task", type=click.IntRange(min=0), help="The number of the task in its job.")
+def server(cluster: str | None, job: str | None, task: int | None) -> None:
+    """Serve a task of a cluster until SIGTERM or Ctrl-C.
+
+    The cluster is {"ps": ["host:port", ...], "worker": [...]}; without --cluster, it and the task are those of the
+    environment variable TF_CONFIG. One line is written when the task can be reached. A server that other machines can
+    reach needs credentials in its environment, such as THALWEG_CLUSTER_TOKEN. The exit status is 0 after SIGTERM, 130
+    after Ctrl-C.
+    """
+    config = find_config(cluster)
+    if job is None:
+        job, task = config.job, config.index if task is None else task
+    sys.exit(serve(ClusterConfig(config.cluster, job, task)))
+
+
+@commands.command("cluster", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--ps", type=click.IntRange(min=0), default=1, show_default=True, help="How many parameter servers.")
+@click.option("--workers", type=click.IntRange(min=0), default=1, show_default=True, help="How many workers.")
+@click.option("--chief", is_flag=True, help="Start a chief besides the workers.")
+@click.option("--evaluator", is_flag=True, help="Start an evaluator, which is not a part of the cluster.")
+@click.option(
+    "--pass-flags",
+    is_flag=True,
+    help="Run SCRIPT at all tasks, with --job_name, --task_index, --ps_hosts and --worker_hosts.",
+)
+@click.option("--legacy", is_flag=True, help="As for `thalweg run`.")
+@click.option("--force", is_flag=True, help="As for `thalweg run`.")
+@click.argument("script", metavar="SCRIPT [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
+def run_cluster(
+    ps: int,
+    workers: int,
+    chief: bool,
+    evaluator: bool,
+    pass_flags: bool,
+    legacy: bool,
+    force: bool,
+    script: tuple[str, ...],
+) -> None:
+    """Run a program as a cluster of processes on this machine.
+
+    Workers, chief and evaluator execute SCRIPT as `thalweg run` does, the parameter servers `thalweg server`. Each
+    finds the cluster and its task in TF_CONFIG. All that they write is shown line by line, with the task in front.
+
+    The cluster ends when chief and workers have ended. If a task fails, the others are stopped, and the exit status is
+    that of the task; Ctrl-C stops all. OMP_NUM_THREADS, unless it is set, shares the cores out among the processes.
+    """
+    options = tuple(name for name, is_on in {"legacy": legacy, "force": force}.items() if is_on)
+    sys.exit(Supervisor(cluster_commands(Jobs(ps, workers, chief, evaluator), script, options, pass_flags)).run())
+
+
+@commands.command("status")
+@click.argument("addresses", metavar="[ADDRESS]...", nargs=-1)
+@click.option("--cluster", metavar="JSON|FILE", help="The addresses of all tasks by job, in the place of TF_CONFIG.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=5.0, show_default=True, help="Seconds.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON array instead of a table.")
+def show_status(addresses: tuple[str, ...], cluster: str | None, timeout: float, as_json: bool) -> None:
+    """Show what the tasks of a cluster do, and what their running steps wait for.
+
+    The tasks are those at the given addresses (host:port), or else those of --cluster or TF_CONFIG. The exit status is
+    1 if one of them does not answer.
+    """
+    tasks = dict.fromkeys(addresses, "") or status.addresses(find_config(cluster).cluster)
+    found = status.ask(tasks, timeout)
+    if as_json:
+        click.echo(json.dumps([task.as_dict() for task in found], indent=2))
+    else:
+        for line in status.table(found):
+            click.echo(line)
+    sys.exit(0 if all(task.status is not None for task in found) else 1)
+
+
 def _show(report: Report) -> None:
     for use in report.missing:
         nearest = f"; nearest: {use.nearest}" if use.nearest else ""
@@ -83,6 +163,7 @@ def _count(number: int, what: str) -> str:
 
 def main(arguments: list[str] | None = None, program_name: str = "thalweg") -> None:
     """Executes a command line, by default that of the process."""
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # else it logs peers that go, and errors that are also raised
     try:
         program = commands.main(arguments, program_name, standalone_mode=False)
     except click.ClickException as error:
