@@ -25,21 +25,21 @@ class PeerError(Exception):
 class Worker:
     """A peer's process; `ask` sends a request and waits for the answer."""
 
-    def __init__(self, peer: str) -> None:
+    def __init__(self, peer: str, script: Path = WORKER, **variables: str) -> None:
         self.peer = peer
         self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115, closed with the worker
         self._process = subprocess.Popen(
-            [environments.interpreter(peer), WORKER, peer],
+            [environments.interpreter(peer), script, peer],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=environments.variables(peer),
+            env=environments.variables(peer) | variables,
             text=True,
         )
 
     @property
-    def process(self) -> int:
-        return self._process.pid
+    def processes(self) -> list[int]:
+        return [self._process.pid]
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
         """Sends a request; if the peer fails or dies, raises PeerError with its last output."""

@@ -137,8 +137,8 @@ def simulated_by_hand(runner: Runner, built: Built, costs: CostModel) -> tuple[f
     session = runner.session
     tensors = [built.fetches] if isinstance(built.fetches, tf.Tensor) else []
     step = step_graph(list(built.feeds), tensors, [] if tensors else [built.fetches])
-    optimize(step, session._config.graph_options, lambda node: evaluate(node, session._devices[0]))
-    names = [device.name for device in session._devices]
+    optimize(step, session._config.graph_options, lambda node: evaluate(node, session._backend.placed[0]))
+    names = [device.name for device in session._backend.placed]
     schedule = make_problem(step, names, device_types, soft=True, costs=costs).simulate({})
     return schedule.finish, schedule.transfers
 

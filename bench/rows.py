@@ -271,11 +271,64 @@ COMPILED = (
     ),
 )
 
+TENSORFLOW = ("tensorflow",)
+CLUSTER = (
+    *(
+        Row(f"cluster_{workload}", title, "us", 1e6, Target(share, TENSORFLOW), (US, *TENSORFLOW), workload=workload)
+        for workload, title, share in (
+            ("noop", "no-op at the worker", 0.25),
+            ("noop_client", "the same, client in another process", 0.25),
+            ("scalar", "scalar from ps, add at worker", 0.25),
+            ("scalar_callable", "the same through make_callable", 0.25),
+            ("scalar_client", "the same, client in another process", 0.25),
+            ("sparse", f"{data.LOOKED_UP} random rows of {data.TABLE_ROWS:,} x {data.TABLE_WIDTH} at ps", 0.3),
+        )
+    ),
+    *(
+        Row(f"cluster_{workload}", title, "ms", 1e3, Target(share, TENSORFLOW), (US, *TENSORFLOW), workload=workload)
+        for workload, title, share in (
+            ("pull", "100 MB from ps to worker", 0.25),
+            ("pull_tcp", "the same over TCP", 1.0),
+            ("push", "100 MB from worker, added at ps", 0.4),
+        )
+    ),
+    Row(
+        "cluster_mlp",
+        "MLP, 4 workers and 2 ps, steps of all",
+        "1/s",
+        1.0,
+        Target(1.5, TENSORFLOW, at_least=True),
+        (US, *TENSORFLOW),
+        workload="mlp",
+        inverse=True,
+    ),
+    Row(
+        "cluster_cnn",
+        "CNN, 1 worker and 1 ps; reference: one process",
+        "ms",
+        1e3,
+        Target(1.1, ("thalweg_reference",)),
+        (*BESIDE, *TENSORFLOW),
+        workload="cnn",
+    ),
+    Row(
+        "cluster_first_step",
+        f"first step of {data.CLUSTER_NODES:,} nodes, 4 tasks",
+        "s",
+        1.0,
+        Target(0.5, TENSORFLOW),
+        (US, *TENSORFLOW),
+        workload="first_step",
+        slow=True,
+    ),
+)
+
 SECTIONS = {
     "cpu": (*STEPS, *GRAPH, IMPORT, MEMORY),
     "loops": LOOPS,
     "input": INPUT,
     "checkpoints": CHECKPOINTS,
     "compiled": COMPILED,
+    "cluster": CLUSTER,
 }
 ROWS = tuple(row for rows in SECTIONS.values() for row in rows)

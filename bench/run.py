@@ -17,6 +17,7 @@ from subprocess import CalledProcessError
 import environments
 import quiet
 import report
+from clusters import Cluster
 from peers import PeerError, Worker, busy_core, import_seconds, once
 from rows import GRAPH, GRAPH_PHASES, GRAPH_SIZES, IMPORT, MEMORY, SECTIONS, TITLES, Row
 
@@ -32,10 +33,10 @@ Rounds = dict[str, list[float]]
 class Bench:
     """The running peers, their measurements, and failures."""
 
-    def __init__(self, names: list[str], rounds: int) -> None:
+    def __init__(self, names: list[str], rounds: int, start: type[Worker] | type[Cluster] = Worker) -> None:
         self.rounds = rounds
         self.slow_rounds = min(rounds, SLOW_ROUNDS)
-        self.workers: dict[str, Worker] = {}
+        self.workers: dict[str, Worker | Cluster] = {}
         self.versions: dict[str, str] = {}
         self.results: dict[str, Rounds] = {}
         self.notes: list[str] = []
@@ -44,11 +45,11 @@ class Bench:
         self._files = tempfile.TemporaryDirectory(prefix="bench-")
         os.environ["BENCH_FILES"] = self._files.name
         for name in names:
-            self._start(name)
+            self._start(name, start)
 
-    def _start(self, name: str) -> None:
+    def _start(self, name: str, start: type[Worker] | type[Cluster]) -> None:
         try:
-            worker = Worker(name)
+            worker = start(name)
             self.versions[name] = worker.ask("hello")["version"]
             self.workers[name] = worker
         except (PeerError, OSError, CalledProcessError) as error:
@@ -82,13 +83,14 @@ class Bench:
         return seconds
 
     def _compare(self, row: Row, first: dict[str, list[float]]) -> None:
-        """Adds a note if the first losses of a peer differ: it does not do the same work."""
-        expected = first.get("torch")
+        """Adds a note if the first results of a peer differ: it does not do the same work."""
+        other = "torch" if "torch" in first else "tensorflow"
+        expected = first.get(other)
         for name, losses in first.items():
             if expected is None or None in losses:
                 continue
             if any(abs(a - b) > LOSS_TOLERANCE * abs(b) for a, b in zip(losses, expected, strict=True)):
-                self.note(name, row.name, ValueError(f"first results {losses} are not torch's {expected}"))
+                self.note(name, row.name, ValueError(f"first results {losses} are not {TITLES[other]}'s {expected}"))
 
     def memory(self, row: Row) -> None:
         self._rounds(row, self._present(row), self.slow_rounds, lambda name: self._bytes(name, row.workload))
@@ -134,7 +136,7 @@ class Bench:
     ) -> None:
         """Measures all peers in each round; rounds that other processes disturbed are repeated, up to as many again."""
         values: Rounds = {name: [] for name in names}
-        processes = [*own, *(worker.process for worker in self.workers.values())]
+        processes = [*own, *(process for worker in self.workers.values() for process in worker.processes)]
         spare = rounds
         while names and rounds:
             others = quiet.Others(processes)
@@ -185,7 +187,8 @@ def measure(bench: Bench, rows: Sequence[Row]) -> None:
 def section(name: str, wanted: Sequence[Row], given: argparse.Namespace) -> None:
     """Runs the peers that a section's rows need, prints its table, and saves it if it is complete."""
     peers = given.peers.split(",") if given.peers else TITLES
-    bench = Bench([peer for peer in peers if any(peer in row.peers for row in wanted)], given.rounds)
+    start = Cluster if name == "cluster" else Worker
+    bench = Bench([peer for peer in peers if any(peer in row.peers for row in wanted)], given.rounds, start)
     try:
         measure(bench, wanted)
     finally:

@@ -42,6 +42,15 @@ CHECKPOINT_ROWS = 16_384  # of 1024 floats: 64 MiB a variable
 WIDE_SIZES = (784, 2048, 2048, 10)
 SAVING_STEPS = 100  # a few seconds, enough for several checkpoints
 
+TABLE_ROWS = 1_000_000
+TABLE_WIDTH = 16
+LOOKED_UP = 32
+LOOKUPS = 64  # batches of random rows, used one after another
+DENSE_FLOATS = 25_000_000  # 100 MB
+CLUSTER_NODES = 10_000
+CLUSTER_RUN = 25  # consecutive nodes on one task: a tower of 100 nodes passes through four tasks
+SCALING_WORKERS = 8
+
 Layer = tuple[np.ndarray, np.ndarray]
 
 
@@ -89,6 +98,11 @@ def lstm_weights() -> Layer:
 
 def lstm_lengths() -> np.ndarray:
     return np.random.default_rng(7).integers(LSTM_SHORTEST, LSTM_STEPS + 1, LSTM_BATCH).astype(np.int32)
+
+
+def lookups() -> list[np.ndarray]:
+    random = np.random.default_rng(8)
+    return [random.integers(0, TABLE_ROWS, LOOKED_UP).astype(np.int32) for _ in range(LOOKUPS)]
 
 
 def _layer(random: np.random.Generator, shape: tuple[int, ...]) -> Layer:

@@ -66,9 +66,9 @@ def chain(tf: Any) -> Step:
     return lambda: session.run(y, {x: 2.0})
 
 
-def mlp(tf: Any, compiled: bool = False) -> Step:
-    with tf.Graph().as_default() as graph:
-        return classifier(tf, graph, data.mlp_layers(), compiled)[0]
+def mlp(tf: Any, compiled: bool = False, device: Any = None, target: str = "") -> Step:
+    with tf.Graph().as_default() as graph, tf.device(device):
+        return classifier(tf, graph, data.mlp_layers(), compiled, target)[0]
 
 
 def _config(tf: Any, compiled: bool) -> Any:
@@ -78,7 +78,9 @@ def _config(tf: Any, compiled: bool) -> Any:
     return config
 
 
-def classifier(tf: Any, graph: Any, layers: list[data.Layer], compiled: bool = False) -> tuple[Step, Any]:
+def classifier(
+    tf: Any, graph: Any, layers: list[data.Layer], compiled: bool = False, target: str = ""
+) -> tuple[Step, Any]:
     """Builds an MLP with the given initial values and returns its training step and session."""
     x = tf.placeholder(tf.float32, [data.MLP_BATCH, data.MLP_SIZES[0]])
     labels = tf.placeholder(tf.int32, [data.MLP_BATCH])
@@ -90,11 +92,11 @@ def classifier(tf: Any, graph: Any, layers: list[data.Layer], compiled: bool = F
             h = tf.nn.relu(h)
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h))
     train = tf.train.AdamOptimizer(data.MLP_RATE).minimize(loss)
-    return _training(tf, graph, loss, train, (x, labels), data.mlp_batch(), compiled)
+    return _training(tf, graph, loss, train, (x, labels), data.mlp_batch(), compiled, target)
 
 
-def cnn(tf: Any, compiled: bool = False) -> Step:
-    with tf.Graph().as_default() as graph:
+def cnn(tf: Any, compiled: bool = False, device: Any = None, target: str = "") -> Step:
+    with tf.Graph().as_default() as graph, tf.device(device):
         x = tf.placeholder(tf.float32, [data.CNN_BATCH, data.CNN_IMAGE, data.CNN_IMAGE, data.CNN_CHANNELS[0]])
         labels = tf.placeholder(tf.int32, [data.CNN_BATCH])
         h = x
@@ -108,7 +110,7 @@ def cnn(tf: Any, compiled: bool = False) -> Step:
         logits = tf.matmul(tf.reshape(h, [data.CNN_BATCH, dense[0].shape[0]]), weights) + bias
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
         train = tf.train.MomentumOptimizer(data.CNN_RATE, data.CNN_MOMENTUM).minimize(loss)
-        return _training(tf, graph, loss, train, (x, labels), data.cnn_batch(), compiled)[0]
+        return _training(tf, graph, loss, train, (x, labels), data.cnn_batch(), compiled, target)[0]
 
 
 def _variables(tf: Any, name: str, layer: data.Layer) -> tuple[Any, Any]:
@@ -117,9 +119,16 @@ def _variables(tf: Any, name: str, layer: data.Layer) -> tuple[Any, Any]:
 
 
 def _training(
-    tf: Any, graph: Any, loss: Any, train: Any, inputs: tuple[Any, Any], batch: tuple[Any, Any], compiled: bool
+    tf: Any,
+    graph: Any,
+    loss: Any,
+    train: Any,
+    inputs: tuple[Any, Any],
+    batch: tuple[Any, Any],
+    compiled: bool,
+    target: str,
 ) -> tuple[Step, Any]:
-    session = tf.Session(graph=graph, config=_config(tf, compiled))
+    session = tf.Session(target, graph, _config(tf, compiled))
     session.run(tf.global_variables_initializer())
     x, labels = inputs
     images, classes = batch
@@ -131,7 +140,7 @@ def graph_times(tf: Any, nodes: int) -> dict[str, float]:
     """Times building, differentiating and first running `nodes` forward nodes in towers of mixed operations."""
     with tf.Graph().as_default() as graph:
         start = time.perf_counter()
-        x, w, loss = _towers(tf, nodes)
+        x, w, loss = towers(tf, nodes)
         built = time.perf_counter()
         gradients = tf.gradients(loss, [x, w])
         differentiated = time.perf_counter()
@@ -143,7 +152,7 @@ def graph_times(tf: Any, nodes: int) -> dict[str, float]:
     return {"build": built - start, "gradients": differentiated - built, "first_run": ran - differentiated}
 
 
-def _towers(tf: Any, nodes: int) -> tuple[Any, Any, Any]:
+def towers(tf: Any, nodes: int) -> tuple[Any, Any, Any]:
     """Builds towers that differ in their first node, so that no two of them can be merged."""
     x = tf.placeholder(tf.float32, [4, 4])
     w = tf.constant(np.linalg.qr(np.arange(16.0).reshape(4, 4) + np.eye(4))[0].astype(np.float32))
