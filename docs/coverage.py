@@ -18,7 +18,7 @@ programs use most. `python docs/coverage.py` generates this page. `thalweg check
 """
 _EAGER = "Planned: eager execution. Operations are added to a graph, which sessions run."
 _RAGGED = "Planned: ragged tensors."
-_CLUSTER = "Planned: several machines. A session uses all devices of its own."
+_STRATEGY = "Planned: strategies. `tf.train.Server` and `tf.train.replica_device_setter` replicate a model over tasks."
 _TPU = "Out of scope: there are no TPUs among the devices."
 _V2 = "Out of scope: a behaviour of TensorFlow 2."
 # Why a name is missing: for names and for all names in a namespace, of which the longest applies.
@@ -32,8 +32,8 @@ REASONS = {
     "tf.autograph": "Planned: with eager execution. Python statements run while a graph is built.",
     "tf.compat.v2": _V2,
     "tf.config.experimental": "Out of scope: settings of eager execution; sessions take theirs from ConfigProto.",
-    "tf.config.experimental_connect_to_cluster": _CLUSTER,
-    "tf.config.experimental_connect_to_host": _CLUSTER,
+    "tf.config.experimental_connect_to_cluster": _EAGER,
+    "tf.config.experimental_connect_to_host": _EAGER,
     "tf.contrib": "Open: few of the published programs that are tried use it.",
     "tf.contrib.autograph": _EAGER,
     "tf.contrib.eager": _EAGER,
@@ -46,7 +46,7 @@ REASONS = {
     "tf.data.experimental": "Open: statistics of input pipelines, and the state of iterators in Estimators.",
     "tf.data.experimental.TensorArrayStructure": "Out of scope: elements of datasets hold no TensorArrays.",
     "tf.data.experimental.dense_to_ragged_batch": _RAGGED,
-    "tf.distribute": _CLUSTER,
+    "tf.distribute": _STRATEGY,
     "tf.distribute.cluster_resolver.TPUClusterResolver": _TPU,
     "tf.distribute.experimental.TPUStrategy": _TPU,
     "tf.enable_eager_execution": _EAGER,
@@ -70,9 +70,8 @@ REASONS = {
     "tf.saved_model": _V2,
     "tf.strings": _RAGGED,
     "tf.summary": "Open: summaries that are written in a step, those of `tf.contrib.summary`.",
-    "tf.test.create_local_cluster": _CLUSTER,
     "tf.tpu": _TPU,
-    "tf.train": _CLUSTER,
+    "tf.train": "Planned: synchronous replicas. Replicas update the variables of a cluster asynchronously.",
     "tf.train.do_quantize_training_on_graphdef": "Open: `tf.quantization` has the ops that such a graph consists of.",
     "tf.train.sdca_fprint": "Open: stochastic dual coordinate ascent, an op of linear Estimators.",
     "tf.train.sdca_optimizer": "Open: stochastic dual coordinate ascent, an op of linear Estimators.",

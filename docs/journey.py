@@ -81,7 +81,7 @@ def compile_by_hand(sess, feeds, loss, train):
         without using its value."""
     chapter("1 prune", "src/thalweg/_src/optimize/prune.py", text, folded(show_step(step)))
 
-    optimize(step, sess._config.graph_options, lambda node: evaluate(node, sess._devices[0]))
+    optimize(step, sess._config.graph_options, lambda node: evaluate(node, sess._backend.placed[0]))
     text = f"""{len(step.nodes)} nodes are left. Look for `hidden`: product, bias and Relu are fused into one node. What
         depended on constants only is a constant. The three updates are one node that takes all variables."""
     chapter("2 optimize", "src/thalweg/_src/optimize/optimize.py", text, folded(show_step(step)))
@@ -89,7 +89,7 @@ def compile_by_hand(sess, feeds, loss, train):
     for node in step.nodes:  # a program would write `with tf.device("/cpu:1"):`
         if node.name.startswith(("loss", "gradients/loss")):
             node.device = "/device:CPU:1"
-    devices = {device.name: device for device in sess._devices}
+    devices = {device.name: device for device in sess._backend.placed}
     placement = place(step, list(devices), device_types, soft=False)
     homes = {name: [node.name for node, home in placement.devices.items() if home == name] for name in devices}
     text = """The session has two (virtual) devices, and the loss is constrained to the second one. All other nodes are

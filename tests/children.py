@@ -9,11 +9,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-# A job in the background ignores SIGINT, and what it starts would inherit that. Where the system can, a child also ends
-# with this process: it leads a session of its own, so nothing that ends this one's group reaches it.
+# A job in the background ignores SIGINT, one of nohup SIGHUP, and what it starts would inherit that. Where the system
+# can, a child also ends with this process: it leads a session of its own, so nothing that ends this one's group reaches
+# it.
 _LAUNCH = """
 import ctypes, os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 os.execv(sys.argv[1], sys.argv[1:])

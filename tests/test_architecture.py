@@ -38,9 +38,10 @@ DOWN = {
     "compile": {"kernels", "partition"},
     "execute": {"compile"},
     "runtime": {"execute", "optimize"},
+    "distributed": {"runtime"},
     # what a user calls
     "observe": {"formats", "place"},
-    "session": {"autodiff", "runtime"},
+    "session": {"autodiff", "distributed"},
     "compat": {"graph", "resources"},
     "testing": {"compat", "session"},
     "variables": {"autodiff", "compat"},
@@ -59,10 +60,11 @@ DOWN = {
     "public": {"contrib", "gen_ops", "internals", "testing"},
     "cli": {"public"},
 }
-TORCH = {"resources", "kernels", "compile", "execute", "runtime"}
+TORCH = {"resources", "kernels", "compile", "execute", "runtime", "distributed"}
 # What a function may import, since `import thalweg` does without it; fcntl does not exist on every platform.
 ON_DEMAND = (
     *("google.protobuf", "tensorboard", "PIL", "lmdb", "matplotlib", "scipy", "ml_dtypes", "google_crc32c", "fcntl"),
+    *("grpc", "kubernetes", "googleapiclient"),
     *("torch._guards", "torch._inductor", "torch._subclasses", "torch.fx.experimental"),
 )
 # Imports for type checkers alone: a tensor, its operation, their graph and the schema of an op refer to each other.

@@ -17,7 +17,7 @@ from thalweg._src.graph.op_def import OPS
 # Operations that no user builds: the executor puts them into a step, together with what they need.
 EXEMPT = {
     "_Arg": "stands for a fed value, which the step brings; it has no kernel",
-    "_Recv": "waits for a _Send of another device, which would wait for ever here",
+    **dict.fromkeys(("_Recv", "_RecvMany"), "waits for a send of another device, which would wait for ever here"),
     **dict.fromkeys(
         ["EmptyTensorList", "TensorListPopBack", "TensorListPushBack", "_ListRows"],
         "is, or takes, a value that only other operations can read",

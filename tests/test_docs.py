@@ -11,7 +11,9 @@ import torch
 
 import thalweg as tf
 from tests import children
+from tests.distributed.clusters import run_script
 from thalweg._src.cli.names import PublicNames
+from thalweg._src.runtime.passes import PASSES
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")])
@@ -96,6 +98,12 @@ def test_errors_look_as_shown(case):
     assert "".join(traceback.format_exception_only(caught.value)) == shown
 
 
+def test_the_distributed_program_prints_what_is_shown(tmp_path):
+    program, shown = blocks("docs/distributed.md")[:2]
+    (tmp_path / "train.py").write_text(program)
+    assert run_script([sys.executable, "train.py"], cwd=tmp_path, ps=1, worker=1) == [shown]
+
+
 def test_saved_models_are_as_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for program in blocks("docs/saved_models.md"):
@@ -138,6 +146,26 @@ def test_the_map_of_the_papers_is_complete():
         assert f"| {section} " in text
 
 
+def rows(page, head):
+    """Returns the rows below the head of a table, as lists of cells."""
+    table = (ROOT / page).read_text().partition(head)[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()[2:]]
+
+
+def test_the_table_of_passes_is_that_of_the_code():
+    listed = [
+        re.match(r"[^:,]+", cells[1])[0].strip() for cells in rows("docs/architecture.md", "| stage | pass | file |")
+    ]
+    assert listed == [*(each.name for each in PASSES), "no pass"]
+
+
+def test_the_files_of_the_cluster_are_listed_once():
+    folder = "src/thalweg/_src/distributed/"
+    cells = [cells[0] for cells in rows("docs/distributed.md", f"| file in `{folder}` | |")]
+    listed = re.findall(r"`(\w+\.py)`", " ".join(cells))
+    assert sorted(listed) == sorted(path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py")
+
+
 def test_planned_features_are_missing():
     named = [name for page in PAGES for name in NOT_YET.findall(page.read_text())]
     assert named and all(named), "each *not yet* names the path or the public name that would exist: *not yet* (`...`)"
@@ -166,7 +194,7 @@ def test_code_promises_nothing():
 def test_names_said_to_be_missing_are_missing():
     table = (ROOT / "docs/migrating.md").read_text().partition("| missing | instead |")[2].partition("\n\n")[0]
     names = [name for row in table.splitlines() for name in re.findall(r"`tf\.([\w.]+)`", row.split(" | ")[0])]
-    assert "distribute" in names and "train.Server" in names  # as README.md says
+    assert "distribute.Strategy" in names and "train.SyncReplicasOptimizer" in names
     assert not [name for name in names if PublicNames().has(tuple(name.split(".")))]
 
 

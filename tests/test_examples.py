@@ -3,11 +3,13 @@
 import importlib
 import pathlib
 import re
+import sys
 
 import numpy as np
 import pytest
 
 import thalweg as tf
+from tests.distributed.clusters import run_script
 
 FOLDER = pathlib.Path(__file__).parent.parent / "examples"
 
@@ -132,6 +134,19 @@ def test_micro_batches_are_pipelined(example):
     assert times, "stages never worked at the same time"
     products = {(device, name.split("/")[0]) for device, *_, name in times if re.search(r"model(_\d)?/layer", name)}
     assert {(f"CPU:{stage}", f"piece{piece}") for stage in range(2) for piece in range(4)} <= products
+
+
+def test_replicas_alone(example, capsys):
+    result = example("replicas").main(["--steps", "300"])
+    assert result["accuracy"] > 0.85 and result["own"] == result["steps"] == 300
+    assert "worker 0 made 300 of 300 steps" in capsys.readouterr().out
+
+
+def test_replicas_share_the_steps():
+    written = run_script([sys.executable, FOLDER / "replicas.py", "--steps", "400"], ps=2, worker=2)
+    own = [int(re.search(r"made (\d+) of 40\d steps", text)[1]) for text in written]
+    assert 400 <= sum(own) <= 401
+    assert all(float(re.search(r"images: ([\d.]+)%", text)[1]) > 85 for text in written)
 
 
 def test_indivisible_batches_are_rejected(example, capsys):

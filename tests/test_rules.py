@@ -13,7 +13,10 @@ from tests import leftovers
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER.parent / "src" / "thalweg" / "_src"
 # Folders of tests without a folder of the implementation, and the reverse, with the reason.
-NO_MIRROR = {"conformance": "compares everything with TensorFlow"}
+NO_MIRROR = {
+    "conformance": "compares everything with TensorFlow",
+    "distributed/equivalence": "compares everything in a cluster with one process",
+}
 NO_TESTS = {"parameter_docs": "holds texts alone; tests/test_documentation.py tests their use"}
 CLOCKS = {name + unit for name in ("time", "monotonic", "perf_counter", "process_time") for unit in ("", "_ns")}
 STARTS = {

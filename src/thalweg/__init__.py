@@ -791,6 +791,7 @@ if _TYPE_CHECKING:
     from thalweg import core as core
     from thalweg import data as data
     from thalweg import debugging as debugging
+    from thalweg import distribute as distribute
     from thalweg import distributions as distributions
     from thalweg import dtypes as dtypes
     from thalweg import errors as errors
@@ -852,7 +853,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("app", "audio", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distributions", "dtypes", "errors", "estimator", "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "profiler", "python", "python_io", "quantization", "queue", "ragged", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
+    ("app", "audio", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distribute", "distributions", "dtypes", "errors", "estimator", "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "profiler", "python", "python_io", "quantization", "queue", "ragged", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
     {"AssetFileDef": "tensorboard.compat.proto.meta_graph_pb2", "AttrValue": "tensorboard.compat.proto.attr_value_pb2", "Event": "tensorboard.compat.proto.event_pb2", "GraphDef": "tensorboard.compat.proto.graph_pb2", "HistogramProto": "tensorboard.compat.proto.histogram_pb2", "LogMessage": "tensorboard.compat.proto.event_pb2", "MetaGraphDef": "tensorboard.compat.proto.meta_graph_pb2", "NameAttrList": "tensorboard.compat.proto.attr_value_pb2", "NodeDef": "tensorboard.compat.proto.node_def_pb2", "SessionLog": "tensorboard.compat.proto.event_pb2", "SignatureDef": "tensorboard.compat.proto.meta_graph_pb2", "Summary": "tensorboard.compat.proto.summary_pb2", "SummaryMetadata": "tensorboard.compat.proto.summary_pb2", "TensorInfo": "tensorboard.compat.proto.meta_graph_pb2"},
 )
 
@@ -1071,6 +1072,7 @@ __all__ = [
     "disable_tensor_equality",
     "disable_v2_behavior",
     "disable_v2_tensorshape",
+    "distribute",
     "distributions",
     "div",
     "div_no_nan",

@@ -6,6 +6,9 @@ from thalweg._src.autodiff.numeric import (
     compute_gradient as compute_gradient,
     compute_gradient_error as compute_gradient_error,
 )
+from thalweg._src.testing.local_cluster import (
+    create_local_cluster as create_local_cluster,
+)
 from thalweg._src.testing.test_case import (
     TestCase as TestCase,
     get_temp_dir as get_temp_dir,
@@ -34,6 +37,7 @@ __all__ = [
     "benchmark_config",
     "compute_gradient",
     "compute_gradient_error",
+    "create_local_cluster",
     "get_temp_dir",
     "gpu_device_name",
     "is_built_with_cuda",

@@ -61,6 +61,13 @@ SAME = {
     "core.framework.graph_pb2": {"GraphDef": tf.GraphDef},
     "core.framework.summary_pb2": {"Summary": tf.Summary},
     "core.example.example_pb2": {"Example": tf.train.Example},
+    "python.training.server_lib": {"ClusterSpec": tf.train.ClusterSpec},
+    "core.protobuf.cluster_pb2": {"ClusterDef": tf.train.ClusterDef, "JobDef": tf.train.JobDef},
+    "core.protobuf.tensorflow_server_pb2": {"ServerDef": tf.train.ServerDef},
+    "python.distribute.cluster_resolver": {"UnionClusterResolver": tf.distribute.cluster_resolver.UnionResolver},
+    "python.distribute.cluster_resolver.tfconfig_cluster_resolver": {
+        "TFConfigClusterResolver": tf.distribute.cluster_resolver.TFConfigClusterResolver
+    },
 }
 
 

@@ -123,4 +123,4 @@ def test_strategies_of_parameter_servers() -> None:
         sizes = [tf.get_variable(f"v{i}", [n], use_resource=True) for i, n in enumerate((10, 3, 4, 9))]
     assert [v.device for v in sizes] == [f"/job:ps/task:{task}" for task in (0, 1, 1, 1)]
     random = training.RandomStrategy(3, seed=1)
-    assert {random(None) for _ in range(50)} == {0, 1, 2}
+    assert {random(tf.no_op(f"op{i}")) for i in range(50)} == {0, 1, 2}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from thalweg._src.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
+    from thalweg.contrib import cluster_resolver as cluster_resolver
     from thalweg.contrib import compiler as compiler
     from thalweg.contrib import crf as crf
     from thalweg.contrib import cudnn_rnn as cudnn_rnn
@@ -48,11 +49,12 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("compiler", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
+    ("cluster_resolver", "compiler", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
     {},
 )
 
 __all__ = [
+    "cluster_resolver",
     "compiler",
     "crf",
     "cudnn_rnn",

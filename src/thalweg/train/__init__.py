@@ -38,6 +38,17 @@ from thalweg._src.checkpoint.warm_start import (
     VocabInfo as VocabInfo,
     warm_start as warm_start,
 )
+from thalweg._src.config import (
+    ClusterDef as ClusterDef,
+    JobDef as JobDef,
+    ServerDef as ServerDef,
+)
+from thalweg._src.distributed.cluster_spec import (
+    ClusterSpec as ClusterSpec,
+)
+from thalweg._src.distributed.server import (
+    Server as Server,
+)
 from thalweg._src.graph.graphdef import (
     write_graph as write_graph,
 )
@@ -200,6 +211,8 @@ __all__ = [
     "CheckpointSaverHook",
     "CheckpointSaverListener",
     "ChiefSessionCreator",
+    "ClusterDef",
+    "ClusterSpec",
     "Coordinator",
     "Example",
     "ExponentialMovingAverage",
@@ -214,6 +227,7 @@ __all__ = [
     "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
     "Int64List",
+    "JobDef",
     "LoggingTensorHook",
     "LooperThread",
     "MomentumOptimizer",
@@ -234,6 +248,8 @@ __all__ = [
     "Scaffold",
     "SecondOrStepTimer",
     "SequenceExample",
+    "Server",
+    "ServerDef",
     "SessionCreator",
     "SessionManager",
     "SessionRunArgs",

@@ -28,6 +28,12 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "data.ops.optional_ops": ("data.experimental", ""),
     "data.ops.readers": ("data",),
     "data.util.nest": ("thalweg._src.internals.data_nest",),
+    "distribute.cluster_resolver": ("distribute.cluster_resolver", "contrib.cluster_resolver"),
+    "distribute.cluster_resolver.cluster_resolver": ("distribute.cluster_resolver", "contrib.cluster_resolver"),
+    "distribute.cluster_resolver.gce_cluster_resolver": ("distribute.cluster_resolver",),
+    "distribute.cluster_resolver.kubernetes_cluster_resolver": ("distribute.cluster_resolver",),
+    "distribute.cluster_resolver.slurm_cluster_resolver": ("distribute.cluster_resolver",),
+    "distribute.cluster_resolver.tfconfig_cluster_resolver": ("distribute.cluster_resolver",),
     "distribute.summary_op_util": ("thalweg._src.internals.summary_op_util",),
     "eager.context": ("thalweg._src.internals.context", ""),
     "framework.common_shapes": ("thalweg._src.internals.common_shapes",),
@@ -236,6 +242,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "training.rmsprop": ("train",),
     "training.saver": ("train", "thalweg._src.checkpoint.saver_builder", "thalweg._src.internals.saver"),
     "training.saving.saveable_object": ("thalweg._src.checkpoint.saver_builder",),
+    "training.server_lib": ("train",),
     "training.session_manager": ("train", "thalweg._src.training.session_manager"),
     "training.session_run_hook": ("train",),
     "training.slot_creator": ("thalweg._src.variables.slots",),
@@ -305,6 +312,7 @@ CORE: dict[str, tuple[str, ...]] = {
     for folder, names in _MESSAGES.items()
     for name in names.split()
 }
+CORE["protobuf.tensorflow_server_pb2"] = ("train",)
 _CONTRIB = {  # files below `python` in each part of contrib; they resolve to the names of that part
     "crf": "ops.crf",
     "data": "ops.batching ops.grouping ops.interleave_ops ops.iterator_ops ops.readers ops.shuffle_ops",

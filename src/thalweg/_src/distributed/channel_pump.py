@@ -20,7 +20,10 @@ class Answering(Protocol):
     """The answer of a task on a channel, before which tensors for this task arrive."""
 
     connection: Connection
-    error: BaseException | None
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error of the answer."""
 
     def handle(self, deliver: Callable[[str, Any], None]) -> bool:
         """Reads a message: delivers a tensor, or takes the answer; returns whether it was the answer."""

@@ -59,12 +59,12 @@ class Workers:
         self._idle: list[_Worker] = []
         self._busy = 0
 
-    def start(self, function: Callable[..., None], *args: Any) -> None:
-        """Calls a function on a thread; at interpreter exit nothing new is started."""
+    def start(self, function: Callable[..., None], *args: Any) -> bool:
+        """Calls a function on a thread; returns False at interpreter exit, when nothing new is started."""
         work = functools.partial(function, *args)
         with self._lock:
             if self._closing:
-                return
+                return False
             self._busy += 1
             worker = self._idle.pop() if self._idle else None
         if worker is not None:
@@ -73,6 +73,7 @@ class Workers:
         else:
             worker = _Worker(work)
             threading.Thread(target=self._run, args=(worker,), name=self._name, daemon=True).start()
+        return True
 
     def _run(self, worker: _Worker) -> None:
         if self._prepare is not None:

@@ -9,4 +9,4 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.contrib import *
 
-__getattr__, __dir__ = _lazy_names(__name__, ("compiler", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",), {}, "thalweg.contrib")
+__getattr__, __dir__ = _lazy_names(__name__, ("cluster_resolver", "compiler", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",), {}, "thalweg.contrib")

@@ -1,0 +1,33 @@
+"""tf.distribute.cluster_resolver: Resolvers, which find the tasks of a cluster and the task of this process."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.training.cluster_resolver.cluster_resolver import (
+    ClusterResolver as ClusterResolver,
+    SimpleClusterResolver as SimpleClusterResolver,
+    UnionClusterResolver as UnionResolver,
+)
+from thalweg._src.training.cluster_resolver.gce import (
+    GCEClusterResolver as GCEClusterResolver,
+)
+from thalweg._src.training.cluster_resolver.kubernetes import (
+    ExecutableLocation as KubernetesExecutableLocation,
+    KubernetesClusterResolver as KubernetesClusterResolver,
+)
+from thalweg._src.training.cluster_resolver.slurm import (
+    SlurmClusterResolver as SlurmClusterResolver,
+)
+from thalweg._src.training.cluster_resolver.tfconfig import (
+    TFConfigClusterResolver as TFConfigClusterResolver,
+)
+
+__all__ = [
+    "ClusterResolver",
+    "GCEClusterResolver",
+    "KubernetesClusterResolver",
+    "KubernetesExecutableLocation",
+    "SimpleClusterResolver",
+    "SlurmClusterResolver",
+    "TFConfigClusterResolver",
+    "UnionResolver",
+]
