@@ -5,7 +5,11 @@ import pytest
 from tests.distributed.clusters import TRANSPORTS
 
 
-@pytest.fixture(params=[*TRANSPORTS, "client"])
+# The tests in the folder above run over TCP too; here that is only repeated.
+_REPEATED = [pytest.param(name, marks=pytest.mark.slow) if name == "tcp" else name for name in TRANSPORTS]
+
+
+@pytest.fixture(params=[*_REPEATED, "client"])
 def transport(request, monkeypatch):
     """How the tasks are connected; "client": by sockets, with sessions as of another process."""
     if request.param == "tcp":
