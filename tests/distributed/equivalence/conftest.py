@@ -4,7 +4,6 @@ import pytest
 
 from tests.distributed.clusters import TRANSPORTS
 
-
 # The tests in the folder above run over TCP too; here that is only repeated.
 _REPEATED = [pytest.param(name, marks=pytest.mark.slow) if name == "tcp" else name for name in TRANSPORTS]
 
