@@ -17,6 +17,7 @@ TRANSPORTS = ("namespaces",) if namespaces.OTHER in os.environ else ("inprocess"
 _SERVE = """
 import json, sys
 import thalweg as tf
+tf.config.experimental.enable_tensor_float_32_execution(False)  # as in this process
 server = tf.train.Server(json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
 print("serves", flush=True)
 server.join()
@@ -114,7 +115,8 @@ def run_script(command, cwd=None, timeout=120, **jobs):
         for job, index in [(job, index) for job, count in jobs.items() for index in range(count)]:
             config = json.dumps({"cluster": spec, "task": {"type": job, "index": index}})
             environment = children.environment(TF_CONFIG=config, OMP_NUM_THREADS="1")
-            started[job, index] = children.start(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, text=True)
+            options = {"cwd": cwd, "env": environment, "stdout": subprocess.PIPE, "text": True}
+            started[job, index] = children.start(command, forked=True, **options)
         workers = [process for (job, _), process in started.items() if job == "worker"]
         written = [worker.communicate(timeout=timeout)[0] for worker in workers]
         assert [worker.returncode for worker in workers] == [0] * len(workers)
@@ -128,4 +130,5 @@ def start_task(spec, job, index, stderr=None, start=(), **variables):
     """Starts the server process of a task, which prints "serves" when it does, by a command that `start` begins."""
     command = [*start, sys.executable, "-c", _SERVE, json.dumps(spec), job, str(index)]
     environment = children.environment(OMP_NUM_THREADS="1", **variables)
-    return children.start(command, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True)
+    streams = {"stdout": subprocess.PIPE, "stderr": stderr, "text": True}
+    return children.start(command, forked=not start, env=environment, **streams)

@@ -127,7 +127,7 @@ def test_python_functions_and_files_are_refused(session, tmp_path):
             other.run(text)
 
 
-def test_a_step_that_the_client_drops_is_dropped_at_the_server(target):
+def test_a_step_that_the_client_drops_is_dropped_at_the_server():
     """The server of this test runs in this process, behind its address, so that its tables can be counted."""
     server = tf.train.Server.create_local_server()
     task = server._require()

@@ -71,7 +71,8 @@ def test_processes_that_start_at_once_have_one_token(folder, start_child):
         "print('ready', flush=True)\ninput()\nprint(Credentials.find(['localhost:1'], {}).token.decode())"
     )
     command = [sys.executable, "-c", code]
-    started = [start_child(command, stdin=-1, stdout=-1, text=True, env=children.environment()) for _ in range(4)]
+    options = {"stdin": -1, "stdout": -1, "text": True, "env": children.environment(), "forked": True}
+    started = [start_child(command, **options) for _ in range(4)]
     for child in started:
         assert child.stdout.readline() == "ready\n"
     for child in started:

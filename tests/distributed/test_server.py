@@ -21,7 +21,7 @@ def test_a_variable_at_another_task(cluster):
 
 def test_the_devices_of_all_tasks_are_listed(cluster):
     with tf.Session(cluster.target()) as session:
-        names = [device.name for device in session.list_devices()]
+        names = [device.name for device in session.list_devices() if device.device_type == "CPU"]
     assert names == [f"/job:{job}/replica:0/task:0/device:CPU:0" for job in ("worker", "ps")]
 
 

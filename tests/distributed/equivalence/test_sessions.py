@@ -129,7 +129,7 @@ def test_device_filters(cluster):
     with tf.device(PS1):
         there = x + 1.0
     with tf.Session(target_of(cluster), config=config) as session:
-        tasks = sorted(device.name.partition("/device")[0] for device in session.list_devices())
+        tasks = sorted({device.name.partition("/device")[0] for device in session.list_devices()})
         assert tasks == [f"/job:{j}/replica:0/task:{i}" for j, i in (("ps", 0), ("ps", 1), ("worker", 0))]
         assert session.run(there, {x: [1.0]}) == [2.0]
         with pytest.raises(tf.errors.InvalidArgumentError, match="worker/task:1"):
@@ -142,7 +142,7 @@ def test_device_filters(cluster):
 def test_placement_of_devices_that_do_not_exist(cluster):
     with tf.device("/job:ps/task:7"):
         missing = tf.constant(1.0) + tf.placeholder_with_default(1.0, [])
-    with tf.device("/job:ps/task:1/device:GPU:0"):
+    with tf.device("/job:ps/task:1/device:GPU:7"):
         gpu = tf.square(tf.placeholder_with_default(3.0, []))
     with tf.Session(target_of(cluster)) as session:
         for fetch in (missing, gpu):
@@ -164,9 +164,9 @@ def test_colocation(cluster):
             with tf.device(WORKER):
                 after = y + 1.0
             rows = [line.split() for line in session.show_placement(after).splitlines()]
-            placed = {row[0]: row[2] for row in rows if len(row) > 2}
-            assert placed[y.op.name] == "/job:ps/replica:0/task:1/device:CPU:0"
-            assert placed[after.op.name] == "/job:worker/replica:0/task:0/device:CPU:0"
+            placed = {row[0]: row[2].partition("/device")[0] for row in rows if len(row) > 2}
+            assert placed[y.op.name] == "/job:ps/replica:0/task:1"
+            assert placed[after.op.name] == "/job:worker/replica:0/task:0"
 
 
 def test_isolated_sessions(cluster):
@@ -239,7 +239,7 @@ def test_sparse_task_numbers(transport):
         with tf.Session(target) as session:
             session.run(v.initializer)
             assert session.run(y) == 2.0
-            names = sorted(device.name for device in session.list_devices())
+            names = sorted(device.name for device in session.list_devices() if device.device_type == "CPU")
             assert names == ["/job:ps/replica:0/task:3/device:CPU:0", "/job:worker/replica:0/task:1/device:CPU:0"]
 
 

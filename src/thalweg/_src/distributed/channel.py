@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 import threading
@@ -11,7 +12,7 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.distributed.connection import Connection, ConnectionLost, Frame
-from thalweg._src.distributed.frames import Kind, pack, unpack, unpack_error
+from thalweg._src.distributed.frames import Kind, TooLarge, pack, unpack, unpack_error
 from thalweg._src.distributed.link import Link
 from thalweg._src.resources.rendezvous import Many
 
@@ -40,6 +41,7 @@ class Channel:
         self.connection = connection
         self._link = link
         self._limit = limit
+        self._is_pinged = False
 
     def send(self, kind: Kind, request: Request) -> None:
         """Asks for a step to be run."""
@@ -48,12 +50,24 @@ class Channel:
         head = _REQUEST.pack(request.handle, request.timeout_in_ms, request.is_traced, request.is_pumped)
         self.connection.send(kind, request.step, head + described, buffers, count=len(request.feeds))
 
+    def ping(self) -> None:
+        """Sends a PING to a task that takes long: if the request or its answer was lost, one of both ends notices then.
+
+        There is one PING at a time, since the task reads it after the step.
+        """
+        if not self._is_pinged:
+            self._is_pinged = True
+            self.connection.send(Kind.PING)
+
     def handle(self, deliver: Callable[[str, Any], None]) -> tuple[list[Any], Any] | None:
         """Reads a message: delivers a tensor and returns None, or takes the answer.
 
         The answer is the fetched values and the trace; the error of a step is raised.
         """
         frame = self.connection.receive()
+        if frame.kind in (Kind.PING, Kind.PONG):
+            self._is_pinged = self._is_pinged and frame.kind != Kind.PONG
+            return None
         if frame.kind != Kind.TENSOR or self._link is None:
             return self._result(frame)
         deliver(*reversed(self._link.read_value(frame, self.connection)))
@@ -65,9 +79,23 @@ class Channel:
         if frame.kind != Kind.DONE:
             raise ValueError(f"a frame of kind {frame.kind} instead of the result of a step")
         view = self._link.view if self._link is not None else None
-        values, used = unpack(self.connection, frame.description, frame.values, frame.size, self._limit, view)
+        try:
+            values, used = unpack(self.connection, frame.description, frame.values, frame.size, self._limit, view)
+        except TooLarge as error:
+            raise errors.invalid(f"{self._link.task if self._link else 'the task'} returned {error}") from None
         rest = bytes(frame.description[used:])
         return values, json.loads(rest) if rest else None
+
+    def drain(self) -> None:
+        """Reads what has arrived on a connection that was shut down, so that its blocks of the slab are released."""
+        if self._link is not None and self._link.has_slab:
+            with contextlib.suppress(ConnectionLost, ValueError, errors.OpError):
+                while self.handle(lambda key, value: None) is None:
+                    pass
+
+    def why_lost(self, error: Exception) -> str:
+        """Returns why a connection that has ended did so: with the link, if that is lost."""
+        return str(error) if self._link is None or self._link.is_open else self._link.why_closed
 
     def close(self) -> None:
         self.connection.close()
@@ -89,6 +117,7 @@ class WayBack:
         self._connection = connection
         self._link = link
         self._lock = threading.Lock()
+        self._is_over = False
 
     def push(self, step: int, key: str, value: Any) -> None:
         """Sends a tensor."""
@@ -96,9 +125,27 @@ class WayBack:
         described, buffers = pack(values, self._link.put if self._link.has_slab else None)
         try:
             with self._lock:
+                if self._is_over:
+                    raise errors.CancelledError(None, None, "Step was cancelled.")
                 self._connection.send(Kind.TENSOR, step, described + key.encode(), buffers, len(values))
         except ConnectionLost as error:
             raise errors.UnavailableError(None, None, f"{self.task} is lost: {error}") from None
+
+    def ping(self) -> None:
+        """Sends a heartbeat, by which the master notices that a tensor before it was lost."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._is_over and self._connection.has_room:
+                    self._connection.send(Kind.PING)
+            except (ConnectionLost, ValueError):
+                pass  # the thread of the channel notices too
+            finally:
+                self._lock.release()
+
+    def end(self) -> None:
+        """Leaves the connection to the thread that answers on it."""
+        with self._lock:
+            self._is_over = True
 
 
 def reply(connection: Connection, step: int, values: Sequence[Any], link: Link | None, trace: Any = None) -> None:

@@ -28,6 +28,9 @@ class Answering(Protocol):
     def handle(self, deliver: Callable[[str, Any], None]) -> bool:
         """Reads a message: delivers a tensor, or takes the answer; returns whether it was the answer."""
 
+    def ping(self) -> None:
+        """Makes sure that a lost message is noticed."""
+
 
 class ChannelPump:
     """Waits for the channels of one step, and for other threads that wake it."""
@@ -54,6 +57,9 @@ class ChannelPump:
         ready = [fd for fd, answer in self._answers.items() if answer.connection.has_bytes]
         if not ready:
             ready = [fd for fd, _ in self._poll.poll(seconds * 1000)]
+        if not ready and seconds > 0:
+            for answer in self._answers.values():
+                answer.ping()
         for fd in ready:
             if fd == self._wake:
                 os.eventfd_read(fd)

@@ -8,14 +8,13 @@ import os
 import secrets
 import socket
 import threading
-import time
 import weakref
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
 from thalweg._src import errors
-from thalweg._src.config import ConfigProto, RunMetadata
+from thalweg._src.config import ConfigProto
 from thalweg._src.distributed import control
 from thalweg._src.distributed.channel import Request
 from thalweg._src.distributed.control import DeviceInfo
@@ -26,13 +25,13 @@ from thalweg._src.distributed.finalizers import Finalizer
 from thalweg._src.distributed.flow_control import LinkedRendezvous
 from thalweg._src.distributed.frames import Kind
 from thalweg._src.distributed.link import Link, unreachable
-from thalweg._src.distributed.master import WAIT_SECONDS, MasterSession
-from thalweg._src.distributed.peers import SocketPeer
+from thalweg._src.distributed.master import MasterSession
+from thalweg._src.distributed.peers import WAIT_SECONDS, SocketPeer, await_reply
 from thalweg._src.distributed.server import find_server
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import to_graph_def
 from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.source_line import made_at
+from thalweg._src.graph.source_line import with_line
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.place.placement import Placement
 from thalweg._src.resources.devices import Device
@@ -41,8 +40,9 @@ from thalweg._src.resources.step import Step
 from thalweg._src.runtime.backend import Backend, DeviceAttributes
 
 GRPC = "grpc://"
-_INTERRUPTIBLE = 1.0
-_GRACE = 1.0
+_RESET_SECONDS = 60.0
+_START_SECONDS = 20.0
+_MARGIN = 2.0  # seconds longer than the calls that a master makes itself, so that its error arrives
 
 
 def connect(target: str, graph: Graph, config: ConfigProto) -> Backend:
@@ -65,7 +65,8 @@ def reset(target: str, containers: Collection[str], config: ConfigProto) -> None
         return
     peer = _clients.peer(target.removeprefix(GRPC))
     request = control.Reset(container=list(containers), is_for_cluster=True, device_filters=list(config.device_filters))
-    peer.stub.call(request, control.Nothing, timeout=60)
+    peer.link()
+    peer.call(request, control.Nothing, timeout=config.operation_timeout_in_ms / 1000 or _RESET_SECONDS)
 
 
 class InProcessBackend:
@@ -162,15 +163,18 @@ class RemoteBackend:
         self._lock = threading.Lock()
         self._sent = 0  # version of the graph at the server
         self._edits = graph.edits
-        timeout = config.operation_timeout_in_ms / 1000 or None
-        self._peer.wait(timeout or WAIT_SECONDS)
-        link = self._peer.link()
-        request = control.CreateSession(client=self._peer.local_name, config=config)
-        created = self._peer.call(request, control.CreatedSession, timeout=timeout)
-        self._link = link
-        self.session = created.session
-        self._devices = list(created.device)
+        self._timeout = config.operation_timeout_in_ms / 1000 or WAIT_SECONDS
+        self._peer.wait(self._timeout)
+        self._peer.link()
+        self.session = secrets.token_hex(8)
         self.close = Finalizer(self, partial(_close, self._peer, self.session))
+        request = control.CreateSession(session=self.session, client=self._peer.local_name, config=config)
+        try:
+            created = self._peer.call(request, control.CreatedSession, timeout=self._timeout + _MARGIN)
+        except BaseException:
+            self.close()
+            raise
+        self._devices = list(created.device)
 
     @property
     def placed(self) -> Sequence[Device]:
@@ -191,7 +195,7 @@ class RemoteBackend:
                 target=[operation.name for operation in targets],
                 is_partial=is_partial,
             )
-            prepared = self._peer.call(request, control.PreparedStep)
+            prepared = self._peer.call(request, control.PreparedStep, timeout=self._timeout + _MARGIN)
         step = RemoteStep(self._peer, self._graph, prepared)
         release = control.ReleaseStep(session=self.session, handle=prepared.handle)
         Finalizer(step, partial(self._peer.call, release, control.Nothing, timeout=10), at_exit=False)
@@ -205,14 +209,14 @@ class RemoteBackend:
         if not replaces and self._sent == count:
             return
         message = to_graph_def(graph, add_shapes=True, since=0 if replaces else self._sent)
-        request = control.ExtendSession(session=self.session, replaces=replaces)
-        self._peer.call(request, control.Nothing, message.SerializeToString())
+        request = control.ExtendSession(session=self.session, replaces=replaces, since=self._sent, until=count)
+        self._peer.call(request, control.Nothing, message.SerializeToString(), self._timeout)
         self._sent, self._edits = count, graph.edits
 
 
 def _close(peer: SocketPeer, session: str) -> None:
     with contextlib.suppress(errors.OpError):  # the server may have gone, and the session with it
-        peer.call(control.SessionName(session=session), control.Nothing, timeout=10)
+        peer.end(control.SessionName(session=session))
 
 
 class PartialStep(LinkedRendezvous):
@@ -249,22 +253,14 @@ class RemoteStep:
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it has finished or failed."""
         step_id = secrets.randbits(63)
-        timeout = 0 if step.deadline is None else max(1, int((step.deadline - time.monotonic()) * 1000))
-        request = Request(self._handle, step_id, feeds, timeout, step.trace is not None)
+        request = Request(self._handle, step_id, feeds, step.milliseconds_left(), step.trace is not None)
         _clients.running[step_id] = (self._peer.task, step)
         reply = None
         try:
             reply = self._peer.start(request, Kind.RUN_STEP)
             token = step.cancellation.register(lambda error: reply.abandon())
-            while not reply.wait(_INTERRUPTIBLE):
-                if step.deadline is not None and time.monotonic() > step.deadline + _GRACE:
-                    step.fail(errors.DeadlineExceededError(None, None, f"Timed out waiting for {self._peer.task}"))
-                if step.cancelled:
-                    step.stop()
-            values, trace = reply.receive()
+            values = await_reply(reply, step, self._peer.task)
             step.cancellation.deregister(token)
-            if step.trace is not None and trace is not None:
-                step.trace.add(RunMetadata.from_dict(trace))
             return values
         except BaseException as error:
             if step.cancelled or not isinstance(error, errors.OpError):
@@ -283,8 +279,7 @@ class RemoteStep:
         operation = self._graph._by_name.get(name)
         if operation is None:
             return error
-        line = made_at(operation.stack)
-        text = error.message if line is None else f"{error.message}\n  defined at: {line}"
+        text = with_line(error.message, operation.stack)
         found: errors.OpError = type(error)(operation.node_def, operation, text)  # type: ignore[call-arg]
         return found
 
@@ -293,7 +288,8 @@ class RemoteStep:
         rendezvous = PartialStep(self._peer, secrets.randbits(63), step, done)
         _clients.partial[rendezvous.number] = rendezvous
         step.use(rendezvous)
-        self._peer.call(control.StartPartial(handle=self._handle, step=rendezvous.number), control.Nothing)
+        request = control.StartPartial(handle=self._handle, step=rendezvous.number)
+        self._peer.call(request, control.Nothing, timeout=_START_SECONDS)
 
     def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
         return error

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import struct
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from thalweg._src.distributed.frames import HEADER, VERSION, Kind
+from thalweg._src.distributed.frames import HEADER, POSITIONS, VERSION, Kind
 from thalweg._src.distributed.limits import MAX_DESCRIPTION
 
 _BUFFER = 1 << 16
@@ -31,13 +32,12 @@ class Frame(NamedTuple):
     size: int
 
 
-def frame(kind: Kind, description: bytes) -> bytes:
-    """Returns a frame without values as bytes."""
-    return HEADER.pack(kind, VERSION, 0, len(description), 0, 0) + description
-
-
 class Connection:
-    """A socket that carries frames; one thread may send while another receives."""
+    """A socket that carries frames; one thread may send while another receives.
+
+    The frames of each direction are numbered, so that one that a proxy or a bug loses or repeats ends the connection:
+    an update must not be applied twice, and no step may wait for a message that is lost.
+    """
 
     def __init__(self, sock: Any) -> None:
         self.socket = sock
@@ -46,8 +46,19 @@ class Connection:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = memoryview(bytearray(_BUFFER))
         self._start = self._end = 0
+        self._sent_frames = self._received_frames = 0
         self._poll: Any = None
+        self._send_seconds = 0.0
         self.received = time.monotonic()  # when bytes arrived last
+
+    def limit_sends(self, seconds: float) -> None:
+        """Limits the time for which the other end may read nothing of what is sent."""
+        self._send_seconds = seconds
+        if hasattr(self.socket, "limit_sends"):  # TLS
+            self.socket.limit_sends(seconds)
+        else:
+            limit = struct.pack("@ll", int(seconds), int(seconds % 1 * 1e6))
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def send(
         self,
@@ -56,21 +67,31 @@ class Connection:
         description: bytes = b"",
         buffers: Sequence[Any] = (),
         count: int = 0,
-        before: bytes = b"",
+        releases: bytes = b"",
     ) -> None:
         """Sends a frame; the caller makes sure that no other thread sends at the same time.
 
-        before: another frame, without values, that is sent first
+        releases: the description of a RELEASE frame that is sent first
         """
         size = sum(len(buffer) for buffer in buffers)
-        head = before + HEADER.pack(kind, VERSION, count, len(description), step, size) + description
+        head = b""
+        if releases:
+            head = HEADER.pack(Kind.RELEASE, VERSION, self._next_position(), 0, len(releases), 0, 0) + releases
+        head += HEADER.pack(kind, VERSION, self._next_position(), count, len(description), step, size) + description
         try:
             if not buffers:
                 self.socket.sendall(head)
             else:
                 self._send_all([memoryview(head), *(memoryview(buffer) for buffer in buffers)])
+        except BlockingIOError:
+            raise ConnectionLost(f"it has read nothing for {self._send_seconds:g} seconds") from None
         except OSError as error:
             raise ConnectionLost(str(error)) from None
+
+    def _next_position(self) -> int:
+        position = self._sent_frames
+        self._sent_frames = (position + 1) % POSITIONS
+        return position
 
     def _send_all(self, pending: list[memoryview]) -> None:
         send = getattr(self.socket, "sendmsg", None)
@@ -88,10 +109,15 @@ class Connection:
     def receive(self) -> Frame:
         """Reads the next frame up to its description; the values must be read before the next frame."""
         self._fill(HEADER.size)
-        kind, version, count, length, step, size = HEADER.unpack_from(self._buffer, self._start)
+        kind, version, position, count, length, step, size = HEADER.unpack_from(self._buffer, self._start)
         self._start += HEADER.size
         if version != VERSION:
             raise ValueError(f"the other task uses version {version} of the data plane, this one {VERSION}")
+        if position != self._received_frames:
+            raise ValueError(
+                f"frame {position} instead of {self._received_frames}: one was lost or repeated on the way"
+            )
+        self._received_frames = (position + 1) % POSITIONS
         if length > MAX_DESCRIPTION:
             raise ValueError(f"a frame with a description of {length} bytes, more than {MAX_DESCRIPTION}")
         if length <= _BUFFER:
@@ -154,6 +180,13 @@ class Connection:
             self._poll = select.poll()
             self._poll.register(self.socket, select.POLLIN)
         return bool(self._poll.poll(seconds * 1000))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a short frame can be sent without waiting for the other end to read."""
+        poll = select.poll()
+        poll.register(self.socket, select.POLLOUT)
+        return bool(poll.poll(0))
 
     def shutdown(self) -> None:
         """Ends the connection: threads that wait at it, at either end, are woken."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterable
 from typing import TypeVar
 
 from thalweg._src import errors
 from thalweg._src.config import ClusterDef, ConfigProto
 from thalweg._src.distributed.limits import MAX_FIELDS
 from thalweg._src.messages import Message, Repeated, message
+from thalweg._src.resources.devices import Device
 
-VERSION = 1
+VERSION = 2
 SERVICE = "thalweg.Task"
 _HEAD = struct.Struct("<4sII")  # magic, version, bytes of the fields
 _MAGIC = b"THLW"
@@ -80,13 +82,13 @@ class DeleteWorkerSession(Message):
 class RegisterStep(Message):
     """Registers the partitions of a step at a worker, which are attached.
 
-    others: the other tasks that take part
+    others: the other tasks that take part, with the incarnations that have this step; 0 is any
     routes: the task that receives each key
     """
 
     session: str
     num_fetches: int
-    others: Repeated[str]
+    others: dict[str, int]
     routes: dict[str, str]
 
 
@@ -112,8 +114,12 @@ class Reset(Message):
 
 @message
 class CreateSession(Message):
-    """Creates a session of a client at a master."""
+    """Creates a session of a client at a master.
 
+    session: its name, which the client chooses, so that a repeated call does not create another one
+    """
+
+    session: str
     client: str
     config: ConfigProto
 
@@ -138,10 +144,14 @@ class ExtendSession(Message):
     """Adds the attached GraphDef to the graph of a session.
 
     replaces: whether it is the whole graph, of which operations were edited
+    since: how many operations the server has, as far as the client knows
+    until: how many it has afterwards
     """
 
     session: str
     replaces: bool
+    since: int
+    until: int
 
 
 @message
@@ -204,6 +214,69 @@ class Status(Message):
     slab_bytes: int
 
 
+@message
+class JoinGroup(Message):
+    """Joins a group of collectives at its leader, with members of one task.
+
+    attempt: a number of this attempt; the call is repeated until the group is complete
+    is_leaving: does not wait any more
+    """
+
+    key: int
+    size: int
+    local_size: int
+    task: str
+    attempt: int
+    is_leaving: bool
+
+
+@message
+class GroupInfo(Message):
+    """A group: its number and tasks in the order of ranks; number 0 and the tasks that joined if it is incomplete.
+
+    local_size: the members at each task
+    """
+
+    number: int
+    task: Repeated[str]
+    local_size: Repeated[int]
+
+
+@message
+class GroupValue(Message):
+    """Reads a value of the store of a group, or writes it.
+
+    action: "get", "set", or "add" to a number
+    value: in base64
+    """
+
+    number: int
+    action: str
+    key: str
+    value: str
+
+
+@message
+class GroupAnswer(Message):
+    """A value of the store of a group, in base64, if it is there."""
+
+    is_there: bool
+    value: str
+
+
+@message
+class EndGroup(Message):
+    """Tells a member of a group that another task takes part no longer, after so many operations.
+
+    message: what failed there; empty if it closed its session
+    """
+
+    number: int
+    task: str
+    operations: int
+    message: str
+
+
 CALLS: dict[type[Message], type[Message]] = {
     TaskRequest: TaskInfo,
     CreateWorkerSession: DeviceList,
@@ -218,7 +291,16 @@ CALLS: dict[type[Message], type[Message]] = {
     StartPartial: Nothing,
     SessionName: Nothing,  # closes a session
     StatusRequest: Status,
+    JoinGroup: GroupInfo,
+    GroupValue: GroupAnswer,
+    EndGroup: Nothing,
 }
+
+
+def device_list(devices: Iterable[Device]) -> DeviceList:
+    """Returns devices as a message."""
+    found = [DeviceInfo(name=d.name, device_type=d.type, memory_limit=d.memory_limit) for d in devices]
+    return DeviceList(device=found)
 
 
 def encode(message: Message, attachment: bytes = b"") -> bytes:

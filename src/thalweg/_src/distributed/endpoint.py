@@ -79,7 +79,10 @@ class Endpoint:
         """Returns a new channel to a task."""
         sock = self._connect(info, host, CHANNEL)
         sock.settimeout(None)
-        return Channel(Connection(sock), link, self.limits.value_bytes)
+        connection = Connection(sock)
+        connection.limit_sends(self._liveness.limit)
+        link.attach(connection)
+        return Channel(connection, link, self.limits.value_bytes)
 
     def _connect(self, info: TaskInfo, host: str, role: str) -> Any:
         try:
@@ -99,8 +102,10 @@ class Endpoint:
         except (OSError, ConnectionLost, ValueError) as error:
             sock.close()
             raise errors.UnavailableError(None, None, f"{task} cannot be reached: {error}") from None
+        connection.limit_sends(self._liveness.limit)
         slab = self.slab if mapped is not None else None
-        return Link(connection, task, self.receiver, slab, mapped, self.limits.value_bytes, self._window)
+        limit = self.limits.value_bytes
+        return Link(connection, task, self.receiver, slab, mapped, limit, self._window, greeting.incarnation)
 
     def accept(self, sock: socket.socket) -> tuple[Connection, str] | None:
         """Takes a connection that another task or a client opened; returns a channel with the name of its other end.

@@ -17,14 +17,16 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
-from thalweg._src.distributed.limits import MAX_DEPTH, MAX_ERROR, MAX_MESSAGE, MAX_RANK, MAX_VALUES
+from thalweg._src.distributed.limits import MAX_DEPTH, MAX_ERROR, MAX_MESSAGE, MAX_RANK, MAX_VALUES, VALUE
 from thalweg._src.distributed.receive_buffers import BUFFERS, LARGE
 from thalweg._src.kernels.optional import OptionalValue
 from thalweg._src.kernels.types import from_numpy
 from thalweg._src.resources.swap import SwappedTensor
 
-VERSION = 1
-HEADER = struct.Struct("<BBxxIIQQ")  # kind, version, number of values, bytes of the description, step, bytes of values
+VERSION = 2
+# kind, version, position in the stream, number of values, bytes of the description, step, bytes of values
+HEADER = struct.Struct("<BBHIIQQ")
+POSITIONS = 1 << 16  # after which positions start again
 SLAB_BYTES = 1 << 16  # values of at least this size go through the slab
 
 _VALUE = struct.Struct("<BBHQ")  # encoding, type, number of dimensions, bytes
@@ -54,6 +56,7 @@ class Kind(IntEnum):
     WANT = 12  # asks for an offered tensor
     WANTED = 13  # the tensor that was asked for
     CONSUMED = 14  # bytes of tensors that the sender of this frame has consumed
+    PONG = 15  # on a channel: the answer to a PING, after the answers to all requests before it
 
 
 class Encoding(IntEnum):
@@ -72,6 +75,13 @@ class BytesSource(Protocol):
 
     def read_into(self, buffer: memoryview) -> None:
         """Fills a buffer."""
+
+    def skip(self, size: int) -> None:
+        """Drops bytes."""
+
+
+class TooLarge(ValueError):
+    """A value that is larger than this task takes; all bytes of its frame were read."""
 
 
 Put = Callable[[torch.Tensor], int | None]  # copies bytes to the slab, and returns their offset if there is room
@@ -159,7 +169,7 @@ def unpack(
 ) -> tuple[list[Any], int]:
     """Reads values from a connection; returns them and the number of bytes of the description that they took.
 
-    Raises ValueError for whatever is wrong with them.
+    Raises ValueError for whatever is wrong with them; TooLarge if the connection can still be used.
 
     size: bytes of all values that follow the description
     limit: bytes that one value may have
@@ -169,6 +179,9 @@ def unpack(
     reader = _Reader(source, description, size, limit, view)
     try:
         values = [reader.read() for _ in range(count)]
+    except TooLarge:
+        source.skip(reader.left)
+        raise
     except struct.error:
         raise ValueError(f"a description of {len(description)} bytes is too short for {count} values") from None
     except (RuntimeError, TypeError, OverflowError, MemoryError) as error:  # shapes that cannot be, or too much memory
@@ -192,8 +205,10 @@ class _Reader:
 
     def read(self, depth: int = 0) -> Any:
         encoding, number, rank, size = self._take(_VALUE)
-        if rank > MAX_RANK or size > self._limit or depth > MAX_DEPTH:
-            raise ValueError(f"a value of rank {rank} and {size} bytes is more than the limit of {self._limit} bytes")
+        if rank > MAX_RANK or depth > MAX_DEPTH:
+            raise ValueError(f"a value of rank {rank} at depth {depth}")
+        if size > self._limit:
+            raise TooLarge(f"a value of {size} bytes, more than the limit of {self._limit >> 20} MB ({VALUE})")
         shape = self._take(struct.Struct(f"<{rank}Q")) if rank else ()
         if encoding in (Encoding.BYTES, Encoding.STRINGS):
             self.left -= size

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import struct
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,9 +19,9 @@ import numpy as np
 import torch
 
 from thalweg._src import errors
-from thalweg._src.distributed.connection import Connection, ConnectionLost, Frame, frame
+from thalweg._src.distributed.connection import Connection, ConnectionLost, Frame
 from thalweg._src.distributed.flow_control import Counted, Offered, SendWindow
-from thalweg._src.distributed.frames import SLAB_BYTES, Kind, pack, pack_error, unpack, unpack_error
+from thalweg._src.distributed.frames import SLAB_BYTES, Kind, TooLarge, pack, pack_error, unpack, unpack_error
 from thalweg._src.distributed.limits import MAX_KEY, MAX_OUTBOX
 from thalweg._src.distributed.slab import MappedSlab, Slab
 from thalweg._src.resources.rendezvous import Many, Receive
@@ -67,9 +68,11 @@ class Link:
         mapped: MappedSlab | None,
         limit: int,
         window: int,
+        incarnation: int = 0,
     ) -> None:
         self.connection = connection
         self.task = task
+        self.incarnation = incarnation
         self._receiver = receiver
         self._slab = slab
         self._mapped = mapped
@@ -84,6 +87,8 @@ class Link:
         self._asked: dict[tuple[int, str], deque[Receive]] = {}  # receivers of tensors that were offered and asked for
         self._window_lock = threading.Lock()
         self.is_open = True
+        self.why_closed = ""
+        self._channels: weakref.WeakSet[Connection] = weakref.WeakSet()
         self.threads = [
             threading.Thread(target=self._read, name=f"thalweg link {task}", daemon=True),
             threading.Thread(target=self._send_queued, name=f"thalweg outbox {task}", daemon=True),
@@ -154,18 +159,23 @@ class Link:
         self._outbox.put(lambda: self._send(Kind.END, step, b""))
 
     def ping(self) -> None:
-        """Sends a heartbeat, unless something else is being sent."""
+        """Sends a heartbeat, unless something else is being sent, or the other task does not read."""
         if self._sending.acquire(blocking=False):
             try:
-                self.connection.send(Kind.PING, before=self._releases())
-            except ConnectionLost:
+                if self.connection.has_room:
+                    self.connection.send(Kind.PING, releases=self._releases())
+            except (ConnectionLost, ValueError):
                 pass  # the reader notices too
             finally:
                 self._sending.release()
 
     def _send(self, kind: Kind, step: int, description: bytes, buffers: Sequence[Any] = (), count: int = 0) -> None:
-        with self._sending:
-            self.connection.send(kind, step, description, buffers, count, self._releases())
+        try:
+            with self._sending:
+                self.connection.send(kind, step, description, buffers, count, self._releases())
+        except ConnectionLost as error:
+            self.close(str(error))  # a part of the frame may have been sent
+            raise
 
     def _send_queued(self) -> None:
         while (send := self._outbox.get()) is not None:
@@ -173,6 +183,14 @@ class Link:
                 send()
             except ConnectionLost:
                 return
+
+    def attach(self, channel: Connection) -> None:
+        """Ends a channel to the same task with the link, so that no thread waits there for a task that is lost."""
+        with self._blocks_lock:
+            self._channels.add(channel)
+            is_open = self.is_open
+        if not is_open:
+            channel.shutdown()
 
     # -- slabs --------------------------------------------------------------------------------------------------------
 
@@ -207,12 +225,12 @@ class Link:
             self._outbox.put(partial(self._send, Kind.RELEASE, 0, b""))
 
     def _releases(self) -> bytes:
-        """Returns the frame for the blocks that are not read any more; empty if there are none."""
+        """Returns the offsets of the blocks that are not read any more, as bytes."""
         if not self._released:
             return b""
         self._released_bytes = 0
         offsets = [self._released.popleft() for _ in range(len(self._released))]
-        return frame(Kind.RELEASE, struct.pack(f"<{len(offsets)}Q", *offsets))
+        return struct.pack(f"<{len(offsets)}Q", *offsets)
 
     def _free(self, offsets: Sequence[int]) -> None:
         for offset in offsets:
@@ -228,7 +246,11 @@ class Link:
     def _read(self) -> None:
         try:
             while True:
-                self._handle(self.connection.receive())
+                frame = self.connection.receive()
+                try:
+                    self._handle(frame)
+                except TooLarge as error:
+                    self._refuse(frame.step, errors.invalid(f"{self.task} sent {error}"))
         except ConnectionLost as error:
             self.close(str(error))
         except Exception as error:  # the other task does not follow the protocol
@@ -264,6 +286,11 @@ class Link:
         elif frame.kind != Kind.PING:
             raise ValueError(f"a frame of kind {frame.kind} on a link")
 
+    def _refuse(self, step: int, error: errors.OpError) -> None:
+        """Ends a step at both tasks because of a tensor that was not taken."""
+        self.abort(step, error)
+        self._receiver.abort(step, error)
+
     def read_value(self, frame: Frame, connection: Connection) -> tuple[Any, str]:
         """Reads the value of a frame and its key."""
         if not frame.values:
@@ -286,10 +313,13 @@ class Link:
         with self._blocks_lock:
             if not self.is_open:
                 return
-            self.is_open = False
+            self.is_open, self.why_closed = False, why
             blocks, self._blocks = self._blocks, set()
+            channels = list(self._channels)
         self._outbox.put(None)
         self.connection.shutdown()
+        for channel in channels:
+            channel.shutdown()
         for offset in blocks:
             assert self._slab is not None
             self._slab.free(offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-INTERVAL = 2.0  # seconds between heartbeats
+INTERVAL = 1.0  # seconds between heartbeats
 LIMIT = 8.0  # seconds without any message after which a task is lost
 
 

@@ -9,26 +9,26 @@ from __future__ import annotations
 import contextlib
 import itertools
 import secrets
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent import futures
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from thalweg._src import errors
-from thalweg._src.config import ClusterDef, ConfigProto, RunMetadata
-from thalweg._src.devices import matches
+from thalweg._src.config import ClusterDef, ConfigProto
+from thalweg._src.devices import matches, task_of
 from thalweg._src.distributed import background
 from thalweg._src.distributed.channel import Request
 from thalweg._src.distributed.channel_pump import AVAILABLE, ChannelPump
-from thalweg._src.distributed.control import DeviceInfo
+from thalweg._src.distributed.control import CreateWorkerSession, DeviceInfo, RegisterStep
 from thalweg._src.distributed.finalizers import Finalizer
 from thalweg._src.distributed.master_state import MasterStep
-from thalweg._src.distributed.peers import Peer, Reply, SocketReply
+from thalweg._src.distributed.peers import Peer, Reply, SocketReply, await_reply
 from thalweg._src.distributed.worker import Worker
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.source_line import made_at
+from thalweg._src.graph.source_line import with_line
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.partition.client import CLIENT
 from thalweg._src.partition.graphdef import partition_graph_def
@@ -39,15 +39,6 @@ from thalweg._src.resources.step import Step
 from thalweg._src.resources.thread_pool import threads
 from thalweg._src.runtime.passes import Compilation
 from thalweg._src.runtime.pipeline import partition_step
-
-_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C and the time limit
-_GRACE = 0.5  # seconds that a task has to say itself what it waited for when the time is up
-WAIT_SECONDS = 600.0  # for tasks that have not started, when a session starts
-
-
-def task_of(device: str) -> str:
-    """Returns the task of a device."""
-    return device.rpartition("/device:")[0]
 
 
 @dataclass(slots=True)
@@ -70,15 +61,28 @@ class MasterSession:
     """A session over the tasks of a cluster."""
 
     def __init__(
-        self, worker: Worker, peers: dict[str, Peer], config: ConfigProto, cluster: ClusterDef, timeout: float
+        self,
+        worker: Worker,
+        peers: dict[str, Peer],
+        config: ConfigProto,
+        cluster: ClusterDef,
+        timeout: float,
+        name: str = "",
     ) -> None:
-        """peers: all tasks that the session may use, this one included."""
-        self.name = secrets.token_hex(8)
+        """peers: all tasks that the session may use, this one included; timeout: for each call to them."""
+        self.name = name or secrets.token_hex(8)
+        self._timeout = timeout
         self.config = worker.merged(config)
         self._worker = worker
         self._peers = peers
         self._next_step = itertools.count(secrets.randbits(31) << 32).__next__
-        is_isolated = config.isolate_session_state or bool(config.cluster_def.job)
+        request = CreateWorkerSession(
+            session=self.name,
+            master=worker.task,
+            config=config,
+            is_isolated=config.isolate_session_state or bool(config.cluster_def.job),
+            cluster=cluster,
+        )
         self.devices: list[DeviceInfo] = []
         created: list[Peer] = []
         self._delete = Finalizer(self, partial(_delete, self.name, created))
@@ -86,7 +90,7 @@ class MasterSession:
         try:
             for peer in _own_first(worker.task, peers):
                 created.append(peer)
-                self.devices += peer.create_session(self.name, config, is_isolated, cluster, timeout)
+                self.devices += peer.create_session(request, timeout)
         except BaseException:
             self.close()
             raise
@@ -106,7 +110,8 @@ class MasterSession:
         self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], is_partial: bool = False
     ) -> ClusterExecutable:
         """Partitions a step and registers its partitions at the tasks that run them."""
-        compilation = partition_step(feeds, fetches, targets, self.config, self.placed, is_partial)
+        compilation = Compilation(feeds, fetches, targets, self.config, self.placed, is_partial)
+        partition_step(compilation)
         parts = self._parts(compilation)
         others = set(parts) if not is_partial else {*parts, self._worker.task}
         registered: list[Part] = []
@@ -115,16 +120,20 @@ class MasterSession:
 
         def register(task: str) -> None:
             part = parts[task]
-            part.handle = part.peer.register(
-                self.name, part.partitions, len(part.fetches), sorted(others - {task}), part.routes
+            request = RegisterStep(
+                session=self.name,
+                num_fetches=len(part.fetches),
+                others={other: self._peers[other].incarnation for other in sorted(others - {task})},
+                routes=part.routes,
             )
+            part.handle = part.peer.register(request, part.partitions, self._timeout)
             registered.append(part)
 
         first, *more = parts or [None]
-        futures = [background.call(register, task) for task in more if task is not None]
+        registering = [background.call(register, task) for task in more if task is not None]
         if first is not None:
             register(first)
-        for future in futures:
+        for future in registering:
             future.result()
         return executable
 
@@ -234,7 +243,7 @@ class ClusterExecutable:
         step_id = self._session.next_step()
         state = MasterStep({task: part.fetches for task, part in self._parts.items()}, self._num_fetches)
         replies: dict[str, Reply] = {}
-        token = step.cancellation.register(lambda error: self._stop(step_id, replies, error))
+        token = step.cancellation.register(lambda error: self._stop(step_id, state, replies, error))
         others = {task: part.peer for task, part in self._others.items()}
         try:
             if self._own is None:  # the loss of a task ends the step all the same
@@ -249,11 +258,11 @@ class ClusterExecutable:
                 answers = [reply for reply in replies.values() if is_pumped and isinstance(reply, SocketReply)]
                 state.replied(self._worker.task, self._run_own(self._own, step_id, step, feeds, answers))
             for task, reply in replies.items():
-                self._receive(task, reply, step, state)
+                state.replied(task, await_reply(reply, step, task))
             return state.result()
         except BaseException as error:
             reason = error if isinstance(error, errors.OpError) else _interrupted()
-            self._stop(step_id, replies, step.cancellation.error or reason)
+            self._stop(step_id, state, replies, step.cancellation.error or reason)
             for reply in replies.values():
                 reply.discard()
             if step.cancelled and isinstance(error, errors.UnavailableError):
@@ -279,30 +288,15 @@ class ClusterExecutable:
             pump.close()
 
     def _request(self, part: Part, step_id: int, step: Step, feeds: Sequence[Any], is_pumped: bool = False) -> Request:
-        timeout = 0
-        if step.deadline is not None:
-            timeout = max(1, int((step.deadline - time.monotonic()) * 1000))
         values = [feeds[i] for i in part.feeds]
-        return Request(part.handle, step_id, values, timeout, step.trace is not None, is_pumped)
+        is_traced = step.trace is not None
+        return Request(part.handle, step_id, values, step.milliseconds_left(), is_traced, is_pumped)
 
-    def _receive(self, task: str, reply: Reply, step: Step, state: MasterStep) -> None:
-        """Takes the answer of a task, which may come late or never."""
-        while not reply.wait(_INTERRUPTIBLE):
-            step.waiting.add(task)  # for the status of this task
-            if step.cancelled:
-                step.stop()
-            if step.deadline is not None and time.monotonic() >= step.deadline + _GRACE:
-                step.fail(errors.DeadlineExceededError(None, None, f"Timed out waiting for {task}"))
-        step.waiting.discard(task)
-        values, trace = reply.receive()
-        if step.trace is not None and trace is not None:
-            step.trace.add(RunMetadata.from_dict(trace))
-        state.replied(task, values)
-
-    def _stop(self, step_id: int, replies: dict[str, Reply], error: BaseException) -> None:
-        """Aborts a step at all other tasks, and waits for none of them."""
-        for part in self._others.values():
-            part.peer.abort(step_id, error)
+    def _stop(self, step_id: int, state: MasterStep, replies: dict[str, Reply], error: BaseException) -> None:
+        """Aborts a step at the other tasks that have not replied, and waits for none of them."""
+        for task in state.failed(error):
+            if task in self._others:
+                self._others[task].peer.abort(step_id, error)
         for reply in list(replies.values()):
             reply.abandon()
 
@@ -318,26 +312,38 @@ class ClusterExecutable:
         for part in self._others.values():
             routes.update((key, part.peer) for key in _client_keys(part.partitions))
         self._worker.open_partial(step_id, step, {task: part.peer for task, part in self._others.items()}, routes)
+        state = MasterStep(dict.fromkeys(self._others, ()), 0)
         replies: dict[str, Reply] = {}
-        step.cancellation.register(lambda error: self._stop(step_id, replies, error))
+        step.cancellation.register(lambda error: self._stop(step_id, state, replies, error))
         try:
             for task, part in self._others.items():
                 replies[task] = part.peer.start(self._request(part, step_id, step, feeds))
         except errors.OpError as error:
             step.fail(error)
-        threads.start(self._finish_partial, step, replies, done)
+        threads.start(self._finish_partial, step_id, step, state, replies, done)
 
-    def _finish_partial(self, step: Step, replies: dict[str, Reply], done: Callable[[], None]) -> None:
-        state = MasterStep(dict.fromkeys(replies, ()), 0)
+    def _run_own_partially(self, step: Step) -> None:
         try:
             if step.cancelled:
                 step.stop()
             if self._own is not None:
                 self._worker.find(self._own.handle).executable.run(step, [])
+        except BaseException as error:
+            step.fail(self._explained(error) if isinstance(error, errors.OpError) else error)  # ends all waits
+            raise
+
+    def _finish_partial(
+        self, step_id: int, step: Step, state: MasterStep, replies: dict[str, Reply], done: Callable[[], None]
+    ) -> None:
+        own = background.call(self._run_own_partially, step)  # this thread notices channels that are lost meanwhile
+        try:
             for task, reply in replies.items():
-                self._receive(task, reply, step, state)
+                state.replied(task, await_reply(reply, step, task))
+            own.result()
         except BaseException as error:
             step.fail(self._explained(error) if isinstance(error, errors.OpError) else error)
+            futures.wait([own])
+            self._worker.failed(step_id, {}, error)  # its tasks are told by the cancellation
             for reply in replies.values():
                 reply.discard()
         done()
@@ -355,10 +361,7 @@ class ClusterExecutable:
         node = self._nodes.get(name)
         if node is None:
             return error
-        line = made_at(node.stack)
-        is_complete = line is None or "defined at:" in error.message
-        text = error.message if is_complete else f"{error.message}\n  defined at: {line}"
-        found: errors.OpError = type(error)(node, node, text)  # type: ignore[call-arg]
+        found: errors.OpError = type(error)(node, node, with_line(error.message, node.stack))  # type: ignore[call-arg]
         return found
 
     def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from thalweg._src import errors
 
 
 @dataclass(slots=True)
@@ -24,16 +26,6 @@ class MasterStep:
         self._waiting = set(self.positions)
         self._values = [None] * self.num_fetches
 
-    @property
-    def is_over(self) -> bool:
-        """Whether every task replied, or one failed: then the others are aborted and not waited for."""
-        return not self._waiting or self.error is not None
-
-    @property
-    def waiting(self) -> Iterable[str]:
-        """The tasks that have not replied."""
-        return sorted(self._waiting)
-
     def replied(self, task: str, values: Sequence[Any]) -> None:
         """Takes the values that a task fetched."""
         if task not in self._waiting:
@@ -41,25 +33,23 @@ class MasterStep:
         self._waiting.discard(task)
         places = self.positions[task]
         if len(places) != len(values):
-            self.error = ValueError(f"{task} returned {len(values)} values instead of {len(places)}")
-            return
+            text = f"{task} returned {len(values)} values instead of {len(places)}"
+            raise errors.InternalError(None, None, text)
         for place, value in zip(places, values):
             self._values[place] = value
 
-    def failed(self, task: str | None, error: BaseException) -> list[str]:
-        """Takes an error of a task, or of the step as a whole; returns the tasks to abort.
+    def failed(self, error: BaseException) -> list[str]:
+        """Takes the error that ends the step; returns the tasks to abort, which have not replied.
 
         Errors that follow the first are its consequences.
         """
-        if task is not None:
-            self._waiting.discard(task)
         if self.error is not None:
             return []
         self.error = error
-        return list(self.waiting)
+        return sorted(self._waiting)
 
     def result(self) -> list[Any]:
-        """Returns the fetched values, or raises the error that ended the step."""
+        """Returns the fetched values of all tasks, or raises the error that ended the step."""
         if self.error is not None:
             raise self.error
         return self._values

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any, Protocol, TypeVar
 
 from thalweg._src import errors
-from thalweg._src.config import ClusterDef, ConfigProto
+from thalweg._src.config import RunMetadata
 from thalweg._src.distributed import control
 from thalweg._src.distributed.channel import Channel, Request
 from thalweg._src.distributed.connection import ConnectionLost
@@ -23,11 +24,17 @@ from thalweg._src.distributed.worker import Destination, Worker
 from thalweg._src.graph.ir import serialize
 from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.messages import Message
+from thalweg._src.resources.step import Step
 from thalweg._src.resources.thread_pool import computing, threads
 
 M = TypeVar("M", bound=Message)
 _log = logging.getLogger("thalweg")
+_INTERRUPTIBLE = 1.0  # seconds between checks for Ctrl-C and the time limit of a step
+WAIT_SECONDS = 600.0  # for tasks that have not started when a session does, and for calls that may take long
+_GRACE = 0.5  # seconds that a task has to say itself what it waited for when the time is up
 _RETRY_SECONDS = 0.2
+_ASK_SECONDS = 10.0  # for a task to say who it is
+_END_SECONDS = 3.0
 _RECONNECT_SECONDS = 2.0  # for a task that was lost, in a step that needs it
 _REPORT_SECONDS = 10.0  # between messages about a task that does not answer
 
@@ -36,7 +43,7 @@ class Reply(Protocol):
     """The answer of a task to a step that it was asked to run."""
 
     def wait(self, seconds: float) -> bool:
-        """Waits for the answer; returns whether it is there."""
+        """Waits for the answer; returns whether it is there, or the task is lost."""
 
     def receive(self) -> tuple[list[Any], Any]:
         """Returns the fetched values and the trace, or raises the error of the step."""
@@ -48,27 +55,37 @@ class Reply(Protocol):
         """Frees what was kept for an answer that was given up; no thread waits for it any more."""
 
 
+def await_reply(reply: Reply, step: Step, task: str) -> list[Any]:
+    """Waits for the answer of a task, which may come late or never, and returns the values that it fetched."""
+    while not reply.wait(_INTERRUPTIBLE):
+        step.waiting.add(task)  # for the status of this task
+        if step.deadline is not None and time.monotonic() >= step.deadline + _GRACE:
+            step.fail(errors.DeadlineExceededError(None, None, f"Timed out waiting for {task}"))
+        if step.cancelled:
+            step.stop()
+    step.waiting.discard(task)
+    values, trace = reply.receive()
+    if step.trace is not None and trace is not None:
+        step.trace.add(RunMetadata.from_dict(trace))
+    return values
+
+
 class Peer(Destination, Protocol):
     """Another task, as a master sees it."""
 
     task: str
 
-    def create_session(
-        self, session: str, config: ConfigProto, is_isolated: bool, cluster: ClusterDef, timeout: float
-    ) -> list[DeviceInfo]:
+    @property
+    def incarnation(self) -> int:
+        """A number that changes when the task is restarted; 0 if that cannot happen."""
+
+    def create_session(self, request: control.CreateWorkerSession, timeout: float) -> list[DeviceInfo]:
         """Creates a session of this master at the task, and returns the task's devices."""
 
     def delete_session(self, session: str) -> None:
         """Deletes a session of this master."""
 
-    def register(
-        self,
-        session: str,
-        partitions: dict[str, StepGraph],
-        num_fetches: int,
-        others: Collection[str],
-        routes: Mapping[str, str],
-    ) -> int:
+    def register(self, request: control.RegisterStep, partitions: dict[str, StepGraph], timeout: float) -> int:
         """Registers the partitions of a step, and returns their handle."""
 
     def deregister(self, session: str, handle: int) -> None:
@@ -76,6 +93,9 @@ class Peer(Destination, Protocol):
 
     def reset(self, containers: Collection[str]) -> None:
         """Destroys the resources in some containers, or all."""
+
+    def ask_group(self, request: Message, answer: type[M]) -> M:
+        """Makes a call about a group of collectives."""
 
     def start(self, request: Request) -> Reply:
         """Asks the task to run its partitions of a step."""
@@ -98,7 +118,7 @@ class SocketPeer:
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def info(self, timeout: float | None = 10.0) -> control.TaskInfo:
+    def info(self, timeout: float = _ASK_SECONDS) -> control.TaskInfo:
         """Returns what the task says about itself, which is asked again after its link was lost."""
         if self._info is None:
             try:
@@ -118,7 +138,7 @@ class SocketPeer:
         start, reported = time.monotonic(), 0.0
         while True:
             try:
-                self.info()
+                self.info(min(_ASK_SECONDS, max(seconds, 1.0)))
                 return
             except errors.UnavailableError as error:
                 if not is_waited_for():
@@ -135,45 +155,46 @@ class SocketPeer:
                     _log.warning("still waiting: %s", error.message)
             time.sleep(min(_RETRY_SECONDS, max(0.0, seconds - waited)))
 
-    def create_session(
-        self, session: str, config: ConfigProto, is_isolated: bool, cluster: ClusterDef, timeout: float
-    ) -> list[DeviceInfo]:
+    def create_session(self, request: control.CreateWorkerSession, timeout: float) -> list[DeviceInfo]:
         self.wait(timeout)
         self.link()
-        request = control.CreateWorkerSession(
-            session=session, master=self.local_name, config=config, is_isolated=is_isolated, cluster=cluster
-        )
         return list(self.call(request, control.DeviceList, timeout=timeout).device)
 
-    def call(self, request: Message, answer: type[M], attachment: bytes = b"", timeout: float | None = None) -> M:
+    def call(self, request: Message, answer: type[M], attachment: bytes = b"", timeout: float = WAIT_SECONDS) -> M:
         """Makes a call that ends when the task is lost."""
         is_alive = lambda: self._endpoint.find(self.task) is not None  # noqa: E731
         try:
             return self.stub.call(request, answer, attachment, timeout, is_alive)
         except errors.UnavailableError as error:
             raise errors.UnavailableError(None, None, f"{self.task} is lost: {error.message}") from None
+        except errors.DeadlineExceededError:
+            text = f"{self.task} did not answer the call {type(request).__name__} within {timeout:g} seconds"
+            raise errors.DeadlineExceededError(None, None, text) from None
+
+    def end(self, request: Message) -> None:
+        """Makes a call that ends something, again if that fails: it would stay at the task otherwise."""
+        try:
+            self.call(request, control.Nothing, timeout=_END_SECONDS)
+        except errors.OpError:
+            if self._endpoint.find(self.task) is not None:
+                self.call(request, control.Nothing, timeout=10)
 
     def delete_session(self, session: str) -> None:
-        self.call(control.DeleteWorkerSession(session=session), control.Nothing, timeout=10)
+        self.end(control.DeleteWorkerSession(session=session))
 
-    def register(
-        self,
-        session: str,
-        partitions: dict[str, StepGraph],
-        num_fetches: int,
-        others: Collection[str],
-        routes: Mapping[str, str],
-    ) -> int:
-        request = control.RegisterStep(
-            session=session, num_fetches=num_fetches, others=list(others), routes=dict(routes)
-        )
-        return self.call(request, control.Handle, serialize.to_bytes(partitions)).handle
+    def register(self, request: control.RegisterStep, partitions: dict[str, StepGraph], timeout: float) -> int:
+        return self.call(request, control.Handle, serialize.to_bytes(partitions), timeout).handle
 
     def deregister(self, session: str, handle: int) -> None:
         self.call(control.Handle(session=session, handle=handle), control.Nothing, timeout=10)
 
     def reset(self, containers: Collection[str]) -> None:
-        self.call(control.Reset(container=list(containers)), control.Nothing, timeout=60)
+        self.link()
+        self.call(control.Reset(container=list(containers)), control.Nothing, timeout=20)
+
+    def ask_group(self, request: Message, answer: type[M]) -> M:
+        self.link()
+        return self.call(request, answer, timeout=10)
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
@@ -194,8 +215,13 @@ class SocketPeer:
         for channel in idle:
             channel.close()
 
-    def require(self) -> None:
-        self.link()
+    def require(self, incarnation: int = 0) -> None:
+        if self.link().incarnation != incarnation and incarnation:
+            raise errors.AbortedError(None, None, f"{self.task} was restarted")
+
+    @property
+    def incarnation(self) -> int:
+        return self.info().incarnation
 
     def push(self, step: int, key: str, value: Any) -> None:
         try:
@@ -248,7 +274,18 @@ class SocketReply:
         self.error: errors.OpError | None = None
 
     def wait(self, seconds: float) -> bool:
-        return self._is_there or self.connection.wait(seconds)
+        if self._is_there:
+            return True
+        if self.connection.wait(seconds):
+            self.handle(_drop)
+        else:
+            self.ping()
+        return self._is_there
+
+    def ping(self) -> None:
+        """Makes sure that a lost message is noticed."""
+        with contextlib.suppress(ConnectionLost, ValueError):  # which is noticed when the answer is read
+            self._channel.ping()
 
     @property
     def _is_there(self) -> bool:
@@ -265,7 +302,9 @@ class SocketReply:
             self.error = error
         except (ConnectionLost, ValueError) as error:  # or it does not follow the protocol
             is_reusable = False
-            self.error = errors.UnavailableError(None, None, f"{self._peer.task} is lost: {error}")
+            self.error = errors.UnavailableError(
+                None, None, f"{self._peer.task} is lost: {self._channel.why_lost(error)}"
+            )
         with self._lock:
             is_reusable = is_reusable and not self._is_over
             self._is_over, self._is_kept = True, is_reusable
@@ -290,6 +329,7 @@ class SocketReply:
     def discard(self) -> None:
         if not self._is_kept:
             self.abandon()
+            self._channel.drain()
             self._channel.close()
 
 
@@ -300,30 +340,25 @@ def _drop(key: str, value: Any) -> None:
 class InProcessPeer:
     """A task in this process, which is called directly: the twin of `SocketPeer` for tests and small programs."""
 
+    incarnation = 0
+
     def __init__(self, worker: Worker, find: Any) -> None:
         self.task = worker.task
         self._worker = worker
         self._find = find
 
-    def create_session(
-        self, session: str, config: ConfigProto, is_isolated: bool, cluster: ClusterDef, timeout: float
-    ) -> list[DeviceInfo]:
-        devices = self._worker.create_session(session, config, is_isolated)
-        return [DeviceInfo(name=d.name, device_type=d.type, memory_limit=d.memory_limit) for d in devices]
+    def create_session(self, request: control.CreateWorkerSession, timeout: float) -> list[DeviceInfo]:
+        devices = self._worker.create_session(request.session, request.config, request.is_isolated, request.cluster)
+        return list(control.device_list(devices).device)
 
     def delete_session(self, session: str) -> None:
         self._worker.delete_session(session)
 
-    def register(
-        self,
-        session: str,
-        partitions: dict[str, StepGraph],
-        num_fetches: int,
-        others: Collection[str],
-        routes: Mapping[str, str],
-    ) -> int:
+    def register(self, request: control.RegisterStep, partitions: dict[str, StepGraph], timeout: float) -> int:
+        others = {task: self._find(task) for task in request.others}
+        incarnations = dict(request.others)
         return self._worker.register(
-            session, partitions, num_fetches, {task: self._find(task) for task in others}, routes
+            request.session, partitions, request.num_fetches, others, incarnations, request.routes
         )
 
     def deregister(self, session: str, handle: int) -> None:
@@ -332,7 +367,13 @@ class InProcessPeer:
     def reset(self, containers: Collection[str]) -> None:
         self._worker.reset(containers)
 
-    def require(self) -> None:
+    def ask_group(self, request: Message, answer: type[M]) -> M:
+        self.require()
+        found = self._worker.collectives.answer(request)
+        assert isinstance(found, answer)
+        return found
+
+    def require(self, incarnation: int = 0) -> None:
         if self._worker.is_closed:
             raise errors.UnavailableError(None, None, f"{self.task} is lost: it was stopped")
 

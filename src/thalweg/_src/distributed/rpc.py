@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent import futures
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, TypeVar
@@ -62,7 +62,10 @@ class Stub:
             raise _error(error, self.address) from None
         except ValueError as error:  # the channel was closed meanwhile
             raise errors.CancelledError(None, None, str(error)) from None
-        return decode(answer, content)[0]
+        try:
+            return decode(answer, content)[0]
+        except ValueError as error:
+            raise errors.InternalError(None, None, f"the answer of {self.address} is malformed: {error}") from None
 
     def close(self) -> None:
         self._channel.close()
@@ -77,6 +80,17 @@ def _error(error: Any, address: str) -> errors.OpError:
 Handlers = dict[type[Message], Callable[[Any, memoryview], Message]]
 
 
+class _Threads(ThreadPoolExecutor):
+    """The threads that answer calls."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Calls a function on a thread; at exit, when there are no new threads, the call ends with its connection."""
+        try:
+            return super().submit(fn, *args, **kwargs)
+        except RuntimeError:
+            return Future()
+
+
 class RpcServer:
     """Serves the calls of a task at an address."""
 
@@ -84,10 +98,10 @@ class RpcServer:
         import grpc
 
         methods = {
-            kind.__name__: grpc.unary_unary_rpc_method_handler(_method(kind, handle))
+            kind.__name__: grpc.unary_unary_rpc_method_handler(_method(kind, handle, address))
             for kind, handle in handlers.items()
         }
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="thalweg rpc")
+        self._threads = _Threads(_THREADS, thread_name_prefix="thalweg rpc")
         handler = grpc.method_handlers_generic_handler(SERVICE, methods)
         self._server, self.port = authentication.server(
             address, credentials, [handler], pool=self._threads, max_message_bytes=Limits.find().graph_bytes
@@ -106,11 +120,16 @@ def is_waited_for() -> bool:
     return _is_waited_for.get()()
 
 
-def _method(kind: type[Message], handle: Callable[[Any, memoryview], Message]) -> Callable[[bytes, Any], bytes]:
+def _method(
+    kind: type[Message], handle: Callable[[Any, memoryview], Message], address: str
+) -> Callable[[bytes, Any], bytes]:
     def call(content: bytes, context: Any) -> bytes:
         _is_waited_for.set(context.is_active)
         try:
-            request, attachment = decode(kind, content)
+            try:
+                request, attachment = decode(kind, content)
+            except ValueError as error:
+                raise ValueError(f"{address} received a malformed call {kind.__name__}: {error}") from None
             return encode(handle(request, attachment))
         except Exception as error:
             code, message = _status(error)

@@ -13,11 +13,12 @@ from thalweg._src import errors
 from thalweg._src.config import ClusterDef, ConfigProto, ServerDef
 from thalweg._src.distributed import control
 from thalweg._src.distributed.cluster_spec import ClusterSpec
+from thalweg._src.distributed.collectives import TaskCollectives
 from thalweg._src.distributed.credentials import Credentials, is_loopback
 from thalweg._src.distributed.data_plane import Listener, split_address
 from thalweg._src.distributed.endpoint import Endpoint
-from thalweg._src.distributed.master import WAIT_SECONDS, MasterSession, usable
-from thalweg._src.distributed.peers import InProcessPeer, Peer, SocketPeer
+from thalweg._src.distributed.master import MasterSession, usable
+from thalweg._src.distributed.peers import WAIT_SECONDS, InProcessPeer, Peer, SocketPeer
 from thalweg._src.distributed.rpc import RpcServer
 from thalweg._src.distributed.task_service import ALLOW, TaskService
 from thalweg._src.distributed.worker import Worker
@@ -115,7 +116,7 @@ class LocalTask:
         self._addresses = tasks_of(server_def.cluster)
         self._peers: dict[tuple[str, str], SocketPeer] = {}
         self._lock = threading.Lock()
-        self.worker = Worker(self.task, server_def.default_session_config)
+        self.worker = Worker(self.task, server_def.default_session_config, self._collectives())
         self.service = TaskService(self.worker, self.open_session, self._find_other, self.reset, _allowed())
         self._is_local = server_def.protocol == "inprocess"
         self._is_started = False
@@ -126,12 +127,13 @@ class LocalTask:
             self._addresses[self.task] = self.target.removeprefix("inprocess://")
             return
         credentials = Credentials.find([host])
+        self.worker.collectives.credentials = credentials
         own, everywhere = ("::1", "::") if ":" in host else ("127.0.0.1", "0.0.0.0")
         bound = own if is_loopback(host) else everywhere
-        self.service.endpoint = self._endpoint = Endpoint(self.task, self.service, credentials)
         self._rpc = RpcServer(
             f"[{bound}]:{port}" if ":" in bound else f"{bound}:{port}", self.service.handlers(), credentials
         )
+        self.service.endpoint = self._endpoint = Endpoint(self.task, self.service, credentials)
         self.target = f"grpc://localhost:{self._rpc.port}"
         self._addresses[self.task] = f"{host}:{self._rpc.port}"
         self._bound = bound
@@ -162,14 +164,14 @@ class LocalTask:
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
-    def open_session(self, config: ConfigProto) -> MasterSession:
+    def open_session(self, config: ConfigProto, name: str = "") -> MasterSession:
         """Opens a session over the tasks of the cluster, or of that which the client's configuration names."""
         cluster = config.cluster_def if config.cluster_def.job else self.server_def.cluster
         tasks = {**tasks_of(cluster), self.task: self._addresses[self.task]}
         peers = {task: self._peer(task, address) for task, address in usable(tasks, config.device_filters).items()}
         peers[self.task] = InProcessPeer(self.worker, peers.__getitem__)
         timeout = config.operation_timeout_in_ms / 1000 or WAIT_SECONDS
-        return MasterSession(self.worker, peers, config, cluster, timeout)
+        return MasterSession(self.worker, peers, config, cluster, timeout, name)
 
     def _own(self) -> Peer:
         return InProcessPeer(self.worker, self._find)
@@ -195,6 +197,13 @@ class LocalTask:
             if (task, address) not in self._peers:
                 self._peers[task, address] = SocketPeer(self._endpoint, task, address)
             return self._peers[task, address]
+
+    def _collectives(self) -> TaskCollectives:
+        host = split_address(self._addresses[self.task])[0]
+        return TaskCollectives(self.task, host, self._find_other, self._cluster_tasks)
+
+    def _cluster_tasks(self, cluster: ClusterDef) -> list[str]:
+        return list(tasks_of(cluster) or self._addresses)
 
     def reset(self, containers: Collection[str], filters: Collection[str]) -> None:
         """Destroys the resources in some containers at all tasks."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import logging
 import struct
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,15 +18,16 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.config import ClusterDef, ConfigProto
-from thalweg._src.distributed import control
+from thalweg._src.distributed import background, control
 from thalweg._src.distributed.channel import Request, WayBack, read_request, reply
 from thalweg._src.distributed.connection import Connection, ConnectionLost, Frame
 from thalweg._src.distributed.endpoint import Endpoint
 from thalweg._src.distributed.expected import Expected, check_feeds
-from thalweg._src.distributed.frames import Kind, pack_error
+from thalweg._src.distributed.frames import Kind, TooLarge, pack_error
 from thalweg._src.distributed.limits import MAX_CHANNELS
 from thalweg._src.distributed.link import Link
 from thalweg._src.distributed.master import ClusterExecutable, MasterSession
+from thalweg._src.distributed.rpc import is_waited_for
 from thalweg._src.distributed.worker import Destination, Worker, new_step, times_of
 from thalweg._src.graph.default_stacks import default_graph_scope
 from thalweg._src.graph.extend import extend_graph
@@ -38,7 +41,9 @@ from thalweg._src.resources.rendezvous import rendezvous_key
 from thalweg._src.resources.step import Step
 from thalweg._src.shapes import as_shape
 
+_log = logging.getLogger("thalweg")
 _ORPHAN_SECONDS = 10.0
+_REMEMBERED = 1024
 ALLOW = "THALWEG_CLUSTER_ALLOW"  # what graphs from other processes may reach
 CHECKPOINTS = ("reads checkpoints", "writes checkpoints")
 
@@ -51,8 +56,8 @@ class ClientSession:
     graph: Graph
     session: MasterSession
     handles: set[int] = field(default_factory=set)
+    num_operations: int = 0  # of the client's graph that were added to this one
     lock: threading.Lock = field(default_factory=threading.Lock)
-    is_filled: bool = False
     since: float = field(default_factory=time.monotonic)
 
 
@@ -72,7 +77,7 @@ class TaskService:
     def __init__(
         self,
         worker: Worker,
-        open_session: Callable[[ConfigProto], MasterSession],
+        open_session: Callable[[ConfigProto, str], MasterSession],
         find_peer: Callable[[ClusterDef, str], Destination],
         reset_cluster: Callable[[Collection[str], Collection[str]], None],
         allowed: Collection[str] = CHECKPOINTS,
@@ -86,9 +91,11 @@ class TaskService:
         self._masters: dict[str, control.CreateWorkerSession] = {}  # sessions of masters at other tasks
         self._sessions: dict[str, ClientSession] = {}
         self._prepared: dict[int, Prepared] = {}
-        self._channels: Counter[str] = Counter()
+        self._channels: defaultdict[str, set[Connection]] = defaultdict(set)
+        self._backs: dict[WayBack, None] = {}  # of running steps
         self._handles = itertools.count(1)
         self._running: dict[int, tuple[str, Step]] = {}
+        self._partial: deque[int] = deque(maxlen=_REMEMBERED)  # partial runs that were started
         self._lock = threading.Lock()
         self._started = time.monotonic()
         self.endpoint: Endpoint
@@ -110,14 +117,20 @@ class TaskService:
             control.StartPartial: self._start_partial,
             control.SessionName: self._close_session,
             control.StatusRequest: self._status,
+            control.JoinGroup: self._answer_group,
+            control.GroupValue: self._answer_group,
+            control.EndGroup: self._answer_group,
         }
 
     # -- the worker ---------------------------------------------------------------------------------------------------
 
     def _create_worker_session(self, request: control.CreateWorkerSession, attachment: memoryview) -> Message:
-        devices = self._worker.create_session(request.session, request.config, request.is_isolated)
+        created = self._masters.get(request.session)
+        if created is not None and created.master == request.master:  # the call was repeated
+            return control.device_list(self._worker.session_devices(request.session))
+        devices = self._worker.create_session(request.session, request.config, request.is_isolated, request.cluster)
         self._masters[request.session] = request
-        return device_list(devices)
+        return control.device_list(devices)
 
     def _delete_worker_session(self, request: control.DeleteWorkerSession, attachment: memoryview) -> Message:
         self._masters.pop(request.session, None)
@@ -127,10 +140,15 @@ class TaskService:
     def _register(self, request: control.RegisterStep, attachment: memoryview) -> Message:
         created = self._masters.get(request.session)
         cluster = ClusterDef() if created is None else created.cluster
-        partitions = serialize.from_bytes(attachment)
+        try:
+            partitions = serialize.from_bytes(attachment)
+        except ValueError as error:
+            raise errors.invalid(f"{self._worker.task} {error}") from None
         self._refuse(serialize.external_nodes(partitions))
         others = {task: self._find_peer(cluster, task) for task in request.others}
-        handle = self._worker.register(request.session, partitions, request.num_fetches, others, request.routes)
+        handle = self._worker.register(
+            request.session, partitions, request.num_fetches, others, dict(request.others), request.routes
+        )
         return control.Handle(session=request.session, handle=handle)
 
     def _refuse(self, found: Iterable[tuple[str, str, str]]) -> None:
@@ -156,15 +174,27 @@ class TaskService:
             self._worker.reset(request.container)
         return control.Nothing()
 
+    def _answer_group(self, request: Message, attachment: memoryview) -> Message:
+        return self._worker.collectives.answer(request)
+
     # -- the master ---------------------------------------------------------------------------------------------------
 
     def _create_session(self, request: control.CreateSession, attachment: memoryview) -> Message:
-        self._forget([name for name, session in list(self._sessions.items()) if self._is_orphan(session)])
-        session = ClientSession(request.client, Graph(), self._open_session(request.config))
-        with self._lock:
-            self._sessions[session.session.name] = session
-        devices = list(session.session.devices)
-        return control.CreatedSession(session=session.session.name, device=devices)
+        self._forget_orphans()
+        session = self._sessions.get(request.session)
+        if session is None or session.client != request.client:  # otherwise the call was repeated
+            session = ClientSession(request.client, Graph(), self._open_session(request.config, request.session))
+            with self._lock:
+                self._sessions[session.session.name] = session
+            if not is_waited_for():
+                self._forget([session.session.name])
+                raise errors.CancelledError(None, None, "the caller has gone")
+        return control.CreatedSession(session=session.session.name, device=list(session.session.devices))
+
+    def _forget_orphans(self) -> None:
+        orphans = [name for name, session in list(self._sessions.items()) if self._is_orphan(session)]
+        if orphans:  # on another thread, since it takes calls to other tasks
+            background.call(self._forget, orphans)
 
     def _is_orphan(self, session: ClientSession) -> bool:
         """Returns whether the client of a session has not opened a link, whose loss would close the session."""
@@ -174,18 +204,35 @@ class TaskService:
     def _find_session(self, name: str) -> ClientSession:
         found = self._sessions.get(name)
         if found is None:
-            raise errors.AbortedError(None, None, f"Session {name} is not found. Possibly, this master has restarted.")
+            task = self._worker.task
+            text = f"Session {name} is not found at {task}. Possibly, this master has restarted, or lost its client."
+            raise errors.AbortedError(None, None, text)
         return found
 
     def _extend(self, request: control.ExtendSession, attachment: memoryview) -> Message:
         found = self._find_session(request.session)
-        graph_def = _graph_def(attachment)
+        graph_def = self._graph_def(attachment)
         self._refuse(external_nodes(graph_def))
         with found.lock:
             if request.replaces:
-                found.graph = Graph()
+                found.graph, since = Graph(), 0
+            elif not request.since <= found.num_operations <= request.until:
+                raise errors.invalid(f"operations from {request.since} on for a graph of {found.num_operations}")
+            else:
+                since = found.num_operations - request.since  # more than 0 if the call is repeated
+            del graph_def.node[:since]
             extend_graph(found.graph, graph_def, self._refused)
+            found.num_operations = request.until
         return control.Nothing()
+
+    def _graph_def(self, content: memoryview) -> Any:
+        from google.protobuf.message import DecodeError
+        from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+        try:
+            return GraphDef.FromString(bytes(content))
+        except DecodeError as error:
+            raise errors.invalid(f"{self._worker.task} cannot read the attached GraphDef: {error}") from None
 
     def _prepare(self, request: control.PrepareStep, attachment: memoryview) -> Message:
         found = self._find_session(request.session)
@@ -234,25 +281,35 @@ class TaskService:
         """Runs the steps that a channel asks for, one after another, until it is closed."""
         torch.set_flush_denormal(True)  # of this thread, as steps compute
         with self._lock:
-            self._channels[client] += 1
+            self._channels[client].add(connection)
         try:
-            while self._channels[client] <= MAX_CHANNELS:
-                self._answer_one(connection, connection.receive(), client)
+            while len(self._channels[client]) <= MAX_CHANNELS:
+                frame = connection.receive()
+                if frame.kind == Kind.PING:
+                    connection.send(Kind.PONG)
+                else:
+                    self._answer_one(connection, frame, client)
         except (ConnectionLost, ValueError, struct.error):
             pass  # the other end has gone, or does not follow the protocol
         finally:
             with self._lock:
-                self._channels[client] -= 1
+                self._channels[client].discard(connection)
                 if not self._channels[client]:
                     del self._channels[client]
             connection.close()
 
     def _answer_one(self, connection: Connection, frame: Frame, client: str) -> None:
         link = self.endpoint.find(client) or self.endpoint.await_link(client)
-        request = read_request(connection, frame, link, self.endpoint.limits.value_bytes)
         try:
-            back = WayBack(connection, link) if request.is_pumped and link is not None else None
-            values, trace = self._run(frame.kind, request, client, back)
+            request = read_request(connection, frame, link, self.endpoint.limits.value_bytes)
+        except TooLarge as error:
+            connection.send(
+                Kind.FAILED, frame.step, pack_error(errors.invalid(f"{self._worker.task} received {error}"))
+            )
+            return
+        try:
+            with self._back(connection, link if request.is_pumped else None) as back:
+                values, trace = self._run(frame.kind, request, client, back)
             reply(connection, request.step, values, link, trace)
         except ConnectionLost:
             raise
@@ -260,6 +317,20 @@ class TaskService:
             if link is not None and frame.kind == Kind.RUN_PARTITIONS:
                 link.abort(request.step, error)  # the master may be busy with its own part of the step
             connection.send(Kind.FAILED, request.step, pack_error(error))
+
+    @contextlib.contextmanager
+    def _back(self, connection: Connection, link: Link | None) -> Iterator[WayBack | None]:
+        """Yields the way back to a master that reads the channel of its request, with heartbeats meanwhile."""
+        if link is None:
+            yield None
+            return
+        back = WayBack(connection, link)
+        self._backs[back] = None
+        try:
+            yield back
+        finally:
+            del self._backs[back]
+            back.end()
 
     def _release(self, request: control.ReleaseStep, attachment: memoryview) -> Message:
         found = self._find_session(request.session)
@@ -273,6 +344,9 @@ class TaskService:
         if not 0 <= request.step < 1 << 64:
             raise errors.invalid(f"a step cannot have the number {request.step}")
         prepared, step = self._find_prepared(request.handle), Step()
+        if request.step in self._partial:  # the call was repeated
+            return control.Nothing()
+        self._partial.append(request.step)
         link = self.endpoint.await_link(prepared.session.client)
         if link is None:
             raise errors.UnavailableError(None, None, "the client has no link")
@@ -295,12 +369,14 @@ class TaskService:
     def _find_prepared(self, handle: int) -> Prepared:
         found = self._prepared.get(handle)
         if found is None:
-            raise errors.AbortedError(None, None, "The step is not known. Possibly, this master has restarted.")
+            task = self._worker.task
+            text = f"The step is not known at {task}. Possibly, this master has restarted, or lost its client."
+            raise errors.AbortedError(None, None, text)
         return found
 
     def _run(self, kind: int, request: Request, client: str, back: WayBack | None) -> tuple[Any, Any]:
         if kind == Kind.RUN_PARTITIONS:
-            return self._worker.serve(request, back)
+            return self._worker.serve(request, back, client)
         if kind != Kind.RUN_STEP:
             raise errors.invalid(f"a frame of kind {kind} on a channel")
         prepared, step = self._find_prepared(request.handle), new_step(request)
@@ -325,6 +401,9 @@ class TaskService:
 
     def tick(self) -> None:
         self._worker.expire()
+        self._forget_orphans()
+        for back in list(self._backs):
+            back.ping()
 
     def ended(self, step: int) -> None:
         """Ignores the end of a partial run, which is for clients."""
@@ -332,30 +411,22 @@ class TaskService:
     def lost(self, link: Link, why: str) -> None:
         """Ends the steps of a lost task or client, and its sessions."""
         self._worker.lose(link.task, why)
+        with self._lock:
+            channels = list(self._channels.get(link.task, ()))
+        for connection in channels:  # a thread may wait for the lost task to read
+            connection.shutdown()
         for client, step in list(self._running.values()):
             if client == link.task:
                 step.fail(errors.CancelledError(None, None, f"the client is lost: {why}"))
-        self._forget([name for name, session in list(self._sessions.items()) if session.client == link.task])
+        closed = [name for name, session in list(self._sessions.items()) if session.client == link.task]
+        self._forget(closed)
         for name, created in list(self._masters.items()):
             if created.master == link.task:
                 self._masters.pop(name, None)
                 self._worker.delete_session(name)
+                closed.append(name)
+        if closed and not self._worker.is_closed:  # it has not ended by itself, nor was this task stopped
+            _log.warning("%s is lost: %s; its open sessions (%d) are closed", link.task, why, len(closed))
 
     def close(self) -> None:
         self._forget(list(self._sessions))
-
-
-def device_list(devices: Any) -> control.DeviceList:
-    """Returns devices as a message."""
-    found = [control.DeviceInfo(name=d.name, device_type=d.type, memory_limit=d.memory_limit) for d in devices]
-    return control.DeviceList(device=found)
-
-
-def _graph_def(content: memoryview) -> Any:
-    from google.protobuf.message import DecodeError
-    from tensorboard.compat.proto.graph_pb2 import GraphDef
-
-    try:
-        return GraphDef.FromString(bytes(content))
-    except DecodeError as error:
-        raise ValueError(f"the attached GraphDef cannot be read: {error}") from None

@@ -21,6 +21,7 @@ class TlsSocket:
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self._socket = sock
         self._timeout = sock.gettimeout()
+        self._send_limit: float | None = None
         self._lock = threading.Lock()
         self.family = sock.family
         self.fileno = sock.fileno
@@ -32,6 +33,10 @@ class TlsSocket:
 
     def settimeout(self, seconds: float | None) -> None:
         self._timeout = seconds
+
+    def limit_sends(self, seconds: float) -> None:
+        """Limits the time for which the other end may read nothing; sending raises BlockingIOError afterwards."""
+        self._send_limit = seconds
 
     def pending(self) -> int:
         """Returns how many bytes can be read although the file descriptor may not be readable."""
@@ -63,7 +68,10 @@ class TlsSocket:
                 event = select.POLLOUT
             poll = select.poll()
             poll.register(self._socket, event)
-            if not poll.poll(None if self._timeout is None else self._timeout * 1000):
+            if event == select.POLLOUT and self._send_limit is not None:
+                if not poll.poll(self._send_limit * 1000):
+                    raise BlockingIOError("timed out")
+            elif not poll.poll(None if self._timeout is None else self._timeout * 1000):
                 raise TimeoutError("timed out")
 
     def shutdown(self, how: int) -> None:

@@ -14,8 +14,9 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from thalweg._src import errors
-from thalweg._src.config import ConfigProto, RunMetadata
+from thalweg._src.config import ClusterDef, ConfigProto, RunMetadata
 from thalweg._src.distributed.channel import Request, WayBack
+from thalweg._src.distributed.collectives import SessionCollectives, TaskCollectives
 from thalweg._src.distributed.expected import (
     Expected,
     check_feeds,
@@ -26,6 +27,7 @@ from thalweg._src.distributed.expected import (
 )
 from thalweg._src.distributed.finalizers import Finalizer
 from thalweg._src.distributed.flow_control import LinkedRendezvous
+from thalweg._src.distributed.frames import pack_error, unpack_error
 from thalweg._src.distributed.limits import Limits
 from thalweg._src.distributed.link import unreachable
 from thalweg._src.distributed.worker_state import WorkerSteps
@@ -45,8 +47,11 @@ class Destination(Protocol):
 
     task: str
 
-    def require(self) -> None:
-        """Makes sure that the task can be reached, so that its loss is noticed; otherwise raises UnavailableError."""
+    def require(self, incarnation: int = 0) -> None:
+        """Makes sure that the task can be reached, so that its loss is noticed; otherwise raises UnavailableError.
+
+        Raises AbortedError if another incarnation of the task is expected, which a restarted one is not.
+        """
 
     def push(self, step: int, key: str, value: Any) -> None:
         """Sends a tensor."""
@@ -101,6 +106,7 @@ class WorkerSession:
     devices: list[Device]
     resources: Containers
     is_isolated: bool
+    collectives: SessionCollectives
     handles: set[int] = field(default_factory=set)
 
 
@@ -109,6 +115,7 @@ class RegisteredStep:
     """The partitions of a step at this worker.
 
     others: the other tasks that take part in the step
+    incarnations: those of the other tasks that have the step, 0 for any
     routes: the destinations of tensors for them
     feeds: what the values of its feeds must be
     received: what the tensors of other tasks must be, by key
@@ -116,6 +123,7 @@ class RegisteredStep:
 
     executable: Executable
     others: Mapping[str, Destination]
+    incarnations: Mapping[str, int]
     routes: Mapping[str, Destination]
     feeds: Sequence[Expected]
     received: Mapping[str, Sequence[Expected]]
@@ -124,8 +132,9 @@ class RegisteredStep:
 class Worker:
     """Runs partitions of steps, and keeps variables and other resources between them."""
 
-    def __init__(self, task: str, config: ConfigProto) -> None:
+    def __init__(self, task: str, config: ConfigProto, collectives: TaskCollectives) -> None:
         self.task = task
+        self.collectives = collectives
         self._config = config
         if config.intra_op_parallelism_threads > 0:
             core_share.limit(config.intra_op_parallelism_threads)
@@ -136,20 +145,22 @@ class Worker:
         self._handles = itertools.count(1)
         self._lock = threading.Lock()
         self._steps: WorkerSteps[TaskRendezvous, Step] = WorkerSteps(TaskRendezvous, Limits.find().early_bytes)
-        self.devices = local_devices(config, self._resources, task)
         self.is_closed = False
 
     # -- sessions and graphs ------------------------------------------------------------------------------------------
 
-    def create_session(self, session: str, config: ConfigProto, is_isolated: bool) -> list[Device]:
+    def create_session(self, session: str, config: ConfigProto, is_isolated: bool, cluster: ClusterDef) -> list[Device]:
         """Creates a session of a master; its devices keep the state of kernels, and share resources with others."""
         resources = Containers(SharedContainers()) if is_isolated else self._resources
         merged = self.merged(config)
         devices = local_devices(merged, resources, self.task)
+        collectives = self.collectives.session(merged, cluster)
+        for device in devices:
+            device.collectives = collectives
         with self._lock:
             if session in self._sessions:
                 raise errors.AlreadyExistsError(None, None, f"{self.task} has a session {session!r}")
-            self._sessions[session] = WorkerSession(merged, devices, resources, is_isolated)
+            self._sessions[session] = WorkerSession(merged, devices, resources, is_isolated, collectives)
         return devices
 
     def merged(self, config: ConfigProto) -> ConfigProto:
@@ -165,8 +176,10 @@ class Worker:
             found = self._sessions.pop(session, None)
             for handle in found.handles if found is not None else ():
                 self._registered.pop(handle, None)
-        if found is not None and found.is_isolated:
-            found.resources.clear()
+        if found is not None:
+            found.collectives.close()
+            if found.is_isolated:
+                found.resources.clear()
 
     def reset(self, containers: Collection[str]) -> None:
         """Destroys the resources in some containers; without names, those in the default container and all others."""
@@ -180,6 +193,7 @@ class Worker:
         partitions: dict[str, StepGraph],
         num_fetches: int,
         others: Mapping[str, Destination],
+        incarnations: Mapping[str, int],
         routes: Mapping[str, str],
     ) -> int:
         """Compiles the partitions of a step for devices of this task, and returns the handle to run them by."""
@@ -195,7 +209,7 @@ class Worker:
         destinations = {key: others[task] for key, task in routes.items()}
         with self._lock:
             handle = next(self._handles)
-            self._registered[handle] = RegisteredStep(executable, others, destinations, feeds, received)
+            self._registered[handle] = RegisteredStep(executable, others, incarnations, destinations, feeds, received)
             known.handles.add(handle)
         return handle
 
@@ -233,17 +247,25 @@ class Worker:
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def run(
-        self, handle: int, step_id: int, feeds: Sequence[Any], step: Step, back: WayBack | None = None
+        self,
+        handle: int,
+        step_id: int,
+        feeds: Sequence[Any],
+        step: Step,
+        back: WayBack | None = None,
+        master: str = "",
     ) -> Sequence[Any]:
         """Runs the registered partitions of a step, and tells the other tasks if that fails.
 
         back: the way to the master, if it waits for the tensors that it needs on the channel of its request
+        master: the task that asks for the step, whose loss ends it
         """
         registered = self.find(handle)
-        self.open(step_id, step, registered.others, registered.routes, registered.received, back)
+        tasks = {*registered.others, master}
+        self.open(step_id, step, tasks, registered.routes, registered.received, back)
         try:
-            for other in registered.others.values():
-                other.require()
+            for task, other in registered.others.items():
+                other.require(registered.incarnations.get(task, 0))
             values = registered.executable.run(step, feeds)
         except BaseException as error:
             self.failed(step_id, registered.others, error)
@@ -256,7 +278,7 @@ class Worker:
         self,
         step_id: int,
         step: Step,
-        others: Mapping[str, Destination],
+        others: Collection[str],
         routes: Mapping[str, Destination],
         received: Mapping[str, Sequence[Expected]] = MappingProxyType({}),
         back: WayBack | None = None,
@@ -270,7 +292,7 @@ class Worker:
         step.use(mailbox)
 
     def open_partial(
-        self, step_id: int, step: Step, others: Mapping[str, Destination], routes: Mapping[str, Destination]
+        self, step_id: int, step: Step, others: Collection[str], routes: Mapping[str, Destination]
     ) -> None:
         """Starts a step that the client runs in parts; it is open until the client drops it."""
         self.open(step_id, weakref.proxy(step), others, routes)
@@ -284,18 +306,18 @@ class Worker:
     def failed(self, step_id: int, others: Mapping[str, Destination], error: BaseException) -> None:
         """Forgets a step that failed, and tells the other tasks unless one of them told us."""
         with self._lock:
-            self._steps.end(step_id, error)
+            self._steps.end(step_id, unpack_error(pack_error(error)))  # without the frames that hold its tensors
         if not getattr(error, "is_remote", False):
             for other in others.values():
                 other.abort(step_id, error)
 
-    def serve(self, request: Request, back: WayBack | None = None) -> tuple[Sequence[Any], Any]:
+    def serve(self, request: Request, back: WayBack | None = None, master: str = "") -> tuple[Sequence[Any], Any]:
         """Runs what another task asks for; returns the fetched values and, if it is traced, the times of nodes."""
         check_feeds(self.find(request.handle).feeds, request.feeds)
         if core_share.active:
             core_share.look()
         step = new_step(request)
-        return self.run(request.handle, request.step, request.feeds, step, back), times_of(step)
+        return self.run(request.handle, request.step, request.feeds, step, back, master), times_of(step)
 
     def deliver(self, step: int, key: str, value: Any, source: str = "", nbytes: int = 0) -> None:
         """Takes a tensor that another task sent, perhaps before the step has started here."""
@@ -317,6 +339,7 @@ class Worker:
             runs = self._steps.lose(task)
         for run in runs:
             _fail(run, unreachable(task, why))
+        self.collectives.lose(task, why)
 
     def expire(self) -> None:
         """Drops the tensors of steps that never started."""
@@ -340,6 +363,7 @@ class Worker:
         for run in runs:
             _fail(run, stopped)
         for session in sessions:
+            session.collectives.close()
             if session.is_isolated:
                 session.resources.clear()
         self._resources.clear()
