@@ -18,7 +18,7 @@ from tests.distributed import mutation
 from tests.graph.ir.graphs import conditionals, layers, loops
 from thalweg._src.distributed import authentication, control, data_plane, handshake
 from thalweg._src.distributed.endpoint import CHANNEL, LINK, Endpoint
-from thalweg._src.distributed.frames import HEADER, VERSION, Kind, pack
+from thalweg._src.distributed.frames import HEADER, POSITIONS, VERSION, Kind, pack
 from thalweg._src.distributed.rpc import Stub
 from thalweg._src.distributed.slab import Slab, available
 from thalweg._src.errors import OpError
@@ -28,12 +28,18 @@ SECONDS = 60  # after which something hangs
 _UNTYPED = re.compile(r"Traceback|^\w*(Error|Exception)\b: |^KeyError|^\(\)$|^'[^']*'$")
 
 
-def frame(kind, step=0, description=b"", values=(), key=b"", put=None):
-    """Returns a well-formed frame."""
+def frame(kind, step=0, description=b"", values=(), key=b"", put=None, position=1):
+    """Returns a well-formed frame, by default the first one after the greeting of a link."""
     described, buffers = pack(values, put)
     content = b"".join(bytes(buffer) for buffer in buffers)
     described = description + described + key
-    return HEADER.pack(kind, VERSION, len(values), len(described), step, len(content)) + described + content
+    head = HEADER.pack(kind, VERSION, position % POSITIONS, len(values), len(described), step, len(content))
+    return head + described + content
+
+
+def _at(position, content):
+    """Returns a frame with another position."""
+    return content[:2] + struct.pack("<H", position) + content[4:]
 
 
 class Attacker:
@@ -65,6 +71,9 @@ class Attacker:
     def ended(self, step):
         """Drops what the server sends."""
 
+    def tick(self):
+        """Keeps nothing that grows old."""
+
     def lost(self, link, why):
         """Drops what the server sends."""
 
@@ -90,16 +99,15 @@ class Attacker:
         """Sends malformed frames on links, some after frames that are well-formed."""
         for _ in range(count):
             with self._proved(LINK, f"attacker {next(self._names)}") as sock, self._greeted(sock):
-                good = [self.chance.choice(self._link_frames()) for _ in range(self.chance.choice((0, 0, 1, 3)))]
-                self._send(
-                    sock, b"".join(good) + mutation.bytes_like(self.chance, self.chance.choice(self._link_frames()))
-                )
+                frames = [self.chance.choice(self._link_frames()) for _ in range(self.chance.choice((1, 1, 2, 4)))]
+                *good, last = (_at(position, content) for position, content in enumerate(frames, 1))
+                self._send(sock, b"".join(good) + mutation.bytes_like(self.chance, last))
 
     def greetings(self, count):
         """Sends malformed greetings on links."""
         for number in range(count):
             with self._proved(LINK, f"attacker {next(self._names)}") as sock:
-                hello = frame(Kind.HELLO, 0, struct.pack("<QQ", number, 1 << 20))
+                hello = frame(Kind.HELLO, 0, struct.pack("<QQ", number, 1 << 20), position=0)
                 start = b"S" if number % 2 else b"-"
                 if number % 3 == 0 and sock.family == socket.AF_UNIX:
                     with open(os.devnull) as file:  # no slab
@@ -160,7 +168,7 @@ class Attacker:
         slab = struct.pack("<BBHQQQ", 2, 0, 1, 400, 100, 64)
         return [
             *(frame(Kind.TENSOR, step, values=[value], key=b"a;b;c") for value in values),
-            HEADER.pack(Kind.TENSOR, VERSION, 1, len(slab) + 1, step, 0) + slab + b"k",
+            HEADER.pack(Kind.TENSOR, VERSION, 1, 1, len(slab) + 1, step, 0) + slab + b"k",
             frame(Kind.WANTED, step, values=[torch.ones(2)], key=b"a;b;c"),
             *(frame(kind, step, b"a;b;c") for kind in (Kind.OFFER, Kind.WANT, Kind.END, Kind.PING)),
             *(frame(kind, 0, struct.pack("<Q", 64)) for kind in (Kind.RELEASE, Kind.CONSUMED)),
@@ -181,13 +189,13 @@ class Attacker:
 
     def _channel_frames(self, handle):
         step = self.chance.randrange(1 << 63)
-        head = struct.pack("<QI?", handle, 200, self.chance.random() < 0.5)
+        head = struct.pack("<QI??", handle, 200, self.chance.random() < 0.5, self.chance.random() < 0.5)
         feeds = [
             *([], [torch.ones(3)], [torch.ones(2, 8)], [torch.ones(2, 8, dtype=torch.float64)], [_strings(), None]),
             *([torch.tensor(1.0), torch.tensor(True)], [torch.ones(1 << 14)]),
         ]
         kinds = (Kind.RUN_STEP, Kind.RUN_PARTITIONS)
-        return [frame(kind, step, head, values) for kind in kinds for values in feeds]
+        return [frame(kind, step, head, values, position=0) for kind in kinds for values in feeds]
 
     # -- the control plane --------------------------------------------------------------------------------------------
 
@@ -258,7 +266,7 @@ def _answers(received):
     """Returns codes and texts of the errors in the answers of a channel."""
     found = []
     while len(received) >= HEADER.size:
-        kind, _, _, length, _, size = HEADER.unpack_from(received)
+        kind, _, _, _, length, _, size = HEADER.unpack_from(received)
         if kind == Kind.FAILED:
             fields = json.loads(received[HEADER.size : HEADER.size + length])
             found.append((fields["code"], fields["message"]))

@@ -1,6 +1,7 @@
 """Frames: values of every type as bytes and back, and malformed descriptions."""
 
 import contextlib
+import socket
 import struct
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg._src.distributed.frames import pack, pack_error, unpack, unpack_error
+from thalweg._src.distributed.connection import Connection
+from thalweg._src.distributed.frames import HEADER, POSITIONS, VERSION, Kind, pack, pack_error, unpack, unpack_error
 from thalweg._src.kernels.optional import OptionalValue
 
 
@@ -19,6 +21,9 @@ class Source:
     def read_into(self, buffer):
         buffer[:] = self._content[: len(buffer)]
         self._content = self._content[len(buffer) :]
+
+    def skip(self, size):
+        self._content = self._content[size:]
 
 
 def there_and_back(*values):
@@ -113,3 +118,32 @@ def test_empty_values_of_impossible_shapes_are_refused(encoding, shape):
 def test_errors_that_cannot_be_read(text):
     with pytest.raises(ValueError):
         unpack_error(text)
+
+
+@pytest.fixture
+def ends():
+    """A connection, and the plain socket at its other end."""
+    one, other = socket.socketpair()
+    with one, other:
+        yield Connection(one), other
+
+
+def ping(position):
+    return HEADER.pack(Kind.PING, VERSION, position, 0, 0, 0, 0)
+
+
+def test_positions_of_frames_start_again(ends):
+    connection, other = ends
+    sender = Connection(other)
+    for _ in range(POSITIONS + 3):
+        sender.send(Kind.PING)
+        assert connection.receive().kind == Kind.PING
+
+
+@pytest.mark.parametrize("position", [0, 2], ids=["repeated", "lost"])
+def test_a_frame_that_is_lost_or_repeated_is_noticed(ends, position):
+    connection, other = ends
+    other.sendall(ping(0) + ping(position))
+    connection.receive()
+    with pytest.raises(ValueError, match=f"frame {position} instead of 1: one was lost or repeated"):
+        connection.receive()

@@ -11,7 +11,9 @@ import pytest
 
 from thalweg._src import errors
 from thalweg._src.distributed import handshake
+from thalweg._src.distributed.connection import Connection, ConnectionLost
 from thalweg._src.distributed.credentials import Credentials
+from thalweg._src.distributed.frames import Kind
 from thalweg._src.distributed.handshake import Peer
 from thalweg._src.distributed.tls_socket import TlsSocket
 
@@ -354,6 +356,21 @@ def test_a_tls_socket_keeps_a_time_limit_and_shows_what_it_has_decrypted(tcp, po
     assert client.recv(2) == b"th" and client.pending() == 3 and client.recv(10) == b"ree"
     client.close()
     server.close()
+
+
+@pytest.mark.parametrize("transport", ["tcp", "unix", "tls"])
+def test_the_other_end_must_read_what_is_sent(transport, pool, certificates):
+    """A task that sends heartbeats and reads nothing would block those that push tensors to it."""
+    ends = socket.socketpair() if transport == "unix" else tcp_pair()
+    both = [Credentials(tls=certificates(name)) if transport == "tls" else TOKEN for name in ("client", "server")]
+    client, (server, _) = shake(pool, ends, *both)
+    with contextlib.closing(client), contextlib.closing(server):
+        connection = Connection(client)
+        connection.limit_sends(0.3)
+        assert connection.has_room
+        with pytest.raises(ConnectionLost, match=r"read nothing for 0.3 seconds"):
+            connection.send(Kind.TENSOR, buffers=[bytes(1 << 26)])
+        assert not connection.has_room
 
 
 def test_a_token_inside_of_tls(tcp, pool, certificates):

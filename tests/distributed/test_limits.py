@@ -17,6 +17,8 @@ from thalweg._src.distributed.frames import Kind
 from thalweg._src.distributed.limits import MAX_EARLY_STEPS, MAX_KEY, MAX_UNPROVED, Limits
 from thalweg._src.resources.rendezvous import Many
 
+PS = "/job:ps/replica:0/task:0"
+
 
 @pytest.fixture
 def server():
@@ -68,7 +70,7 @@ def test_a_task_cannot_announce_steps_without_end(server, link):
     with contextlib.suppress(ConnectionError):
         for step in itertools.count():
             assert step < 1000 * MAX_EARLY_STEPS
-            sock.sendall(frame(Kind.TENSOR, step, values=[torch.ones(1)], key=b"a;b;c"))
+            sock.sendall(frame(Kind.TENSOR, step, values=[torch.ones(1)], key=b"a;b;c", position=step + 1))
     assert is_closed(sock)
     steps = server._require().worker._steps
     assert len(steps._entries) <= MAX_EARLY_STEPS
@@ -120,7 +122,10 @@ def test_a_value_beyond_the_limit_fails_the_step(monkeypatch):
     monkeypatch.setenv(limits.VALUE, "1")
     spec = addresses(ps=1, worker=1)
     with tf.device("/job:ps/task:0"):
-        doubled = 2.0 * tf.placeholder(tf.float32, [None], name="x")
+        x = tf.placeholder(tf.float32, [None], name="x")
+        doubled, filled = 2.0 * x, tf.fill([tf.cast(x[0], tf.int32)], 1.0)
+    with tf.device("/job:worker/task:0"):
+        total = tf.reduce_sum(filled)
     monkeypatch.setenv("THALWEG_CLUSTER_TRANSPORT", "tcp")
     with (
         tf.train.Server(spec, "ps", 0),
@@ -128,6 +133,13 @@ def test_a_value_beyond_the_limit_fails_the_step(monkeypatch):
         tf.Session(worker.target) as session,
     ):
         assert session.run(doubled, {"x:0": [1.0]}) == [2.0]
-        with pytest.raises(tf.errors.UnavailableError, match="/job:ps/replica:0/task:0 is lost"):
-            session.run(doubled, {"x:0": [1.0] * 300_000})
-        assert session.run(doubled, {"x:0": [1.0]}) == [2.0]
+        limit = "a value of 1200000 bytes, more than the limit of 1 MB .THALWEG_CLUSTER_MAX_VALUE_MB."
+        for name, size, step, options in (
+            (f"{PS} received", [1.0] * 300_000, doubled, None),
+            (f"{PS} returned", [300_000], filled, None),
+            ("is lost: ", [300_000], total, None),
+            (f"{PS} sent", [300_000], total, tf.RunOptions(timeout_in_ms=60_000)),
+        ):
+            with pytest.raises(tf.errors.OpError, match=f"{name}.*{limit}"):
+                session.run(step, {"x:0": size}, options)
+            assert session.run(doubled, {"x:0": [1.0]}) == [2.0]
