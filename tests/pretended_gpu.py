@@ -5,6 +5,7 @@ Tensors of different devices do not mix, values come back by copies alone, types
 machine with a GPU, wherever it runs: `pytest --pretend-gpu`.
 """
 
+import threading
 import time
 
 import torch
@@ -50,7 +51,7 @@ class _Module(_DummyBackendModule):
 def install(count=1):
     """Makes this process one of a machine with some GPUs; there is no way back."""
     _setup_privateuseone_for_python_backend(TYPE, _Module(count))
-    torch._C._set_only_lift_cpu_tensors(True)  # tensors made of numbers go to the device by a copy
+    _copy_numbers()
     torch.Generator = Generator
     library = torch.library.Library("_", "IMPL")
     library.fallback(lambda function, *args, **kwargs: call(function, args, kwargs), "PrivateUse1")
@@ -59,6 +60,18 @@ def install(count=1):
     gpu = _PretendedGpu("GPU", TYPE, lambda: count, capture=capture, event=_Event)
     # The order of registration is that of the devices.
     accelerators._accelerators = {"GPU": gpu, **accelerators._accelerators}
+
+
+def _copy_numbers():
+    """Makes tensors of numbers reach the device by a copy, which each thread of torch has to be told."""
+    torch._C._set_only_lift_cpu_tensors(True)
+    run = threading.Thread.run
+
+    def run_thread(thread):
+        torch._C._set_only_lift_cpu_tensors(True)
+        run(thread)
+
+    threading.Thread.run = run_thread
 
 
 _libraries = []  # a library ends with its object

@@ -58,6 +58,14 @@ def test_indices_may_be_on_the_host():
         torch.index_select(x, 0, torch.tensor([2, 0]))
 
 
+def test_every_thread_copies_numbers_to_the_device():
+    x, found = torch.arange(4, device=AWAY), []
+    thread = threading.Thread(target=lambda: found.append(x[[2, 0]].tolist()))
+    thread.start()
+    thread.join()
+    assert found == [[2, 0]]
+
+
 def test_views_share_memory_and_layouts_are_kept():
     x = torch.zeros(2, 3, device=AWAY)
     view = x.t()[1]

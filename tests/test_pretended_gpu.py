@@ -18,6 +18,7 @@ RUNS = {
     "types": ["tests/kernels/test_types.py"],
     "programs": ["tests/test_programs.py", "tests/place/test_towers.py"],
     "random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 3)],
+    "eager": ["tests/eager", "--ignore=tests/eager/test_cases.py"],
     "values that arrays keep": ["tests/contrib/test_integrate.py"],
 }
 

@@ -146,7 +146,7 @@ class CapturedSegment:
                 outputs, needed[2] = segment.outputs, needed[2] | wanted
             inputs = [output for output in there if output in needed[index]]
             there.update(dict.fromkeys(outputs))
-            part = Segment(segment.index, nodes, segment.waits, inputs, outputs)
+            part = Segment(segment.index, nodes, inputs, outputs)
             made.append(_Part(part, bound.calls, bound.constants, self._clusters))
         self._before, self._middle, self._after = made
         self._on_host = [on_host(output) for output in self._middle.segment.inputs]
@@ -156,7 +156,7 @@ class CapturedSegment:
         self._tiers = tiers
         self._copied = [(node, 0) for node in parts[1] if node.type == "_CopyToDevice"]
         middle = self._middle.segment
-        watched = Segment(segment.index, middle.nodes, middle.waits, middle.inputs, [*middle.outputs, *self._copied])
+        watched = Segment(segment.index, middle.nodes, middle.inputs, [*middle.outputs, *self._copied])
         self._watched = _Part(watched, bound.calls, bound.constants, self._clusters) if self._copied else self._middle
         self._copies: dict[Any, dict[Output, Any]] = {}
         self._captures: dict[Any, _Capture] = {}

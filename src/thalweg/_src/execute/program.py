@@ -39,7 +39,7 @@ class Program:
         self._more_codes: list[Code] = []
         self._clusters: list[Clusters] = []
         self._counters = counters
-        self.bound: Bound = bind(step, device, counters)
+        self.bound: Bound = device.on_stream(bind)(step, device, counters)
         self.feeds = step.feeds
         self.fetches = step.fetches
         positions = range(len(step.fetches)) if step.positions is None else step.positions
@@ -97,7 +97,7 @@ class Program:
                 made.append(self._more_codes[-1].function)
         if clusters is not None:
             self._clusters.append(clusters)
-        return made
+        return [self.device.on_stream(function) for function in made]
 
     def _parts(self, loop: Node) -> tuple[Program, Program]:
         """Returns the condition and the body of a loop with blocking nodes as programs of their own."""
@@ -110,7 +110,7 @@ class Program:
         feeds = [(feed, 0) for feed in step.feeds]
         fed = set(feeds)
         if not self.waiting or self.is_unstructured:
-            return [Segment(0, step.nodes, frozenset(), list(feeds), list(step.fetches))]
+            return [Segment(0, step.nodes, list(feeds), list(step.fetches))]
         segments = split_into_segments(step)
         for segment in segments:
             used = dict.fromkeys(output for node in segment.nodes for output in _needs(node) if output in fed)
@@ -124,7 +124,7 @@ class Program:
         """The dependencies between segments and blocking nodes; not needed by a program of one function."""
         known = {(feed, 0) for feed in self.feeds} | set(self.bound.constants)
         segment_of = {node: segment.index for segment in self.segments for node in segment.nodes}
-        before: dict[Item, set[Item]] = {s.index: {*s.waits, *s.after} for s in self.segments}
+        before: dict[Item, set[Item]] = {s.index: {*s.after_nodes, *s.after} for s in self.segments}
         taken = [*self.fetches]
         for segment in self.segments:
             taken += segment.inputs
@@ -153,10 +153,10 @@ class Program:
         self, segment: Segment, step: Step, inputs: Sequence[Any], iteration: int | None = None
     ) -> Sequence[Any]:
         """Runs a segment without its generated function: if it is traced, or large and may never run again."""
-        name = self.device.name
-        observer = None if step.trace is None else step.trace.observer(self.device)
-        place = in_iteration(name, iteration)
-        return interpret(segment, self.bound.calls, self.bound.constants, step, inputs, observer, place)
+        place = in_iteration(self.device.name, iteration)
+        with self.device.current():
+            observer = None if step.trace is None else step.trace.observer(self.device)
+            return interpret(segment, self.bound.calls, self.bound.constants, step, inputs, observer, place)
 
     def explain(self, error: BaseException, iteration: int | None = None) -> BaseException:
         """Returns the typed error for an exception raised by this program's code.

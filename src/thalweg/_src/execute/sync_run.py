@@ -80,8 +80,8 @@ class SynchronousRun:
         self._feeds: list[Output] = [(feed, 0) for feed in program.feeds]
         constants, working = program.bound.constants, program.schedule.works
         self._known = {o: constants[o] for o in (*self._node.inputs, *program.fetches) if o in constants}
-        self._before = [s.index for s in program.segments if not s.waits and working[s.index]]
-        self._after = [s.index for s in program.segments if s.waits and working[s.index]]
+        self._before = [s.index for s in program.segments if not s.ancestors and working[s.index]]
+        self._after = [s.index for s in program.segments if s.ancestors and working[s.index]]
         self._fetches = [output for _, output in sorted(program.numbered_fetches, key=lambda pair: pair[0])]
 
     def __call__(self, step: Step, *feeds: Any) -> Sequence[Any]:

@@ -5,6 +5,8 @@ Whatever a device type does differently is a field of `Accelerator`; everything 
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -38,6 +40,7 @@ class Accelerator:
     capture: runs a function in stream capture; returns its values and a function that replays the captured kernels
     event: makes an event for a device's stream (see `Event`); a device type without events is synchronized after each
         node of a traced step
+    stream: returns the stream of one of several logical devices of a card; without it they share the current stream
     """
 
     type: str
@@ -46,6 +49,7 @@ class Accelerator:
     prepare: Callable[[ConfigProto], None] = lambda config: None
     capture: Capture | None = None
     event: Callable[[torch.device], Event] | None = None
+    stream: Callable[[torch.device, int], torch.cuda.Stream] | None = None
 
     def on(self, device: torch.device) -> Accelerator:
         """Returns the accelerator bound to one of its devices, so that captures happen on that device's stream."""
@@ -180,6 +184,21 @@ class _CudaEvent:
         return float(self._event.elapsed_time(end._event))
 
 
+@functools.cache
+def _cuda_stream(card: torch.device, index: int) -> torch.cuda.Stream:
+    """Returns the stream of a logical device, which sessions share: torch has 32 per card and then repeats them."""
+    return torch.cuda.Stream(card)  # type: ignore[no-untyped-call]
+
+
+@functools.cache
+def _capture_stream(current: torch.cuda.Stream) -> tuple[torch.cuda.Stream, threading.Lock]:
+    """Returns the stream on which the work of another stream is captured, by one thread at a time.
+
+    Graphs captured on one stream share the workspace of cuBLAS, so they must be replayed on one stream too.
+    """
+    return torch.cuda.Stream(current.device), threading.Lock()  # type: ignore[no-untyped-call]
+
+
 def _capture_cuda(
     function: Callable[[], Sequence[Any]], generators: Iterable[torch.Generator]
 ) -> tuple[Sequence[Any], Replay]:
@@ -189,10 +208,10 @@ def _capture_cuda(
     for generator, _ in before:
         graph.register_generator_state(generator)
     current = torch.cuda.current_stream()
-    side = torch.cuda.Stream(current.device)  # type: ignore[no-untyped-call]
-    side.wait_stream(current)
+    side, alone = _capture_stream(current)
     try:
-        with torch.cuda.stream(side):
+        with alone, torch.cuda.stream(side):
+            side.wait_stream(current)
             graph.capture_begin(capture_error_mode="thread_local")
             try:
                 values = function()
@@ -206,6 +225,6 @@ def _capture_cuda(
     return values, graph.replay
 
 
-register_accelerator(Accelerator("GPU", "cuda", gpu_count, _prepare_cuda, _capture_cuda, _CudaEvent))
+register_accelerator(Accelerator("GPU", "cuda", gpu_count, _prepare_cuda, _capture_cuda, _CudaEvent, _cuda_stream))
 register_accelerator(Accelerator("MPS", "mps", lambda: int(torch.backends.mps.is_available())))
 register_accelerator(Accelerator("XPU", "xpu", lambda: torch.xpu.device_count() if torch.xpu.is_available() else 0))

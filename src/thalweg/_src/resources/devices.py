@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 
 from thalweg._src.config import ConfigProto
 from thalweg._src.resources.accelerators import Accelerator, accelerators
+from thalweg._src.resources.collectives import Collectives
 from thalweg._src.resources.containers import Containers
 from thalweg._src.resources.gpu_options import LogicalGpu, logical_gpus
 
 PREFIX = "/job:localhost/replica:0/task:0"
 _HOST = torch.device("cpu")
 TorchDevice = torch.device
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(slots=True, eq=False)
 class Device:
-    """One device of a session: its full name, its torch device, and the state its kernels keep."""
+    """One device of a session: its full name, its torch device, and the state its kernels keep.
+
+    A device that shares its card with others launches its kernels on a stream of its own. What it sends to them within
+    a step it copies there (`kernels/transfer.py`); what it leaves in variables is theirs from the next step on
+    (`ordered`). A device with a card to itself uses torch's current stream.
+    """
 
     name: str
     type: str
@@ -29,8 +38,10 @@ class Device:
     resources: Containers
     host: TorchDevice = _HOST
     accelerator: Accelerator | None = None
+    stream: Any = None
     memory_limit: int = 0  # bytes that a step may use here; 0 for no limit
     compiling: bool = False  # a placeholder for tracing: kernels are bound on it and never run
+    collectives: Collectives | None = None  # of a task of a cluster
     drawing: threading.RLock = field(
         default_factory=threading.RLock
     )  # held to use generators, and to capture their use
@@ -45,8 +56,25 @@ class Device:
 
     def synchronize(self) -> None:
         """Waits for everything launched on this device; the CPU runs synchronously."""
-        if self.accelerator is not None:
+        if self.stream is not None:
+            self.stream.synchronize()
+        elif self.accelerator is not None:
             self.accelerator.synchronize(self.torch)
+
+    def current(self) -> AbstractContextManager[Any]:
+        """Returns a context in which kernels are launched on this device's stream."""
+        return nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
+
+    def on_stream(self, function: Function) -> Function:
+        """Returns a function that launches its kernels on this device's stream."""
+        if self.stream is None:
+            return function
+
+        def run(*args: Any) -> Any:
+            with self.current():
+                return function(*args)
+
+        return cast(Function, run)
 
     def state(self, node_name: str, make: Callable[[], Any]) -> Any:
         """Returns the state that a stateful kernel keeps between steps, whatever the step signature."""
@@ -68,11 +96,31 @@ def local_devices(config: ConfigProto, resources: Containers, task: str = PREFIX
         if found:
             accelerator.prepare(config)
         type = accelerator.type
+        shared = Counter(physical for physical, _ in found)
         for index, (physical, limit) in enumerate(found):
             where = torch.device(accelerator.torch_type, physical) if accelerator.torch_type != "cpu" else _HOST
             name, bound = f"{task}/device:{type}:{index}", accelerator.on(where)
             devices.append(Device(name, type, where, resources, accelerator=bound, memory_limit=limit))
+            if shared[physical] > 1 and accelerator.stream is not None:
+                devices[-1].stream = accelerator.stream(where, index)
     return devices
+
+
+def ordered(devices: Sequence[Device]) -> Callable[[], None] | None:
+    """Returns a function after which no stream of these devices overtakes what was launched on another before.
+
+    It is called before each step: variables and other resources may have been used on other streams. None if no device
+    has a stream of its own.
+    """
+    streams = [device.stream for device in devices if device.stream is not None]
+
+    def wait() -> None:
+        for stream in streams:
+            torch.cuda.default_stream(stream.device).wait_stream(stream)
+        for stream in streams:
+            stream.wait_stream(torch.cuda.default_stream(stream.device))
+
+    return wait if streams else None
 
 
 def listed_devices(config: ConfigProto) -> list[tuple[str, str, int, str]]:

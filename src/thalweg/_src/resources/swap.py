@@ -44,9 +44,8 @@ class Swap:
 
     def _spill(self, swapped: SwappedTensor) -> None:
         assert swapped.held is not None
-        if swapped.device.type != "cpu":
-            # The copy to the host may still be running.
-            accelerator_of(swapped.device).synchronize(swapped.device)
+        if swapped.stream is not None:  # the copy to the host may still be running
+            swapped.stream.synchronize()
         try:
             if self._file is None:
                 self._file = _anonymous_file()
@@ -85,14 +84,20 @@ class Swap:
 class SwappedTensor:
     """A tensor that is swapped out for as long as this object is referenced."""
 
-    __slots__ = ("__weakref__", "_swap", "device", "dtype", "held", "offset", "shape", "size")
+    __slots__ = ("__weakref__", "_swap", "device", "dtype", "held", "offset", "shape", "size", "stream")
 
     def __init__(self, swap: Swap, tensor: torch.Tensor) -> None:
         self.device = tensor.device
         self.shape, self.dtype = tensor.shape, tensor.dtype
         self.size = tensor.numel() * tensor.element_size()
         self.offset = 0
-        self.held: torch.Tensor | None = tensor if tensor.device.type == "cpu" else _to_host(tensor)
+        self.held: torch.Tensor | None = tensor
+        self.stream: Any = None  # of a copy that may still be running
+        if tensor.device.type != "cpu":
+            is_pinned = accelerator_of(tensor.device).has_pinned_memory()
+            self.held = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=is_pinned)
+            self.held.copy_(tensor, non_blocking=is_pinned)
+            self.stream = torch.accelerator.current_stream(tensor.device) if is_pinned else None
         self._swap = swap
 
     def value(self) -> torch.Tensor:
@@ -107,13 +112,6 @@ class SwappedTensor:
 
 def _anonymous_file() -> IO[bytes]:
     return tempfile.TemporaryFile()
-
-
-def _to_host(tensor: torch.Tensor) -> torch.Tensor:
-    """Copies a tensor to the host: asynchronously, to pinned memory, where the device has such."""
-    is_pinned = accelerator_of(tensor.device).has_pinned_memory()
-    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=is_pinned)
-    return host.copy_(tensor, non_blocking=is_pinned)
 
 
 def _memory() -> int:
