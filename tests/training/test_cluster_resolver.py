@@ -48,7 +48,8 @@ def test_devices_of_a_task_are_counted_at_its_server() -> None:
         def master(self, task_type: Any = None, task_id: Any = None, rpc_layer: Any = None) -> str:
             return server.target
 
-    with tf.train.Server({"worker": ["localhost:0"]}, config=tf.ConfigProto(device_count={"CPU": 2})) as server:
+    config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
+    with tf.train.Server({"worker": ["localhost:0"]}, config=config) as server:
         assert AtServer().num_accelerators() == {"CPU": 2} == AtServer().num_accelerators("worker", 0)
         assert AtServer().num_accelerators("worker", 1) == {} == AtServer().num_accelerators("ps", 0)
 

@@ -30,13 +30,13 @@ def training(folder, losses, kind):
 
 
 def run_to_end(folder, losses, kind):
-    assert children.run(training(folder, losses, kind)).stdout.strip() == "done"
+    assert children.run(training(folder, losses, kind), forked=True).stdout.strip() == "done"
 
 
 def kill_after(start_child, folder, losses, kind, lines):
     """Starts training and kills it as soon as so many more steps are written down."""
     before = len(losses.read_text().splitlines()) if losses.exists() else 0
-    process = start_child(training(folder, losses, kind))
+    process = start_child(training(folder, losses, kind), forked=True)
     while not losses.exists() or len(losses.read_text().splitlines()) < before + lines:
         assert process.poll() is None, "it ended by itself"
         time.sleep(0.001)

@@ -43,7 +43,7 @@ class ConditionalAccumulatorBase:
         self._dtype = dtypes.as_dtype(dtype)
         self._shape = shapes.as_shape(shape)
         self._accumulator_ref = accumulator_ref
-        self._name = accumulator_ref.op.name.rpartition("/")[2]
+        self._name = accumulator_ref.source_name.rpartition("/")[2]
         sparse = accumulator_ref.dtype is not dtypes.resource
         self._count = ops.sparse_accumulator_num_accumulated_op if sparse else ops.accumulator_num_accumulated_op
         self._set = ops.sparse_accumulator_set_global_step_op if sparse else ops.accumulator_set_global_step_op

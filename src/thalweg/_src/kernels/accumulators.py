@@ -14,7 +14,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.waiting import failure, require_same, shared
-from thalweg._src.resources.accumulators import Accumulator, SparseAccumulator
+from thalweg._src.resources.accumulators import Accumulator, Origin, SparseAccumulator
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 from thalweg._src.shapes import compatible, show
@@ -65,19 +65,27 @@ def _number(value: Any, name: str) -> int:
     return int(value)
 
 
+def _origin(node: Node) -> Origin | None:
+    """Returns the replica that a gradient comes from, which synchronous optimizers note in attributes."""
+    replica = node.attrs.get("_replica")
+    if replica is None:
+        return None
+    return Origin(replica, node.attrs.get("_per_replica", 1), node.attrs.get("_in_order", False))
+
+
 @kernel("ResourceAccumulatorApplyGradient", devices=_DENSE)
 def bind_apply(node: Node, device: Device) -> Function:
-    dtype = node.attrs["dtype"]
+    dtype, origin = node.attrs["dtype"], _origin(node)
 
     def apply(handle: Any, local_step: Any, gradient: Any) -> None:
-        _require(handle, Accumulator, dtype).apply(_number(local_step, "local_step"), gradient)
+        _require(handle, Accumulator, dtype).apply(_number(local_step, "local_step"), gradient, origin)
 
     return apply
 
 
 @kernel("SparseAccumulatorApplyGradient", devices=_SPARSE)
 def bind_sparse_apply(node: Node, device: Device) -> Function:
-    dtype, has_shape = node.attrs["dtype"], node.attrs["has_known_shape"]
+    dtype, has_shape, origin = node.attrs["dtype"], node.attrs["has_known_shape"], _origin(node)
 
     def apply(handle: Any, local_step: Any, indices: Any, values: Any, shape: Any) -> None:
         accumulator = _require(handle, SparseAccumulator, dtype)
@@ -101,7 +109,7 @@ def bind_sparse_apply(node: Node, device: Device) -> Function:
                     f"gradient_shape is {shape.tolist()}, expected one that fits {accumulator} of shape "
                     f"{show(accumulator.shape)} and values of shape {show(tuple(values.shape))}"
                 )
-        accumulator.apply(step, (indices, values))
+        accumulator.apply(step, (indices, values), origin)
 
     return apply
 
@@ -145,3 +153,8 @@ def bind_count(node: Node, device: Device) -> Function:
 @plain_kernel("AccumulatorSetGlobalStep", devices=_SPARSE)
 def _set_global_step(handle: Any, step: Step) -> None:
     _require(handle, Accumulator).set_global_step(_number(step, "new_global_step"))
+
+
+@plain_kernel("_AccumulatorReset", devices=_DENSE)
+def _reset(handle: Any, step: Any) -> None:
+    _require(handle, Accumulator).reset(_number(step, "global_step"))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.errors import invalid
+from thalweg._src.graph.consistency import SHARED
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel, plain_kernel
 from thalweg._src.kernels.waiting import failure, shared
@@ -23,12 +24,12 @@ def bind_mutex(node: Node, device: Device) -> Known:
 
 @kernel("MutexLock")
 def bind_lock(node: Node, device: Device) -> Function:
-    fail = failure(node, device)
+    fail, is_shared = failure(node, device), node.attrs.get(SHARED, False)
 
     def acquire(step: Step, finish: Function, mutex: Any) -> None:
         if not isinstance(mutex, Mutex):
             raise invalid(f"the handle is not a mutex: {mutex!r}")
-        mutex.acquire(step, finish, fail)
+        mutex.acquire(step, finish, fail, is_shared)
 
     return acquire
 

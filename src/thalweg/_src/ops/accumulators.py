@@ -141,3 +141,11 @@ sparse_accumulator_set_global_step_op = nondifferentiable_op(
     "Sets the global step of a sparse accumulator; gradients of earlier steps are stale.",
     infer=_step_set,
 )
+accumulator_reset_op = stateful_op(
+    "_AccumulatorReset",
+    "handle: T, global_step: int64 ->",
+    "Drops the gradients of an accumulator, dense or sparse, and sets its global step.",
+    T=attr.types([dtypes.resource, dtypes.string]),
+    host="global_step",
+    infer=_step_set,
+)

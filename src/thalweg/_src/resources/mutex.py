@@ -1,4 +1,4 @@
-"""Mutex: admits one step at a time to a critical section; the others wait in a queue without holding a thread."""
+"""Mutex: admits one step to a critical section, or several that share it; the others wait, without holding a thread."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from thalweg._src.resources.waiting import NO_PROGRESS, Attempt, Fail, Finish, O
 
 
 class Mutex(Resource):
-    """A lock that a step acquires and releases."""
+    """A lock that a step acquires and releases, first come, first served."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, deque())
-        self.is_held = False
+        self.holders = 0
+        self.is_shared = False  # whether others that share it may enter
 
-    def acquire(self, step: Step, finish: Finish, fail: Fail) -> None:
+    def acquire(self, step: Step, finish: Finish, fail: Fail, is_shared: bool = False) -> None:
         """Calls `finish` with a `Lock` once this step has acquired the mutex."""
-        self.attempt(self.wait_queues[0], _Acquire(self, step, finish, fail))
+        self.attempt(self.wait_queues[0], _Acquire(self, is_shared, step, finish, fail))
 
     def release(self) -> None:
         with self.lock:
-            self.is_held = False
+            self.holders -= 1
             ended = self.advance()
         notify(ended)
 
@@ -51,16 +52,19 @@ class Lock:
 
 
 class _Acquire(Attempt):
-    __slots__ = ("_mutex",)
+    __slots__ = ("_is_shared", "_mutex")
 
-    def __init__(self, mutex: Mutex, step: Step, finish: Finish, fail: Fail) -> None:
+    def __init__(self, mutex: Mutex, is_shared: bool, step: Step, finish: Finish, fail: Fail) -> None:
         super().__init__(step, finish, fail)
         self._mutex = mutex
+        self._is_shared = is_shared
 
     def advance(self) -> Outcome:
-        if self._mutex.is_held:
+        mutex = self._mutex
+        if mutex.holders and not (mutex.is_shared and self._is_shared):
             return NO_PROGRESS
-        self._mutex.is_held = True
+        mutex.holders += 1
+        mutex.is_shared = self._is_shared
         return ()
 
     def end(self, outcome: Any) -> None:

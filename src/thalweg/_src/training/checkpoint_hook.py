@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from thalweg._src.checkpoint.meta_graph import export_meta_graph
 from thalweg._src.compat import logging
+from thalweg._src.config import RunOptions
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
@@ -22,6 +24,8 @@ from thalweg._src.training.step_hooks import required_global_step
 from thalweg._src.training.timers import SecondOrStepTimer
 
 AUTOMATIC = "auto"
+PAUSES = "pauses_of_updates"  # collection of the names of operations: one that pauses updates, then one that resumes
+_PAUSE_MILLISECONDS = 60_000
 _SLOWDOWN = 0.1  # fraction of speed that training loses while a snapshot is written: to the writer, and to copies
 
 
@@ -141,7 +145,8 @@ class CheckpointSaverHook(SessionRunHook):
         saver = self._get_saver()
         if self._asynchronous:
             saver.make_asynchronous()
-        saver.save(session, self._save_path, global_step=step, write_meta_graph=self._save_graph_def)
+        with paused_updates(session):
+            saver.save(session, self._save_path, global_step=step, write_meta_graph=self._save_graph_def)
         if self._asynchronous:
             now = time.monotonic()
             self._written = (step, now, now - start)
@@ -189,3 +194,17 @@ class CheckpointSaverHook(SessionRunHook):
             )
         self._saver = savers[0]
         return self._saver
+
+
+@contextlib.contextmanager
+def paused_updates(session: Any) -> Iterator[None]:
+    """Keeps synchronous optimizers from updating variables, so that a checkpoint has all of an update or none of it."""
+    names = session.graph.get_collection(PAUSES)
+    pauses, resumptions = ([session.graph.get_operation_by_name(name) for name in names[i::2]] for i in (0, 1))
+    if pauses:
+        session.run(pauses, options=RunOptions(timeout_in_ms=_PAUSE_MILLISECONDS))
+    try:
+        yield
+    finally:
+        if resumptions:
+            session.run(resumptions)

@@ -16,15 +16,24 @@ from thalweg._src.input.queue_runner import start_queue_runners
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_creators import ChiefSessionCreator, SessionCreator
 from thalweg._src.training.session_layers import CoordinatedSession, HookedSession, RecoverableSession, StepContext
+from thalweg._src.training.session_manager import PREEMPTION_ERRORS
 from thalweg._src.training.session_run_hook import SessionRunHook
+from thalweg._src.training.sync_replicas import require_chief
 
 
 class _CoordinatedCreator(SessionCreator):
     """Creates sessions, starts their queue runners and notifies the hooks."""
 
-    def __init__(self, creator: SessionCreator, hooks: Sequence[SessionRunHook], stop_grace_period_secs: float) -> None:
+    def __init__(
+        self,
+        creator: SessionCreator,
+        hooks: Sequence[SessionRunHook],
+        should_recover: bool,
+        stop_grace_period_secs: float,
+    ) -> None:
         self._creator = creator
         self._hooks = hooks
+        self._should_recover = should_recover
         self._stop_grace_period_secs = stop_grace_period_secs
         self.tf_sess: Any = None
         self.coord: Coordinator | None = None
@@ -32,13 +41,17 @@ class _CoordinatedCreator(SessionCreator):
     def create_session(self) -> CoordinatedSession:
         self.tf_sess = session = self._creator.create_session()
         self.coord = coord = Coordinator(clean_stop_exception_types=[])
+        if self._should_recover:
+            coord.recover_from(*PREEMPTION_ERRORS)
         made = CoordinatedSession(HookedSession(session, self._hooks), coord, self._stop_grace_period_secs)
         try:
             if get_collection(GraphKeys.QUEUE_RUNNERS):
                 start_queue_runners(sess=session, coord=coord)
             for hook in self._hooks:
                 hook.after_create_session(session, coord)
-        except BaseException:
+        except BaseException as error:
+            if self._should_recover and isinstance(error, PREEMPTION_ERRORS):
+                made.abandon()
             _close_quietly(made)
             raise
         return made
@@ -69,7 +82,9 @@ class _MonitoredSession:
         for hook in self._hooks:
             hook.begin()
         creator = ChiefSessionCreator() if session_creator is None else session_creator
-        self._coordinated_creator = _CoordinatedCreator(creator, self._hooks, stop_grace_period_secs)
+        if isinstance(creator, ChiefSessionCreator):
+            require_chief()
+        self._coordinated_creator = _CoordinatedCreator(creator, self._hooks, should_recover, stop_grace_period_secs)
         self._sess: Any = None
         try:
             if should_recover:

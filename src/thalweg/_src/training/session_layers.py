@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,9 +10,11 @@ from thalweg._src import errors
 from thalweg._src.compat import logging
 from thalweg._src.config import RunMetadata, RunOptions
 from thalweg._src.input.coordinator import Coordinator
+from thalweg._src.training.session_manager import PREEMPTION_ERRORS
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 
-PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)  # a new session may succeed
+_GIVE_UP_SECONDS = 7200.0  # without a session, as long as workers wait for the chief by default
+_LONGEST_PAUSE = 1.0  # seconds between two attempts to create a session
 
 
 class StepContext:
@@ -173,6 +176,19 @@ class CoordinatedSession(Layer):
                 logging.info("a thread of the session failed as well: %s", error)
             raise
 
+    def abandon(self) -> None:
+        """Ends all steps of a lost session at once; `close` then need not wait for what they wait for.
+
+        Threads of queue runners find the session closed, and leave the queues open, which the next session uses.
+        """
+        session: Any = self._sess
+        while isinstance(session, Layer):
+            session = session._sess
+        try:
+            session.close()
+        except errors.OpError as error:
+            logging.info("the session could not be closed cleanly: %s", error)
+
     def close(self) -> None:
         self._coord.request_stop()
         try:
@@ -190,18 +206,38 @@ class RecoverableSession(Layer):
     def __init__(self, create_session: Callable[[], Any], raw_session: Callable[[], Any]) -> None:
         self._create = create_session
         self._raw_session = raw_session
+        self._lost_since: float | None = None
         super().__init__(self._create_session())
 
     def _create_session(self) -> Any:
+        start, pause = time.monotonic(), 0.0
         while True:
             try:
-                return self._create()
+                made = self._create()
             except PREEMPTION_ERRORS as error:
-                logging.info("a session was lost while it was created, trying again: %s", error)
+                if time.monotonic() - start > _GIVE_UP_SECONDS:
+                    raise
+                logging.warning("a session was lost while it was created, trying again: %s", _first_line(error))
+                time.sleep(pause)
+                pause = min(2 * pause + 0.1, _LONGEST_PAUSE)
+                continue
+            if self._lost_since is not None:
+                logging.warning(
+                    "training continues in a new session, after %.1f s", time.monotonic() - self._lost_since
+                )
+                self._lost_since = None
+            return made
 
     def _lost(self, error: BaseException) -> None:
-        logging.info("the session is lost, a new one continues from the last checkpoint: %s", error)
-        self.close()
+        logging.warning("the session is lost, and a new one is created: %s", _first_line(error))
+        self._lost_since = self._lost_since or time.monotonic()
+        session, self._sess = self._sess, None
+        if isinstance(session, CoordinatedSession):
+            session.abandon()
+        try:
+            session.close()
+        except PREEMPTION_ERRORS as again:
+            logging.info("the session could not be closed cleanly: %s", again)
 
     def _check_stop(self) -> bool:
         try:
@@ -215,9 +251,9 @@ class RecoverableSession(Layer):
 
     def _retrying(self, call: Callable[[Any], Any]) -> Any:
         while True:
+            if self._sess is None:
+                self._sess = self._create_session()
             try:
-                if self._sess is None:
-                    self._sess = self._create_session()
                 return call(self._sess)
             except PREEMPTION_ERRORS as error:
                 self._lost(error)
@@ -227,3 +263,7 @@ class RecoverableSession(Layer):
 
     def run_step_fn(self, step_fn: Callable[..., Any], raw_session: Any) -> Any:
         return self._retrying(lambda sess: sess.run_step_fn(step_fn, self._raw_session()))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

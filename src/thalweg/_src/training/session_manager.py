@@ -19,6 +19,8 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.session.session import Session
 
 Ready = tuple[bool, str | None]  # whether it is ready, and if not, why
+PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)  # a new session may succeed
+_POLL_SECONDS = 1.0  # at most, between two checks of what another task does
 
 
 @export("train.SessionManager")
@@ -122,21 +124,51 @@ class SessionManager:
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")) -> Session:
         """Returns a session that another process has initialized; raises DeadlineExceededError on timeout."""
         until = time.monotonic() + (float("inf") if max_wait_secs is None else max_wait_secs)
+        wait = self._waiting(until)
         while True:
             session = Session(master, graph=self._graph, config=config)
             with _closed_on_failure(session):
-                ready, why = self._run_local_init(session)
-                if ready:
-                    ready, why = self._is_ready(session)
-                if ready:
-                    return session
+                ready, why = self._wait_until_ready(session, wait)
+            if ready:
+                return session
             session.close()
-            if time.monotonic() + self._recovery_wait_secs > until:
+            if not wait(f"Waiting for model to be ready: {why}"):
                 raise errors.DeadlineExceededError(
                     None, None, f"Session was not ready after waiting {max_wait_secs} secs: {why}"
                 )
-            logging.info("Waiting for model to be ready: %s", why)
-            time.sleep(self._recovery_wait_secs)
+
+    def _wait_until_ready(self, session: Session, wait: Callable[[str], bool]) -> Ready:
+        """Returns whether a session became ready, and if not, because it was lost or no time is left, why."""
+        while True:
+            try:
+                ready, why = self._run_local_init(session)
+                if ready:
+                    ready, why = self._is_ready(session)
+            except PREEMPTION_ERRORS as error:
+                return False, error.message
+            if ready or not wait(f"Waiting for model to be ready: {why}"):
+                return ready, why
+
+    def _waiting(self, until: float) -> Callable[[str], bool]:
+        """Returns a function that waits until the next check, or returns False if no time is left for it.
+
+        What is waited for is logged at most every `recovery_wait_secs`.
+        """
+        pause = min(_POLL_SECONDS, self._recovery_wait_secs)
+        logged = -float("inf")
+
+        def wait(what: str) -> bool:
+            nonlocal logged
+            now = time.monotonic()
+            if now + pause > until:
+                return False
+            if now - logged >= self._recovery_wait_secs:
+                logged = now
+                logging.info("%s", what)
+            time.sleep(pause)
+            return True
+
+        return wait
 
     # -- checkpoints --------------------------------------------------------------------------------------------------
 
@@ -151,12 +183,10 @@ class SessionManager:
         if path:
             saver.restore(session, path)
             return True
-        until = time.monotonic() + max_wait_secs
+        wait = self._waiting(time.monotonic() + max_wait_secs)
         while (state := get_checkpoint_state(folder)) is None:
-            if not wait_for_checkpoint or time.monotonic() > until:
+            if not wait_for_checkpoint or not wait("Waiting for checkpoint to be available."):
                 return False
-            logging.info("Waiting for checkpoint to be available.")
-            time.sleep(self._recovery_wait_secs)
         self._restore_newest(session, saver, folder, state)
         saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
         return True
@@ -166,10 +196,10 @@ class SessionManager:
         try:
             saver.restore(session, state.model_checkpoint_path)
         except (errors.DataLossError, errors.NotFoundError, errors.OutOfRangeError, ValueError) as error:
+            # restore_latest_good warns of each checkpoint that it passes over
             fits = isinstance(error, errors.DataLossError | errors.OutOfRangeError) or not _is_whole(state)
             if not fits or not hasattr(saver, "restore_latest_good"):
                 raise
-            logging.warning("the checkpoint %s cannot be restored: %s", state.model_checkpoint_path, error)
             if saver.restore_latest_good(session, folder) is None:
                 raise  # rather than training from scratch over a checkpoint that may be recoverable
 

@@ -78,6 +78,9 @@ class StepCounterHook(SessionRunHook):
         self._global_step = required_global_step("StepCounterHook")
         self._summary_tag = f"{get_global_step().op.name}/sec"
 
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._last_step = None  # a session that replaces a lost one repeats steps
+
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
 

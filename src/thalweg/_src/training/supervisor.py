@@ -20,6 +20,7 @@ from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collecti
 from thalweg._src.input.coordinator import Coordinator, LooperThread
 from thalweg._src.observe.file_writer import FileWriter
 from thalweg._src.read_only import ReadOnly
+from thalweg._src.training.checkpoint_hook import paused_updates
 from thalweg._src.training.report_hooks import add_status
 from thalweg._src.training.scaffold import Scaffold, merged_summaries
 from thalweg._src.training.session_manager import SessionManager
@@ -368,7 +369,8 @@ class SVTimerCheckpointThread(LooperThread):
     def run_loop(self) -> None:
         sv = self._sv
         logging.info("Saving checkpoint to path %s", sv.save_path)
-        sv.saver.save(self._sess, sv.save_path, global_step=sv.global_step)
+        with paused_updates(self._sess):
+            sv.saver.save(self._sess, sv.save_path, global_step=sv.global_step)
         if sv.summary_writer is not None and sv.global_step is not None:
             step = value_of_step(self._sess, sv.global_step)
             add_status(sv.summary_writer, "CHECKPOINT", step, str(sv.save_path))

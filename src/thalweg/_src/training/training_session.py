@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.training.checkpoint_hook import AUTOMATIC, CheckpointSaverHook
@@ -14,6 +15,7 @@ from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_creators import ChiefSessionCreator, WorkerSessionCreator
 from thalweg._src.training.session_run_hook import SessionRunHook
 from thalweg._src.training.step_hooks import StepCounterHook
+from thalweg._src.variables.variables import global_variables
 
 USE_DEFAULT: Any = object()
 
@@ -27,6 +29,12 @@ def _chosen(secs: Any, steps: Any, default_secs: Any, default_steps: Any) -> tup
 
 def _is_wanted(secs: Any, steps: Any) -> bool:
     return secs == AUTOMATIC or bool(secs and secs > 0) or bool(steps and steps > 0)
+
+
+def _initializes_itself() -> bool:
+    """Returns whether each worker has variables of its own, so that the chief does not initialize all of them."""
+    strategies = {v.distribute_strategy for v in global_variables() if hasattr(v, "distribute_strategy")}
+    return any(s.extended.experimental_between_graph and s.extended.experimental_should_init for s in strategies)
 
 
 @export("train.MonitoredTrainingSession")
@@ -57,6 +65,9 @@ def MonitoredTrainingSession(
     continues.
     """
     scaffold = scaffold or Scaffold()
+    if not is_chief and _initializes_itself():
+        creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
+        return MonitoredSession(creator, hooks, stop_grace_period_secs)
     if not is_chief:
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return MonitoredSession(worker, hooks, stop_grace_period_secs)
@@ -81,6 +92,10 @@ def MonitoredTrainingSession(
                 save_graph_def=save_graph_def,
                 asynchronous=asynchronous_checkpoints,
             )
+        )
+    if master and not checkpoint_dir:
+        logging.warning(
+            "MonitoredTrainingSession without checkpoint_dir: if a parameter server is lost, training starts over"
         )
     all_hooks += hooks or ()
     chief = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)

@@ -119,11 +119,11 @@ def add_gradients_summaries(grads_and_vars: Gradients) -> list[Any]:
     made = []
     for gradient, variable in grads_and_vars:
         if gradient is None:
-            _log.info("Var %s has no gradient", variable.op.name)
+            _log.info("Var %s has no gradient", variable._shared_name)
             continue
         values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
-        made.append(summaries.histogram(f"{variable.op.name}/gradient", values))
-        made.append(summaries.scalar(f"{variable.op.name}/gradient_norm", global_norm([values])))
+        made.append(summaries.histogram(f"{variable._shared_name}/gradient", values))
+        made.append(summaries.scalar(f"{variable._shared_name}/gradient_norm", global_norm([values])))
     return made
 
 
@@ -146,7 +146,7 @@ def multiply_gradients(grads_and_vars: Gradients, gradient_multipliers: Any) -> 
         raise ValueError("`gradient_multipliers` must be a dict that is not empty.")
     result = []
     for gradient, variable in grads_and_vars:
-        key = variable if variable in gradient_multipliers else variable.op.name
+        key = variable if variable in gradient_multipliers else variable._shared_name
         if key in gradient_multipliers:
             if gradient is None:
                 raise ValueError("Requested multiple of `None` gradient.")

@@ -21,10 +21,12 @@ from thalweg._src.nn.summaries import merge_all
 from thalweg._src.observe.timeline import Timeline
 from thalweg._src.ops.comparison import equal, greater_equal
 from thalweg._src.ops.constants import constant
+from thalweg._src.ops.control import group
 from thalweg._src.ops.math import floormod
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_run_hook import SessionRunHook
 from thalweg._src.training.supervisor import Supervisor
+from thalweg._src.training.sync_replicas import SyncReplicasOptimizer
 from thalweg._src.training.training_session import MonitoredTrainingSession
 from thalweg._src.variables.assign import report_uninitialized_variables
 from thalweg._src.variables.global_step import get_or_create_global_step
@@ -144,6 +146,7 @@ def slim_train(
             init_op = global_variables_initializer() if init_op is _USE_DEFAULT else init_op
             ready_op = report_uninitialized_variables() if ready_op is _USE_DEFAULT else ready_op
             local_init_op = Scaffold.default_local_init_op() if local_init_op is _USE_DEFAULT else local_init_op
+            sync = _Synchronization(sync_optimizer, is_chief, local_init_op)
         if train_step_kwargs is _USE_DEFAULT:
             trace = trace_every_n_steps if is_chief else None
             train_step_kwargs = _default_kwargs(step, number_of_steps, log_every_n_steps, trace, logdir)
@@ -153,7 +156,8 @@ def slim_train(
             logdir=logdir,
             init_op=init_op,
             init_feed_dict=init_feed_dict,
-            local_init_op=local_init_op,
+            local_init_op=sync.local_init_op,
+            ready_for_local_init_op=sync.ready_for_local_init_op,
             ready_op=ready_op,
             summary_op=merge_all() if summary_op is _USE_DEFAULT else summary_op,
             summary_writer=summary_writer,
@@ -166,7 +170,7 @@ def slim_train(
     if summary_writer is not None:
         train_step_kwargs["summary_writer"] = supervisor.summary_writer
     delay = min(startup_delay_steps, number_of_steps or sys.maxsize) if not is_chief else 0
-    loop = _SlimLoop(supervisor, delay, session_wrapper, ignore_live_threads)
+    loop = _SlimLoop(supervisor, delay, session_wrapper, ignore_live_threads, sync)
     while True:
         try:
             with supervisor.managed_session(master, start_standard_services=False, config=session_config) as session:
@@ -190,8 +194,9 @@ def _check_slim_arguments(
         for name, is_given in given.items():
             if is_given:
                 raise ValueError(f"Cannot provide {name} because logdir=None")
-    if sync_optimizer is not None:
-        raise ValueError("`sync_optimizer` must be a tf.train.SyncReplicasOptimizer.")
+    for optimizer in _as_list(sync_optimizer):
+        if not isinstance(optimizer, SyncReplicasOptimizer):
+            raise ValueError("`sync_optimizer` must be a tf.train.SyncReplicasOptimizer.")
     if number_of_steps is not None and number_of_steps <= 0:
         raise ValueError("`number_of_steps` must be either None or a positive number.")
 
@@ -208,10 +213,36 @@ def _default_kwargs(step: Any, number_of_steps: Any, log_every: int, trace_every
     return chosen
 
 
+def _as_list(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+class _Synchronization:
+    """What a supervisor runs for synchronous optimizers, if there are any."""
+
+    def __init__(self, optimizers: Any, is_chief: bool, local_init_op: Any) -> None:
+        optimizers = _as_list(optimizers)
+        starts = [o.chief_init_op if is_chief else o.local_step_init_op for o in optimizers]
+        self.local_init_op = group(local_init_op, *starts) if starts else local_init_op
+        self.ready_for_local_init_op = optimizers[0].ready_for_local_init_op if optimizers else Supervisor.USE_DEFAULT
+        self._tokens = [o.get_init_tokens_op() for o in optimizers if is_chief]
+        self._runners = [o.get_chief_queue_runner() for o in optimizers if is_chief]
+
+    def start(self, supervisor: Supervisor, session: Any) -> list[Any]:
+        """Starts the rounds and the threads of the chief."""
+        session.run(self._tokens)
+        return supervisor.start_queue_runners(session, self._runners) if self._runners else []
+
+
 class _SlimLoop:
     """The training loop over one session after another; keeps the last loss."""
 
-    def __init__(self, supervisor: Supervisor, delay: int, wrap: Any, ignore_live_threads: bool) -> None:
+    def __init__(
+        self, supervisor: Supervisor, delay: int, wrap: Any, ignore_live_threads: bool, sync: _Synchronization
+    ) -> None:
+        self._sync = sync
         self._supervisor = supervisor
         self._delay = delay
         self._wrap = wrap
@@ -226,7 +257,7 @@ class _SlimLoop:
             sv.start_standard_services(session)
         while self._delay and session.run(sv.global_step) < self._delay:
             time.sleep(1)
-        threads = sv.start_queue_runners(session)
+        threads = [*sv.start_queue_runners(session), *self._sync.start(sv, session)]
         try:
             while not sv.should_stop():
                 self.loss, stops = step(session)

@@ -9,4 +9,4 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.distribute import *
 
-__getattr__, __dir__ = _lazy_names(__name__, ("cluster_resolver",), {}, "thalweg.distribute")
+__getattr__, __dir__ = _lazy_names(__name__, ("cluster_resolver", "experimental",), {}, "thalweg.distribute")

@@ -1,0 +1,161 @@
+"""Sequential consistency: without it, a step sees half of another step's update; with it, never."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from tests.distributed.clusters import Cluster
+
+
+@pytest.fixture
+def cluster():
+    started = Cluster("inprocess", ps=2, worker=3)
+    yield started
+    started.stop()
+
+
+def _build(make):
+    """Two variables at two parameter servers, updated together, one of them with its value slowly computed."""
+    with tf.device("/job:ps/task:0"):
+        first = tf.get_variable("first", [4], initializer=tf.zeros_initializer(), use_resource=make == "resource")
+    with tf.device("/job:ps/task:1"):
+        second = tf.get_variable("second", [4], initializer=tf.zeros_initializer(), use_resource=make == "resource")
+        work = tf.random_uniform([150, 150])
+        for _ in range(10):
+            work = tf.matmul(work, work) * 0.01
+        slow = tf.ones([4]) + 0.0 * tf.reduce_max(tf.zeros_like(work))
+    return first, second, slow
+
+
+def _seen(cluster, is_consistent, make="reference", rounds=60):
+    """Returns the differences between two variables that two workers update together, as a third one reads them."""
+    done = threading.Event()
+    differences, failed = [], []
+
+    def run(index):
+        try:
+            with tf.Graph().as_default():
+                first, second, slow = _build(make)
+                if is_consistent:
+                    tf.train.experimental.sequential_consistency([first, second])
+                updated = first.assign_add(tf.ones([4]))
+                late = second.assign_add(slow)
+                both = tf.stack([first + 0.0, second + 0.0]) if index == 2 else tf.group(updated, late)
+                with tf.Session(cluster.target("worker", index)) as session:
+                    if index == 0:
+                        session.run(tf.global_variables_initializer())
+                        ready.set()
+                    ready.wait(20)
+                    for _ in range(rounds if index < 2 else 10**6):
+                        value = session.run(both)
+                        if index == 2:
+                            differences.append(value[0] - value[1])
+                        if done.is_set():
+                            break
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            if index < 2:
+                ended.release()
+
+    ready, ended = threading.Event(), threading.Semaphore(0)
+    threads = [threading.Thread(target=run, args=[index]) for index in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(2):
+        assert ended.acquire(timeout=60)
+    done.set()
+    for thread in threads:
+        thread.join(20)
+    assert not failed, failed
+    return np.array(differences)
+
+
+def test_without_it_a_step_sees_half_of_an_update(cluster):
+    assert np.any(_seen(cluster, is_consistent=False))
+
+
+@pytest.mark.parametrize("make", ["reference", "resource"])
+def test_with_it_a_step_sees_all_of_an_update_or_nothing(cluster, make):
+    differences = _seen(cluster, is_consistent=True, make=make)
+    assert len(differences) > 10
+    assert not np.any(differences)
+
+
+def test_checkpoints_are_consistent(cluster, tmp_path):
+    stop, ready, saved = threading.Event(), threading.Event(), []
+
+    def update():
+        with tf.Graph().as_default():
+            first, second, slow = _build("reference")
+            tf.train.experimental.sequential_consistency([first, second])
+            both = tf.group(first.assign_add(tf.ones([4])), second.assign_add(slow))
+            with tf.Session(cluster.target("worker", 0)) as session:
+                session.run(tf.global_variables_initializer())
+                ready.set()
+                while not stop.is_set():
+                    session.run(both)
+
+    thread = threading.Thread(target=update)
+    thread.start()
+    with tf.Graph().as_default():
+        first, second, _ = _build("reference")
+        tf.train.experimental.sequential_consistency([first, second])
+        saver = tf.train.Saver([first, second])
+        with tf.Session(cluster.target("worker", 1)) as session:
+            ready.wait(20)
+            for number in range(10):
+                path = saver.save(session, str(tmp_path / "model"), number, write_meta_graph=False)
+                reader = tf.train.load_checkpoint(path)
+                saved.append(reader.get_tensor("first")[0] - reader.get_tensor("second")[0])
+    stop.set()
+    thread.join(20)
+    assert not np.any(saved)
+
+
+def test_a_step_that_reads_updates_and_reads_again():
+    first, second = tf.Variable(1.0), tf.Variable(2.0)
+    tf.train.experimental.sequential_consistency([first, second])
+    total = first + second
+    with tf.control_dependencies([first.assign_add(total), second.assign_add(total)]):
+        again = tf.identity(first.read_value() * second.read_value())
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([total, again]) == [3.0, 20.0]
+        assert session.run(first) == 4.0
+
+
+def test_a_failed_step_releases_its_lock():
+    variable = tf.Variable(1.0)
+    tf.train.experimental.sequential_consistency([variable])
+    wrong = variable.assign_add(tf.check_numerics(tf.log(variable - 2.0), "wrong"))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="wrong"):
+                session.run(wrong)
+        assert session.run(variable.assign_add(1.0)) == 2.0
+
+
+def test_loops_and_branches():
+    total, limit = tf.Variable(0), tf.Variable(5)
+    tf.train.experimental.sequential_consistency([total, limit])
+
+    def body(i):
+        with tf.control_dependencies([total.assign_add(i)]):
+            return i + 1
+
+    counted = tf.while_loop(lambda i: i < limit, body, [0])
+    updated = tf.cond(limit > 3, lambda: tf.group(total.assign_add(100)), lambda: tf.no_op())
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(counted) == 5
+        session.run(updated)
+        assert session.run(total) == 110
+
+
+def test_bad_arguments():
+    with pytest.raises(TypeError, match="expected variables"):
+        tf.train.experimental.sequential_consistency([tf.constant(1.0)])
