@@ -18,7 +18,7 @@ from thalweg._src.cli import supervisor
 supervisor._TERMINATE_SECONDS, supervisor._EVALUATE_SECONDS = 1.0, 1.0
 commands = [supervisor.Command(job, index, [sys.executable, "-ISuc", code], dict(os.environ))
             for job, index, code in json.loads(sys.argv[1])]
-sys.exit(supervisor.Supervisor(commands).run())
+sys.exit(supervisor.Supervisor(commands, *map(int, sys.argv[2:])).run())
 """
 WAITS = "import time; print('waits'); time.sleep(1000)"
 LIMIT = 60
@@ -30,14 +30,14 @@ def command(*tasks):
 
 
 def run(*tasks):
-    return children.run(command(*tasks), env=children.environment(), check=False, timeout=LIMIT)
+    return children.run(command(*tasks), env=children.environment(), check=False, timeout=LIMIT, forked=True)
 
 
 @pytest.fixture
 def start(start_child):
     def start(*tasks, **options):
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
-        return start_child(command(*tasks), env=children.environment(), **options)
+        return start_child(command(*tasks), env=children.environment(), forked=True, **options)
 
     return start
 
@@ -71,6 +71,23 @@ def assert_ended(path):
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(pid), signal.SIGKILL)
     assert not left
+
+
+@pytest.mark.parametrize(("restarts", "status", "starts"), [("2", 0, 3), ("1", 128 + signal.SIGKILL, 2)])
+def test_a_task_that_fails_is_started_again(restarts, status, starts, tmp_path):
+    code = (
+        "import os, signal\n"
+        f"with open({str(tmp_path / 'starts')!r}, 'a+') as file:\n"
+        "    print('starts', file=file, flush=True)\n"
+        "    file.seek(0)\n"
+        "    if len(file.readlines()) < 3: os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    driver = [*command(("ps", 0, WAITS), ("worker", 0, code)), restarts]
+    done = children.run(driver, env=children.environment(), check=False, timeout=LIMIT)
+    assert done.returncode == status
+    assert (tmp_path / "starts").read_text() == starts * "starts\n"
+    again = "worker 0 was killed by signal 9 (SIGKILL); starting it again"
+    assert done.stderr.count(again) == starts - 1
 
 
 def test_lines_of_all_tasks_are_whole_and_named():

@@ -17,6 +17,7 @@ from thalweg._src.cli.cluster import Jobs, commands as cluster_commands
 from thalweg._src.cli.cluster_config import ClusterConfig, find_config
 from thalweg._src.cli.run import Program, parse, run
 from thalweg._src.cli.server import serve
+from thalweg._src.cli.simulate import simulate_command
 from thalweg._src.cli.supervisor import Supervisor
 from thalweg._src.compat.versions import THALWEG_VERSION
 
@@ -82,6 +83,9 @@ def server(cluster: str | None, job: str | None, task: int | None) -> None:
 @click.option("--chief", is_flag=True, help="Start a chief besides the workers.")
 @click.option("--evaluator", is_flag=True, help="Start an evaluator, which is not a part of the cluster.")
 @click.option(
+    "--restart", type=click.IntRange(min=0), default=0, show_default=True, help="How often to restart each failed task."
+)
+@click.option(
     "--pass-flags",
     is_flag=True,
     help="Run SCRIPT at all tasks, with --job_name, --task_index, --ps_hosts and --worker_hosts.",
@@ -94,6 +98,7 @@ def run_cluster(
     workers: int,
     chief: bool,
     evaluator: bool,
+    restart: int,
     pass_flags: bool,
     legacy: bool,
     force: bool,
@@ -104,11 +109,13 @@ def run_cluster(
     Workers, chief and evaluator execute SCRIPT as `thalweg run` does, the parameter servers `thalweg server`. Each
     finds the cluster and its task in TF_CONFIG. All that they write is shown line by line, with the task in front.
 
-    The cluster ends when chief and workers have ended. If a task fails, the others are stopped, and the exit status is
-    that of the task; Ctrl-C stops all. OMP_NUM_THREADS, unless it is set, shares the cores out among the processes.
+    The cluster ends when chief and workers have ended. If a task fails, it is started again at its address, at most as
+    often as --restart says; after that the others are stopped, and the exit status is that of the task. Ctrl-C stops
+    all. OMP_NUM_THREADS, unless it is set, shares the cores out among the processes.
     """
     options = tuple(name for name, is_on in {"legacy": legacy, "force": force}.items() if is_on)
-    sys.exit(Supervisor(cluster_commands(Jobs(ps, workers, chief, evaluator), script, options, pass_flags)).run())
+    started = cluster_commands(Jobs(ps, workers, chief, evaluator), script, options, pass_flags)
+    sys.exit(Supervisor(started, restart).run())
 
 
 @commands.command("status")
@@ -130,6 +137,9 @@ def show_status(addresses: tuple[str, ...], cluster: str | None, timeout: float,
         for line in status.table(found):
             click.echo(line)
     sys.exit(0 if all(task.status is not None for task in found) else 1)
+
+
+commands.add_command(simulate_command)
 
 
 def _show(report: Report) -> None:

@@ -50,10 +50,13 @@ class _Task:
 
 
 class Supervisor:
-    """Runs processes until those that train have ended, or one has failed."""
+    """Runs processes until those that train have ended, or one has failed more often than it may."""
 
-    def __init__(self, commands: Sequence[Command]) -> None:
+    def __init__(self, commands: Sequence[Command], restarts: int = 0) -> None:
+        """restarts: how many times a task that has failed is started again."""
         self._commands = commands
+        self._colours = {c.task: _COLOURS[number % len(_COLOURS)] for number, c in enumerate(commands)}
+        self._restarts = {command.task: restarts for command in commands}  # that are left
         self._width = max(len(command.task) for command in commands)
         self._tasks: list[_Task] = []  # those that run
         self._selector = selectors.DefaultSelector()
@@ -68,8 +71,8 @@ class Supervisor:
         script = [sys.executable, "-IS", reaper.__file__]
         with subprocess.Popen(script, stdin=subprocess.PIPE, process_group=0, bufsize=0) as self._reaper:
             try:
-                for number, command in enumerate(self._commands):
-                    self._start(command, _COLOURS[number % len(_COLOURS)])
+                for command in self._commands:
+                    self._start(command)
                 while self._tasks:
                     self._wait(signals)
             finally:
@@ -81,7 +84,7 @@ class Supervisor:
             self._write(sys.stderr.fileno(), b"".join(b"  %b\n" % line for line in self._failed.last))
         return self._status or 0
 
-    def _start(self, command: Command, colour: str) -> None:
+    def _start(self, command: Command) -> None:
         process = subprocess.Popen(
             command.arguments,
             env=command.environment,
@@ -97,7 +100,7 @@ class Supervisor:
         label = f"{command.task:<{self._width}} | "
         for source, target in (process.stdout, sys.stdout), (process.stderr, sys.stderr):
             assert source is not None
-            text = click.style(label, fg=colour) if target.isatty() else label
+            text = click.style(label, fg=self._colours[command.task]) if target.isatty() else label
             log = LogLines(source, partial(self._log, task.last, target.fileno(), text.encode()))
             task.logs.append(log)
             self._selector.register(source, selectors.EVENT_READ, log)
@@ -141,7 +144,12 @@ class Supervisor:
             return
         running = {other.command.job for other in self._tasks}
         code = task.process.returncode
-        if code:
+        if code and self._restarts[task.command.task]:
+            self._restarts[task.command.task] -= 1
+            left = self._restarts[task.command.task]
+            self._say(f"{task.command.task} {_end_of(task.process)}; starting it again (restarts left: {left})")
+            self._start(task.command)
+        elif code:
             self._failed = task
             self._say(f"{task.command.task} {_end_of(task.process)}; stopping the other tasks")
             self._stop(code if code > 0 else 128 - code, signal.SIGTERM)

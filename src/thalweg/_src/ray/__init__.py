@@ -1,0 +1,1 @@
+"""Clusters on Ray: tasks as actors in placement groups."""
