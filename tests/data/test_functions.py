@@ -222,3 +222,30 @@ def test_queue_in_a_function_blocks_outside_steps(session):
     element = start(session, Dataset.range(2).map(lambda x: x + queue.dequeue()))
     session.run(queue.enqueue_many([np.array([10, 20], np.int64)]))
     assert take(session, element) == [10, 21]
+
+
+def test_control_flow_on_tensors_is_converted(session):
+    def collatz(n):
+        steps = 0
+        while n > 1:
+            if n % 2 < 1:
+                n = n // 2
+            else:
+                n = 3 * n + 1
+            steps += 1
+        return steps
+
+    def is_small(n):
+        return n < 4 or n > 6
+
+    numbers = Dataset.range(1, 8)
+    assert take(session, start(session, numbers.map(collatz))) == [0, 1, 7, 2, 5, 8, 16]
+    assert take(session, start(session, numbers.filter(is_small))) == [1, 2, 3, 7]
+
+
+def test_what_fails_also_when_converted_is_an_error():
+    def wrong(n):
+        return [n, {}] if n > 2 else n
+
+    with pytest.raises(ValueError, match=r"test_functions\.py:[0-9]+ in wrong"):
+        Dataset.range(4).map(wrong)

@@ -8,11 +8,11 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.control_flow import structures
-from thalweg._src.control_flow.context import Branch, bring
+from thalweg._src.control_flow.context import Branch, bring, effected
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -45,6 +45,8 @@ def cond(
     Operations created inside a branch run only if it is selected; those created before run in any case.
     """
     true_fn, false_fn = _function("true_fn", true_fn, "fn1", fn1), _function("false_fn", false_fn, "fn2", fn2)
+    if executing_eagerly() and not _is_symbolic(pred):
+        return _call(true_fn if pred else false_fn, strict)
     if isinstance(pred, bool):
         raise TypeError("pred is a Python bool, known while the graph is built: use a Python `if`, or pass a tensor.")
     with name_scope(name, "cond", [pred]) as scope:
@@ -52,11 +54,26 @@ def cond(
         graph = get_default_graph()
         when_true, when_false = (Branch(graph, scope[:-1], pred, side) for side in (True, False))
         when_true.sibling, when_false.sibling = when_false, when_true
-        if_true, true_tensors = _build(when_true, true_fn, "true_fn", strict)
-        if_false, false_tensors = _build(when_false, false_fn, "false_fn", strict)
+        with graph.part() as true_part:
+            if_true, true_tensors = _build(when_true, true_fn, "true_fn", strict)
+        with graph.part() as false_part:
+            if_false, false_tensors = _build(when_false, false_fn, "false_fn", strict)
         _require_same(if_true, true_tensors, if_false, false_tensors)
         merged = [merge_op.many([f, t], name="Merge")[0] for f, t in zip(false_tensors, true_tensors)]
+        graph.close([true_part, false_part], merged)
         return structures.pack_like(if_true, merged)
+
+
+def _call(function: Function, strict: bool) -> Any:
+    """Returns the result of a branch that is taken at once."""
+    result = function()
+    if not strict and isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields"):
+        return result[0]
+    return result
+
+
+def _is_symbolic(value: Any) -> bool:
+    return isinstance(value, Tensor) and not value.is_eager
 
 
 def _function(name: str, function: Any, old_name: str, old: Any) -> Function:
@@ -71,9 +88,9 @@ def _function(name: str, function: Any, old_name: str, old: Any) -> Function:
 def _predicate(pred: Any) -> Tensor:
     tensor = convert_to_tensor(pred, name="pred")
     if tensor.dtype is not dtypes.bool:
-        raise TypeError(f"pred of cond must be a bool, but {tensor.name!r} is {tensor.dtype.name}")
+        raise TypeError(f"pred of cond must be a bool, but {tensor.label} is {tensor.dtype.name}")
     if tensor.dims not in (None, ()):
-        raise ValueError(f"pred of cond must be a scalar, but {tensor.name!r} has shape {tensor.shape}")
+        raise ValueError(f"pred of cond must be a scalar, but {tensor.label} has shape {tensor.shape}")
     return tensor if tensor.dims == () else ensure_shape(tensor, ())
 
 
@@ -93,7 +110,8 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
                 return with_dependencies([leaf] if leaf is not None else [], pivot)  # type: ignore[no-any-return]
             return bring(structures.value_of(leaf), branch)
 
-        return result, [bring(tensor, branch) for tensor in structures.flatten(result, convert)]
+        tensors = [bring(tensor, branch) for tensor in structures.flatten(result, convert)]
+        return result, effected(branch.graph, tensors)
 
 
 def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, false_tensors: Sequence[Tensor]) -> None:
@@ -154,7 +172,7 @@ def _checked_pairs(pairs: Any) -> list[tuple[Tensor, Function]]:
         if not isinstance(pred, Tensor) or pred.dtype is not dtypes.bool:
             raise TypeError(f"a predicate of case must be a bool tensor, not {pred!r}")
         if not callable(function):
-            raise TypeError(f"the function of predicate {pred.name!r} of case is not callable: {function!r}")
+            raise TypeError(f"the function of predicate {pred.label} of case is not callable: {function!r}")
     return list(pairs)
 
 

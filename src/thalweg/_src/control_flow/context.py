@@ -138,6 +138,15 @@ def _require_left(element: Tensor | Operation, context: Context | None, consumer
         )
 
 
+def effected(graph: Graph, tensors: list[Tensor]) -> list[Tensor]:
+    """Returns the results of a branch or an iteration, which wait for what it reads and changes in a function."""
+    accesses = graph.accesses
+    if not accesses:
+        return tensors
+    with graph.control_dependencies(accesses):
+        return [identity(tensor) for tensor in tensors]
+
+
 class Branch(Context):
     """One side of a conditional."""
 

@@ -26,7 +26,7 @@ class _Elements:
         for tensor in tensors:
             if tensor.dims == ():
                 raise ValueError(
-                    f"elems: {tensor.name!r} is a scalar, expected a tensor with a first dimension to iterate over"
+                    f"elems: {tensor.label} is a scalar, expected a tensor with a first dimension to iterate over"
                 )
         known = {tensor.dims[0] for tensor in tensors if tensor.dims and tensor.dims[0] is not None}
         if len(known) > 1:
@@ -55,9 +55,7 @@ def _written(arrays: Sequence[TensorArray], index: Tensor, values: Any, what: st
     for array, value in zip(arrays, nest.flatten(values)):
         tensor = convert_to_tensor(value, preferred_dtype=array.dtype)
         if tensor.dtype is not array.dtype:
-            raise TypeError(
-                f"{what} returns {tensor.name!r}, {tensor.dtype.name}, where {array.dtype.name} is expected"
-            )
+            raise TypeError(f"{what} returns {tensor.label}, {tensor.dtype.name}, where {array.dtype.name} is expected")
         written.append(array.write(index, tensor))
     return written
 

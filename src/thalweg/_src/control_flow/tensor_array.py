@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import inspect
+from typing import Any, ClassVar
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import colocate_with, device, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -42,6 +44,10 @@ class TensorArray:
     flow = ReadOnly[Tensor]("The value that orders operations: each write takes a flow and returns a new one.")
     graph = ReadOnly[Graph]("The graph of the array.", "_flow.graph")
     dynamic_size = ReadOnly[bool]("Whether writes beyond the end extend the array.")
+    _eager: ClassVar[type[TensorArray]]  # its class in eager execution, which eager_tensor_array.py sets
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
+        return super().__new__(cls._eager if executing_eagerly() else cls)
 
     def __init__(
         self,
@@ -102,7 +108,7 @@ class TensorArray:
 
     def with_flow(self, flow: Tensor) -> TensorArray:
         """Returns the same array at another flow."""
-        result = TensorArray.__new__(TensorArray)
+        result = object.__new__(TensorArray)
         result.__dict__.update(self.__dict__)
         result._flow = flow
         return result
@@ -216,5 +222,8 @@ class TensorArray:
     def _converted(self, value: Any) -> Tensor:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
         if tensor.dtype is not self._dtype:
-            raise TypeError(f"a TensorArray of {self._dtype.name} cannot hold {tensor.name!r}, {tensor.dtype.name}")
+            raise TypeError(f"a TensorArray of {self._dtype.name} cannot hold {tensor.label}, {tensor.dtype.name}")
         return tensor
+
+
+TensorArray.__new__.__signature__ = inspect.signature(TensorArray.__init__)  # type: ignore[attr-defined]  # for help()

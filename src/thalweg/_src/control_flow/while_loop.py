@@ -8,12 +8,12 @@ from typing import Any
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.control_flow import structures
-from thalweg._src.control_flow.context import Loop, LoopVariable
+from thalweg._src.control_flow.context import Loop, LoopVariable, effected
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -52,6 +52,8 @@ def while_loop(
             raise TypeError(f"{which} of while_loop is not callable: {function!r}")
     if parallel_iterations < 1:
         raise TypeError(f"parallel_iterations of while_loop must be 1 or more, not {parallel_iterations}")
+    if executing_eagerly():
+        return _run(cond, body, loop_vars, maximum_iterations, return_same_structure)
     with name_scope(name, "while", nest.flatten(loop_vars)):
         plan = _Plan(cond, body, loop_vars, shape_invariants)
         if maximum_iterations is not None:
@@ -64,6 +66,29 @@ def while_loop(
             results = results[1]
     single = len(nest.flatten(results, expand_composites=True)) == 1
     return nest.parts(results)[0] if single and not return_same_structure else results
+
+
+def _run(cond: Any, body: Any, loop_vars: Any, maximum: Any, return_same_structure: bool) -> Any:
+    """Runs a loop at once, and returns its last values."""
+    single = not nest.is_nested(loop_vars)
+    values = nest.map_structure(_converted, [loop_vars] if single else loop_vars)
+    given = 1 if isinstance(values, dict) else len(values)
+    limit = None if maximum is None else int(maximum)
+    count = 0
+    while (limit is None or count < limit) and bool(cond(values) if isinstance(values, dict) else cond(*values)):
+        result = body(values) if isinstance(values, dict) else body(*values)
+        if given == 1 and not isinstance(values, dict) and not _is_sequence_of_one(result):
+            result = [result]
+        nest.assert_same_structure(list(values) if single else values, list(result) if single else result, False)
+        values = nest.map_structure(_converted, result)
+        count += 1
+    if return_same_structure:
+        return values
+    return nest.parts(values)[0] if len(nest.flatten(values, expand_composites=True)) == 1 else values
+
+
+def _converted(value: Any) -> Any:
+    return value if isinstance(value, TensorArray) else convert_to_tensor(value)
 
 
 class _Plan:
@@ -120,20 +145,21 @@ class _Plan:
         for number, (tensor, shape) in enumerate(zip(initial, self._shapes(initial)), start=-self.counted):
             if not shapes.compatible(shape, tensor.dims) or not _satisfies(shape, tensor.dims):
                 raise ValueError(
-                    f"The shape invariant {shapes.show(shape)} of loop variable {number}, {tensor.name!r}, "
+                    f"The shape invariant {shapes.show(shape)} of loop variable {number}, {tensor.label}, "
                     f"does not hold for its initial value, which has shape {shapes.show(tensor.dims)}"
                 )
             loop.add_variable(tensor, shape, known=True)
         pack = self._packed(initial)
-        with loop.entered():
+        with loop.graph.part() as part, loop.entered():
             pred = self.cond(*pack([variable.merge for variable in loop.variables]))
             loop.set_condition(_condition(pred))
             variables = list(loop.variables)
             given = pack([variable.arrival for variable in variables])
             returned = self._as_given(self.body(*given), loop)
-            following = self._flattened(returned, loop, variables)
+            following = effected(loop.graph, self._flattened(returned, loop, variables))
         for variable, tensor in zip(variables, following):
             loop.close(variable, tensor)
+        loop.graph.close([part], [variable.exit for variable in variables])
         last = [structures.renewed(leaf, variable.exit) for leaf, variable in zip(leaves, variables)]
         return nest.pack_sequence_as(returned, last, expand_composites=True)
 
@@ -236,7 +262,7 @@ def _condition(pred: Any) -> Tensor:
     if tensor.dtype is not dtypes.bool or tensor.dims not in (None, ()):
         error_class = TypeError if tensor.dtype is not dtypes.bool else ValueError
         raise error_class(
-            f"The condition of a while loop must be a scalar bool, but {tensor.name!r} is "
+            f"The condition of a while loop must be a scalar bool, but {tensor.label} is "
             f"{tensor.dtype.name}{shapes.show(tensor.dims)}"
         )
     return tensor if tensor.dims == () else ensure_shape(tensor, ())

@@ -7,21 +7,18 @@ that of the session.
 
 from __future__ import annotations
 
-import contextlib
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.autograph.convert import convert
 from thalweg._src.config import ConfigProto
 from thalweg._src.data.structure import Signature, converted, element_of, signature_of, structure_of, tensors_of
-from thalweg._src.dtypes import DType
 from thalweg._src.graph.default import get_default_graph
-from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.op_def import OpDef
-from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.constants import array_constant, placeholder
+from thalweg._src.ops.constants import placeholder
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 from thalweg._src.runtime.executable import Executable
@@ -31,74 +28,23 @@ Values = tuple[Any, ...]
 _ONCE = frozenset(("Placeholder", "VarHandleOp", "_Dataset"))  # need not run if their results are not used
 
 
-class FunctionGraph(Graph):
-    """The body of a function; tensors of outer graphs that it uses are captured."""
-
-    captures = True
-
-    def __init__(self, outer: Graph) -> None:
-        super().__init__()
-        self.outer = outer
-        self.captured: dict[Tensor, Tensor] = {}  # tensors of the outer graph -> their placeholders here
-        self._seed = outer.seed
-
-    def add(
-        self,
-        definition: OpDef,
-        inputs: list[Tensor],
-        attrs: dict[str, Any],
-        output_types: Sequence[DType],
-        name: str | None = None,
-        controls: Sequence[Operation] = (),
-    ) -> Operation:
-        """Appends an operation, whose inputs may be tensors of the outer graph."""
-        own = [tensor if tensor.op.graph is self else self.capture(tensor) for tensor in inputs]
-        return super().add(definition, own, attrs, output_types, name, controls)
-
-    def capture(self, tensor: Tensor) -> Tensor:
-        """Returns the placeholder of a captured tensor of an outer graph."""
-        if tensor.op.graph is self:
-            return tensor
-        if tensor.op.graph is not self.outer and isinstance(self.outer, FunctionGraph):
-            tensor = self.outer.capture(tensor)
-        found = self.captured.get(tensor)
-        if found is not None:
-            return found
-        if tensor.op.graph is not self.outer:
-            raise ValueError(f"{tensor} belongs to a graph that is not around the function: it cannot be used in it")
-        if tensor.dtype._is_ref_dtype:
-            raise ValueError(
-                f"{tensor.name!r} is a reference variable, which a function of a dataset cannot write to: "
-                "create it with use_resource=True"
-            )
-        with self.as_default(), self.name_scope(None), self.control_flow(None), self.device(None):
-            if tensor.op.type == "Const":
-                return array_constant(tensor.op.attrs["value"], tensor.dtype, name="captured")
-            own = placeholder(tensor.dtype, tensor.dims, name="captured")
-        self.captured[tensor] = own
-        return own
-
-    @contextlib.contextmanager
-    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Makes operations inside run after those of the given ones that are in this function."""
-        own = control_inputs
-        if control_inputs is not None:
-            elements = [getattr(element, "op", element) for element in control_inputs]
-            own = [element for element in elements if not isinstance(element, Operation) or element.graph is self]
-        with super().control_dependencies(own):
-            yield
-
-    @contextlib.contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Colocates operations with one of this function; all of it runs on one device anyway."""
-        yield
-
-
 class Function:
     """A traced function: its graph, its arguments, its captured tensors and its results."""
 
     def __init__(self, python_function: Callable[..., Any], structure: Any, what: str, unpack: bool = True) -> None:
-        """Traces a function of one element; a plain tuple is passed as several arguments."""
+        """Traces a function of one element; a plain tuple is passed as several arguments.
+
+        One that fails with Python's control flow on tensors is converted by autograph.
+        """
+        try:
+            self._trace(python_function, structure, what, unpack)
+        except TypeError:
+            own = convert(python_function)
+            if own is python_function:
+                raise
+            self._trace(own, structure, what, unpack)
+
+    def _trace(self, python_function: Callable[..., Any], structure: Any, what: str, unpack: bool) -> None:
         self.graph = FunctionGraph(get_default_graph())
         with self.graph.as_default():
             self._arguments = _placeholders(signature_of(structure))

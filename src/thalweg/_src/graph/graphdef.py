@@ -58,9 +58,11 @@ def to_graph_def(graph: Graph, add_shapes: bool = False, since: int = 0) -> Any:
     message.versions.producer = PRODUCER
     message.versions.min_consumer = MIN_CONSUMER
     for operation in graph.get_operations()[since:]:
-        _write(operation, message.node.add(), add_shapes)
+        write_node(operation, message.node.add(), add_shapes)
     for function in graph._functions.values():
-        message.library.function.add().CopyFrom(function)
+        message.library.function.append(function.to_function_def())
+        if function.gradient:
+            message.library.gradient.add(function_name=function.name, gradient_func=function.gradient)
     return message
 
 
@@ -69,11 +71,12 @@ def node_def(operation: Operation) -> Any:
     from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
     message = NodeDef()
-    _write(operation, message, False)
+    write_node(operation, message)
     return message
 
 
-def _write(operation: Operation, message: Any, add_shapes: bool) -> None:
+def write_node(operation: Operation, message: Any, add_shapes: bool = False) -> None:
+    """Writes an operation to a NodeDef."""
     message.name = operation.name
     message.op = operation.definition.name
     message.device = operation.device
@@ -103,6 +106,8 @@ def write_attr(message: Any, value: Any, kind: str | None = None) -> None:
         message.shape.CopyFrom(shape_proto(value))
     elif kind == "tensor":
         message.tensor.CopyFrom(array_proto(value, _dtype_of(value)))
+    elif kind == "func":
+        _write_function(message.func, value)
     else:
         setattr(message, _FIELD[kind], _plain(kind, value))
 
@@ -113,9 +118,19 @@ def _write_list(message: Any, kind: str, values: Any) -> None:
     elif kind == "tensor":
         message.tensor.extend(array_proto(value, _dtype_of(value)) for value in values)
     elif kind == "func":
-        message.func.extend(values)
+        for value in values:
+            _write_function(message.func.add(), value)
     else:
         getattr(message, _FIELD[kind]).extend(_plain(kind, value) for value in values)
+
+
+def _write_function(message: Any, function: Any) -> None:
+    if hasattr(function, "DESCRIPTOR"):  # of an operation without an implementation here
+        message.CopyFrom(function)
+        return
+    message.name = function.name
+    for key, value in function.type_attrs.items():
+        write_attr(message.attr[key], value)
 
 
 _FIELD = {"type": "type", "int": "i", "float": "f", "bool": "b", "string": "s"}

@@ -56,13 +56,39 @@ def _reach(node: Any) -> str:
 
 
 def ancestors(graph_def: Any, roots: Iterable[str]) -> set[str]:
-    """Returns the names of the nodes that some nodes, given as "name" or "name:0", depend on, themselves included."""
-    inputs = {node.name: node.input for node in graph_def.node}
+    """Returns the names of the nodes that some nodes, given as "name" or "name:0", depend on, themselves included.
+
+    Nodes of functions that these call are among them, as "function/node".
+    """
+    nodes = {node.name: node for node in graph_def.node}
     found: set[str] = set()
     stack = list(roots)
     while stack:
         parsed = parse_input(stack.pop())
-        if parsed is not None and parsed[0] in inputs and parsed[0] not in found:
+        if parsed is not None and parsed[0] in nodes and parsed[0] not in found:
             found.add(parsed[0])
-            stack += inputs[parsed[0]]
-    return found
+            stack += nodes[parsed[0]].input
+    return found | _called(graph_def, [nodes[name] for name in found])
+
+
+def _called(graph_def: Any, nodes: Iterable[Any]) -> set[str]:
+    """Returns the nodes of the functions that some nodes call, and of those that these call, as "function/node"."""
+    library = {function.signature.name: function for function in graph_def.library.function}
+    gradients = {each.function_name: each.gradient_func for each in graph_def.library.gradient}
+    found: set[str] = set()
+    stack = [name for node in nodes for name in _callees(node)]
+    while stack:
+        name = stack.pop()
+        if name in library and name not in found:
+            found.add(name)
+            stack += [callee for node in library[name].node_def for callee in _callees(node)]
+            stack.append(gradients.get(name, ""))
+    return {f"{name}/{node.name}" for name in found for node in library[name].node_def}
+
+
+def _callees(node: Any) -> Iterator[str]:
+    yield node.op
+    for message in node.attr.values():
+        if message.HasField("func"):
+            yield message.func.name
+        yield from (function.name for function in message.list.func)

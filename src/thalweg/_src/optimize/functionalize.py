@@ -375,7 +375,7 @@ def _guard(
             before += [control.guard for control in node.controls]
             node.guard = _conjunction(before)
         if node.type == "Switch":
-            predicate = _source(node.inputs[1])
+            predicate = _source(node.inputs[1], node.guard)
             for side in (False, True):
                 arrivals[node, int(side)] = _conjunction([node.guard, ((predicate, side),)])
                 value_of[node, int(side)] = node.inputs[0]
@@ -393,14 +393,21 @@ def _guard(
     return made, wanted, reached
 
 
-def _source(predicate: Output) -> Output:
-    """Returns the origin of a predicate, which the two sides of a conditional may access through different Identities.
+def _source(predicate: Output, guard: Guard) -> Output:
+    """Returns the origin of a predicate, which the two sides of a conditional may access in different ways.
 
-    An Identity with control inputs is kept: the whole conditional waits for it.
+    An Identity with control inputs is kept: the whole conditional waits for it. What another conditional chose is known
+    in a branch of that conditional.
     """
-    while predicate[0].type == "Identity" and not predicate[0].controls:
-        predicate = predicate[0].inputs[0]
-    return predicate
+    taken = dict(guard)
+    while True:
+        node = predicate[0]
+        if node.type == "Identity" and not node.controls:
+            predicate = node.inputs[0]
+        elif node.type == "_Choose" and node.inputs[0] in taken:
+            predicate = node.inputs[2 if taken[node.inputs[0]] else 1]
+        else:
+            return predicate
 
 
 def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:

@@ -148,7 +148,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "size": "Number of elements.",
         "name": "A name for the array's operations.",
     },
-    "Variable": {
+    "Variable contrib.eager.Variable": {
         "dtype": "Element type; by default that of the initial value.",
         "name": "Name of the variable; it is made unique.",
         "shape": "Static shape of the variable; by default that of the initial value.",
@@ -397,6 +397,21 @@ SCOPED: dict[str, dict[str, str]] = {
         "*args": "The coordinates along each axis, vectors.",
         "indexing": '"xy" swaps the first two dimensions, "ij" keeps the order of the vectors.',
     },
+    "autograph. contrib.autograph.": {
+        "entity": "A function, a method, or an object with a method `__call__`.",
+        "recursive": "Whether functions that the function calls are converted too.",
+        "arg_values": "Ignored: conversion does not depend on arguments.",
+        "arg_types": "Ignored: conversion does not depend on arguments.",
+        "indentation": "Text of one level of indentation.",
+        "experimental_optional_features": "Ignored: all features are active.",
+        "optional_features": "Ignored: all features are active.",
+        "user_requested": "Ignored.",
+        "func": "The function to mark; None to use it as a decorator with parentheses.",
+        "shape_invariants": "Pairs (variable, shape), for variables whose shape changes between iterations.",
+        "level": "How much is logged: 0 nothing, 1 the converted functions, 10 their code too.",
+        "alsologtostdout": "Whether the log is written to stdout instead of stderr.",
+        "*args": "The values to print.",
+    },
     "multinomial random.categorical": {
         "logits": "Unscaled log probabilities [batch, classes].",
         "dtype": "Integer type of the result.",
@@ -560,4 +575,22 @@ SCOPED: dict[str, dict[str, str]] = {
     "load_library": {"library_location": "Path of a library, or of a folder of libraries."},
     "config.optimizer.set_experimental_options": {"options": "Values of options by name; others are kept."},
     "edit_distance": {"normalize": "Whether distances are divided by the length of the truth."},
+    "GradientTape": {
+        "persistent": "Whether gradients may be computed more than once.",
+        "watch_accessed_variables": "Whether trainable variables are watched when they are read.",
+    },
+    "enable_eager_execution": {
+        "config": "A ConfigProto with the devices and threads to use.",
+        "device_policy": "What happens if an input is on another device; it is copied in any case.",
+        "execution_mode": "SYNC or ASYNC; on a GPU, kernels always run asynchronously.",
+    },
+    "function contrib.eager.function contrib.eager.defun": {
+        "func": "The function; without it, a decorator is returned.",
+        "input_signature": "TensorSpecs of the arguments, for which the function is then traced once.",
+        "autograph": "Whether Python's control flow on tensors becomes control flow of the graph.",
+        "experimental_autograph_options": "Accepted for compatibility.",
+        "experimental_relax_shapes": "Whether sizes that differ between calls become unknown, instead of traced again.",
+        "experimental_compile": "Accepted for compatibility: functions that run often are compiled.",
+    },
+    "config.experimental_run_functions_eagerly": {"run_eagerly": "Whether functions run as plain Python."},
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.session.py_function import py_function
+from thalweg._src.eager.py_function import py_function
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +68,91 @@ def test_the_gradient_of_tf_operations():
         np.testing.assert_allclose(value, expected, rtol=1e-6)
     constant = py_function(lambda a: np.sin(a.numpy()) + a, [x], tf.float32)
     np.testing.assert_allclose(run(tf.gradients(constant, x)[0], {x: a}), [1.0, 1.0, 1.0])
+
+
+def test_the_gradient_calls_the_function_no_second_time():
+    calls = []
+
+    def square(a):
+        calls.append(a)
+        return a * a
+
+    x = tf.placeholder(tf.float32, [2])
+    result = py_function(square, [x], tf.float32)
+    got = run([result, tf.gradients(result, x)[0]], {x: [1.0, 3.0]})
+    np.testing.assert_array_equal(got, [[1.0, 9.0], [2.0, 6.0]])
+    assert len(calls) == 1
+
+
+def test_what_a_function_keeps_does_not_change():
+    kept = []
+
+    def keep(a):
+        kept.append(a)
+        return a
+
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.exp(x)
+    result = tf.exp(py_function(keep, [y], tf.float32)) + y
+    np.testing.assert_allclose(run(result, {x: [0.0, 1.0]}), np.exp(np.exp([0.0, 1.0])) + np.exp([0.0, 1.0]), rtol=1e-6)
+    np.testing.assert_allclose(kept[0].numpy(), np.exp([0.0, 1.0]), rtol=1e-6)
+
+
+def test_gradients_in_a_loop():
+    x = tf.placeholder(tf.float32, [])
+    _, product = tf.while_loop(
+        lambda i, p: i < 3,
+        lambda i, p: (i + 1, py_function(lambda a, b: a * b, [p, x], tf.float32)),
+        [0, 1.0],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape(None)],
+    )
+    assert run([product, tf.gradients(product, x)[0]], {x: 2.0}) == [8.0, 12.0]
+
+
+def test_functions_at_once(eager):
+    seen = []
+
+    def double(a):
+        seen.append(a)
+        return a * 2.0
+
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y, count = py_function(lambda a: (double(a) * a, 7), [x], [tf.float32, tf.int32])
+    assert y.numpy() == 18.0 and count.numpy() == 7 and count.dtype == tf.int32 and seen[0].numpy() == 3.0
+    assert tape.gradient(y, x).numpy() == 12.0
+    assert py_function(lambda a: None, [x], []) == []
+
+    def fail(a):
+        raise ValueError("not this one")
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"ValueError: not this one(.|\n)*test_py_function.py"):
+        py_function(fail, [x], tf.float32)
+    with pytest.raises(tf.errors.OpError, match="variable"):
+        py_function(lambda a: tf.Variable(1.0), [x], tf.float32)
+
+
+def test_functions_of_arrays_at_once(eager):
+    def fail(a):
+        raise KeyError("as it is")
+
+    for call in (tf.py_func, tf.numpy_function):
+        found = call(lambda a, b: (a + b, "text"), [tf.constant([1.0]), 2.0], [tf.float32, tf.string])
+        assert found[0].numpy().tolist() == [3.0] and found[1].numpy() == b"text"
+        assert call(lambda a: a.dtype == np.float32, [tf.constant(1.0)], tf.bool).numpy()
+        assert call(lambda: None, [], []) is None
+        with pytest.raises(KeyError, match="as it is"):
+            call(fail, [1.0], tf.float32)
+
+
+def test_a_session_runs_functions_beside_eager_code(eager):
+    variable = tf.Variable(2.0, use_resource=True)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        result = py_function(lambda a: a * variable, [x], tf.float32)
+        grad = tf.gradients(result, x)[0]
+        assert run([result, grad], {x: 3.0}) == [6.0, 2.0]
 
 
 def test_several_results_and_sparse_gradients():

@@ -1,0 +1,140 @@
+"""FunctionGraph: the body of a function, a graph of its own that captures the tensors of outer graphs that it uses."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.automatic_control import Order
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.shapes import Shape
+
+
+class FunctionGraph(Graph):
+    """The body of a function; tensors of outer graphs that it uses are captured.
+
+    outer: the graph around the function; None for a body that was read from a GraphDef, which captures nothing
+    ordered: whether operations with effects run in the order of the program
+    """
+
+    captures = True
+
+    def __init__(self, outer: Graph | None = None, ordered: bool = False) -> None:
+        super().__init__()
+        self.outer = outer
+        self.is_ordered = ordered
+        self.order = Order() if ordered else None
+        self.constants: dict[Tensor, Tensor] = {}  # eager tensors that need not be passed: handles, small integers
+        self.variables: dict[int, Any] = {}  # those that the body reads, by identity
+        self.captured: dict[Tensor, Tensor] = {}  # tensors of the outer graph -> their placeholders here
+        self.origins: dict[Tensor, Tensor] = {}  # the inverse
+        self._seed = None if outer is None else outer.seed
+
+    def add(
+        self,
+        definition: OpDef,
+        inputs: list[Tensor],
+        attrs: dict[str, Any],
+        output_types: Sequence[DType],
+        name: str | None = None,
+        controls: Sequence[Operation] = (),
+    ) -> Operation:
+        """Appends an operation, whose inputs may be tensors of the outer graph."""
+        own = [tensor if not tensor.is_eager and tensor.op.graph is self else self.capture(tensor) for tensor in inputs]
+        if self.order is None:
+            return super().add(definition, own, attrs, output_types, name, controls)
+        producers = {tensor.op for tensor in own}
+        before = dict.fromkeys([*controls, *self.order.before(definition, own, attrs)])
+        controls = [operation for operation in before if operation not in producers]
+        operation = super().add(definition, own, attrs, output_types, name, controls)
+        self.order.added(operation, own)
+        return operation
+
+    @contextlib.contextmanager
+    def part(self) -> Iterator[Order | None]:
+        """Context manager: builds a branch or a loop, whose effects are ordered among themselves."""
+        before = self.order
+        self.order = None if before is None else before.inside()
+        try:
+            yield self.order
+        finally:
+            self.order = before
+
+    def close(self, parts: Iterable[Order | None], results: Sequence[Tensor]) -> None:
+        """Notes that a conditional or a loop is complete: what comes later waits for its results."""
+        if self.order is not None:
+            self.order.close([part for part in parts if part is not None], [tensor.op for tensor in results])
+
+    @property
+    def effects(self) -> Sequence[Operation]:  # type: ignore[override]
+        """What must run in the branch or loop that is being built, or in the whole function."""
+        return () if self.order is None else self.order.effects
+
+    @property
+    def accesses(self) -> Sequence[Operation]:  # type: ignore[override]
+        """What reads or changes state in the branch or loop that is being built: later writes wait for it."""
+        return () if self.order is None else [*self.order.effects, *self.order.reads]
+
+    def argument(self, dtype: DType, shape: Shape, name: str = "args") -> Tensor:
+        """Returns a new argument of the function: a placeholder outside of all scopes."""
+        with self.name_scope(None), self.control_flow(None), self.device(None):
+            return self.create_op("Placeholder", [], attrs={"dtype": dtype, "shape": shape}, name=name).outputs[0]
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Returns the placeholder of a captured tensor of an outer graph."""
+        if not tensor.is_eager and tensor.op.graph is self:
+            return tensor
+        found = self.constants.get(tensor)
+        if found is not None:
+            return found
+        if tensor.is_eager:
+            with self.name_scope(None), self.control_flow(None), self.device(None):
+                known = tensor.as_operation(self)  # type: ignore[attr-defined]
+            if known is not None:
+                self.constants[tensor] = known
+                return known  # type: ignore[no-any-return]
+        if not tensor.is_eager and tensor.op.graph is not self.outer and isinstance(self.outer, FunctionGraph):
+            tensor = self.outer.capture(tensor)
+        found = self.captured.get(tensor)
+        if found is not None:
+            return found
+        if not tensor.is_eager and tensor.op.graph is not self.outer:
+            raise ValueError(f"{tensor} belongs to a graph that is not around the function: it cannot be used in it")
+        if tensor.dtype._is_ref_dtype:
+            raise ValueError(
+                f"{tensor.name!r} is a reference variable, which a function cannot write to: "
+                "create it with use_resource=True"
+            )
+        if not tensor.is_eager and tensor.op.type == "Const":
+            with self.name_scope(None), self.control_flow(None), self.device(None):
+                attrs = {"value": tensor.op.attrs["value"], "dtype": tensor.dtype}
+                return self.create_op("Const", [], attrs=attrs, name="captured").outputs[0]
+        own = self.argument(tensor.dtype, tensor.dims, name="captured")
+        self.captured[tensor] = own
+        self.origins[own] = tensor
+        return own
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        """Makes operations inside run after those of the given ones that are in this function."""
+        own = control_inputs
+        if control_inputs is not None:
+            elements = [getattr(element, "op", element) for element in control_inputs]
+            own = [element for element in elements if isinstance(element, str) or _graph(element) is self]
+        with super().control_dependencies(own):
+            yield
+
+    @contextlib.contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Ignores colocation: a function does not say where its callers run it."""
+        yield
+
+
+def _graph(element: Any) -> Graph | None:
+    """Returns the graph of an operation; what was computed eagerly has none."""
+    return element.graph if isinstance(element, Operation) else None
