@@ -2,8 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Child processes of tests read the bytecode that the first one writes, also where the caller wants none written.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow test-gpu test-pretended-gpu cuda-dtypes conformance check api docs bench format clean
+.PHONY: demo test test-slow test-wire faults test-gpu test-gpu-random test-pretended-gpu cuda-dtypes conformance check api
+.PHONY: docs bench format clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/base: pyproject.toml
@@ -33,9 +36,24 @@ test: $(VENV)/test
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow
 
+# Loses, repeats, delays and breaks each frame and each call between tasks, and prints a table; takes half an hour.
+test-wire: $(VENV)/test
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.distributed.wire_faults $(FAULTS)
+
+# Training in which tasks are killed, stopped, kept from running and cut off: how soon it is noticed, and goes on.
+faults: $(VENV)/test
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.distributed.scenarios
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.distributed.soak
+
 # On a machine with a GPU; with an empty VENV, $(PYTHON) runs them, with the torch and the packages that it finds.
+GPU_PYTEST = OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/src$(PYTHONPATH:%=:%) $(or $(VENV:%=%/bin/python),$(PYTHON)) -m pytest
+JOBS ?= 4
 test-gpu: $(if $(VENV),$(VENV)/test)
-	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/src$(PYTHONPATH:%=:%) $(or $(VENV:%=%/bin/python),$(PYTHON)) -m pytest -m "not slow" -n 4
+	$(GPU_PYTEST) -m "not slow" -n $(JOBS)
+
+# 5,000 random programs, on the GPU and on the CPU.
+test-gpu-random: $(if $(VENV),$(VENV)/test)
+	$(GPU_PYTEST) -m slow -n $(JOBS) tests/control_flow/test_random_programs.py::test_devices_agree
 
 # The tests as they run on a machine with a GPU, on any machine.
 test-pretended-gpu: $(VENV)/test
@@ -50,7 +68,7 @@ cuda-dtypes: $(VENV)/test
 TENSORFLOW ?= .venv-bench/tf/bin/python
 .venv-bench/tf/bin/python:
 	$(PYTHON) -m venv .venv-bench/tf
-	.venv-bench/tf/bin/pip install --quiet tensorflow-cpu==2.21.0
+	.venv-bench/tf/bin/pip install --quiet tensorflow-cpu==2.21.0 tf_keras==2.21.0
 	touch .venv-bench/tf/ready
 
 conformance: $(VENV)/test $(TENSORFLOW)

@@ -3,9 +3,12 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.forked import Forked, Template
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,10 +31,41 @@ def environment(**variables):
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT), *before]), **variables}
 
 
-def start(command, **options):
-    """Starts a child; `end` has to be called for it, which the fixture `start_child` does."""
-    command = [sys.executable, "-ISc", _LAUNCH, *map(str, command)]
-    return subprocess.Popen(command, start_new_session=True, **options)
+def start(command, forked=False, **options):
+    """Starts a child; `end` has to be called for it, which the fixture `start_child` does.
+
+    forked: of a Python process that has imported thalweg; see tests/forked.py
+    """
+    command = list(map(str, command))
+    if forked and sys.platform == "linux":
+        assert command[0] == sys.executable
+        return Forked(_template(), command, **options)
+    return subprocess.Popen([sys.executable, "-ISc", _LAUNCH, *command], start_new_session=True, **options)
+
+
+_templates = []
+
+
+def _template():
+    if not _templates or _templates[-1].process.poll() is not None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        code = f"from tests.forked import serve; serve({theirs.fileno()})"
+        options = {"env": environment(OMP_NUM_THREADS="1"), "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        _templates.append(Template(start([sys.executable, "-c", code], pass_fds=[theirs.fileno()], **options), ours))
+        theirs.close()
+    return _templates[-1]
+
+
+def templates():
+    """Returns the processes from which others have been forked."""
+    return list(_templates)
+
+
+def end_templates():
+    while _templates:
+        template = _templates.pop()
+        template.close()
+        end(template.process)
 
 
 def end(process):
@@ -42,6 +76,8 @@ def end(process):
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
             stream.close()
+    if isinstance(process, Forked):
+        process.close()
 
 
 def interrupt(process):

@@ -1,6 +1,7 @@
 """Fixtures: each test has its own default graph."""
 
 import contextlib
+import gc
 import math
 import os
 import threading
@@ -11,6 +12,7 @@ import torch
 import thalweg as tf
 from tests import children, pretended_gpu
 from tests.leftovers import leftovers
+from thalweg._src.eager.mode import eager_graph, eager_mode
 from thalweg._src.resources import accelerators
 from thalweg._src.runtime import executable
 
@@ -34,6 +36,12 @@ def pytest_configure(config):
         pretended_gpu.install()
 
 
+def pytest_collection_finish():
+    """Leaves the collected tests, most of what a run keeps in memory, out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def nothing_is_left(tmp_path_factory):
     """Fails the run if its tests, or those of one of its workers, leave processes, threads or temporary files."""
@@ -43,7 +51,9 @@ def nothing_is_left(tmp_path_factory):
         patch.setattr("tempfile.tempdir", None)
         patch.setenv("THALWEG_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
-        if left := leftovers(threads, folder):
+        left = leftovers(threads, folder)
+        children.end_templates()
+        if left:
             pytest.fail("tests left behind:\n" + "\n".join(left), pytrace=False)
 
 
@@ -66,6 +76,23 @@ def gpu_memory_is_shared():
     yield
     if torch.cuda.is_initialized() and torch.cuda.memory_reserved() > _KEPT_BYTES:
         torch.cuda.empty_cache()
+
+
+@pytest.fixture
+def eager():
+    with eager_mode():
+        yield
+
+
+@pytest.fixture
+def fresh():
+    """Executes eagerly, with names, collections and the global step that start anew."""
+    graph = eager_graph()
+    for key in graph.get_all_collection_keys():
+        graph.clear_collection(key)
+    graph._kept.clear()
+    with eager_mode():
+        yield
 
 
 @pytest.fixture

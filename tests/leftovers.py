@@ -5,6 +5,8 @@ import threading
 import time
 from pathlib import Path
 
+from tests import children
+
 # What serves a whole program, and ends with it; torch's compiler shows its progress and keeps what it made.
 _POOLS = ("thalweg", "ThreadPoolExecutor", "tqdm_monitor")
 _CACHE = "torchinductor_"
@@ -26,13 +28,20 @@ def leftovers(threads, folder):
 
 
 def _processes():
-    for number in " ".join(path.read_text() for path in Path("/proc/self/task").glob("*/children")).split():
+    templates = [str(template.process.pid) for template in children.templates()]
+    for number in [number for parent in ("self", *templates) for number in _children(parent)]:
+        if number in templates:
+            continue
         try:
             command = Path(f"/proc/{number}/cmdline").read_text().replace("\0", " ").strip()
         except FileNotFoundError:
             continue
         if _COMPILER not in command:
             yield f"process {number}: {command or 'a zombie'}"
+
+
+def _children(process):
+    return " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children")).split()
 
 
 def _threads(before):

@@ -312,7 +312,7 @@ def _prepare_py_func(graph: Any) -> None:
     from thalweg._src.ops import py_func
 
     for token, function in FUNCTIONS.items():
-        entry = py_func.PythonFunction(token, function)
+        entry = py_func.PythonFunction(token, function, takes_values=False)
         py_func._functions[token] = entry
         graph.kept("python_functions", list).append(entry)
 

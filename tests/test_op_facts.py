@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import thalweg as tf
-from thalweg._src.graph.op_def import OPS, Facts
+from thalweg._src.graph.op_def import OPS, Facts, OpDef
 
 ROOT = Path(__file__).parent.parent / "src" / "thalweg" / "_src"
 # The files that define ops, and those where op names are data.
@@ -42,18 +43,25 @@ def test_a_list_of_op_names_is_found() -> None:
     assert not lists_of_op_names(ast.parse('A = {"Add", "Sub"}; B = ("one", "two", "three", "four")'))
 
 
-@pytest.mark.parametrize("name", sorted(OPS))
-def test_facts_agree_with_each_other(name: str) -> None:
-    definition = OPS.lookup(name)
+def test_facts_agree_with_each_other() -> None:
+    assert not [f"{name}: {wrong}" for name in sorted(OPS) for wrong in contradictions(OPS.lookup(name))]
+
+
+def contradictions(definition: OpDef) -> Iterator[str]:
     facts = definition.facts
     inputs = [arg.name for arg in definition.inputs]
-    assert not facts.view or facts.view in inputs, "a view is of one of the inputs"
-    assert not facts.forwards or inputs, "what is forwarded is an input"
-    assert not (facts.reads or facts.writes) or inputs, "a resource is an input"
-    assert not (facts.random or facts.writes) or facts.stateful
-    assert not (facts.fails == "never" and facts.stateful), "what has state is not moved out of loops"
-    if facts.traceable and facts.stateful:
-        assert facts.reads or facts.writes, "of state, a compiled cluster holds variables alone"
+    if facts.view and facts.view not in inputs:
+        yield "a view is of one of the inputs"
+    if facts.forwards and not inputs:
+        yield "what is forwarded is an input"
+    if (facts.reads or facts.writes) and not inputs:
+        yield "a resource is an input"
+    if (facts.random or facts.writes) and not facts.stateful:
+        yield "what is random or writes is stateful"
+    if facts.fails == "never" and facts.stateful:
+        yield "what has state is not moved out of loops"
+    if facts.traceable and facts.stateful and not (facts.reads or facts.writes):
+        yield "of state, a compiled cluster holds variables alone"
 
 
 def test_an_invalid_fact_is_rejected() -> None:

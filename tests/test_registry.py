@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from google.protobuf import text_format
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
@@ -34,29 +33,31 @@ LEFT_OUT: dict[tuple[str, str], set[str]] = {
 }
 
 
-@pytest.mark.parametrize("name", RUN)
-def test_op_has_a_kernel(name: str) -> None:
-    assert registry.has_kernel(name), f"no kernel is registered for {name}"
+def test_every_op_has_a_kernel() -> None:
+    assert not [name for name in RUN if not registry.has_kernel(name)]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_op_has_a_gradient_or_says_that_it_has_none(name: str) -> None:
-    definition = OPS.lookup(name)
-    assert not definition.differentiable or name in GRADIENTS or not definition.outputs, (
-        f"{name} has neither a gradient rule nor differentiable=False"
-    )
+def test_every_op_has_a_gradient_or_says_that_it_has_none() -> None:
+    definitions = map(OPS.lookup, NAMES)
+    wrong = [op.name for op in definitions if op.differentiable and op.name not in GRADIENTS and op.outputs]
+    assert not wrong, "they have neither a gradient rule nor differentiable=False"
 
 
-@pytest.mark.parametrize("name", RUN)
-def test_twins_have_files_of_one_name(name: str) -> None:
+def test_twins_have_files_of_one_name() -> None:
+    assert not [wrong for name in RUN for wrong in strays(name)]
+
+
+def strays(name: str) -> Iterator[str]:
+    """Says which parts of an op are in files of other names."""
     folder, family = file_of(OPS.lookup(name).module)
-    assert folder == "ops", f"{name} is declared in {folder}/{family}.py, not in ops/"
-    assert registry.has_kernel(name)
+    if folder != "ops":
+        yield f"{name} is declared in {folder}/{family}.py, not in ops/"
+    registry.has_kernel(name)  # which imports the kernels
     binders = [entry.bind for entry in registry._kernels[name]]
     rules = [rule for rule in [GRADIENTS.get(name)] if rule is not None]
     files = {*map(file_of_function, binders), *map(file_of_function, rules)}
-    expected = {("kernels", family), ("rules", family)}
-    assert files <= expected, f"{name} is declared in ops/{family}.py, but its twins are in {sorted(files - expected)}"
+    if other := files - {("kernels", family), ("rules", family)}:
+        yield f"{name} is declared in ops/{family}.py, but its twins are in {sorted(other)}"
 
 
 def file_of_function(function: Callable[..., Any]) -> tuple[str, str]:
@@ -69,11 +70,10 @@ def file_of(module: str) -> tuple[str, str]:
     return folder, family
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("_")])
-def test_schema_is_tensorflows(name: str) -> None:
-    assert name in FACTS, f"{name} is no operation of TensorFlow; one that is ours alone starts with '_'"
-    found = list(disagreements(OPS.lookup(name), FACTS[name]))
-    assert not found, "; ".join(found)
+def test_schemas_are_tensorflows() -> None:
+    public = [name for name in NAMES if not name.startswith("_")]
+    assert not set(public) - set(FACTS), "no operations of TensorFlow; one that is ours alone starts with '_'"
+    assert not [found for name in public for found in disagreements(OPS.lookup(name), FACTS[name])]
 
 
 def disagreements(ours: OpDef, theirs: dict[str, Any]) -> Iterator[str]:

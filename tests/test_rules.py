@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import leftovers
+from tests import children, leftovers
 
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER.parent / "src" / "thalweg" / "_src"
@@ -25,7 +25,12 @@ STARTS = {
     "os": {"fork", "system", "popen", "posix_spawn"},
 }
 # Processes that are forked to be killed, with all that they have in memory.
-FORKS = {"checkpoint/tracing.py", "checkpoint/crash_worker.py"}
+FORKS = {
+    "checkpoint/crash_worker.py",
+    "checkpoint/tracing.py",
+    "distributed/injector.py",
+    "distributed/scenarios.py",
+}
 
 
 def test_folders_mirror_the_implementation():
@@ -106,7 +111,7 @@ def test_nothing_is_timed():
 
 
 def test_children_are_started_in_one_place():
-    assert not _found(started, STARTS, {"children.py", *FORKS}), "use tests/children.py"
+    assert not _found(started, STARTS, {"children.py", "forked.py", *FORKS}), "use tests/children.py"
 
 
 @pytest.mark.parametrize(
@@ -152,3 +157,19 @@ def test_leftovers_are_found(monkeypatch, tmp_path, start_child):
     go.set()
     thread.join()
     assert process.startswith(f"process {child.pid}: ") and others == ["thread the thread", f"file {file}"]
+
+
+SEES = "import os, sys; print(sys.argv, __name__, sys.path, os.getcwd(), os.environ['X'], input()); sys.exit(7)"
+
+
+@pytest.mark.parametrize("arguments", [["-c", SEES, "--a"], ["sees.py", "b"], ["-m", "sees", "c"]])
+def test_forked_children_see_what_fresh_ones_see(arguments, tmp_path):
+    (tmp_path / "sees.py").write_text(SEES)
+    seen = []
+    for forked in (False, True):
+        (tmp_path / "typed").write_text("typed\n")
+        with open(tmp_path / "typed") as stdin:
+            options = {"cwd": tmp_path, "env": children.environment(X="1"), "stdin": stdin, "check": False}
+            done = children.run([sys.executable, *arguments], forked=forked, **options)
+        seen.append((done.returncode, done.stdout, done.stderr))
+    assert seen[0] == seen[1] and seen[0][0] == 7

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 def thalweg(*arguments, cwd):
     command = [sys.executable, "-m", "thalweg._src.cli.main", *map(str, arguments)]
-    return children.run(command, cwd=cwd, env=children.environment(), check=False)
+    return children.run(command, cwd=cwd, env=children.environment(), check=False, forked=True)
 
 
 def test_a_program_with_available_names_passes(tmp_path):

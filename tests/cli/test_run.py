@@ -13,7 +13,8 @@ COMMAND = [sys.executable, "-m", "thalweg", "run"]
 
 
 def run(*arguments, cwd, check=True, command=COMMAND, **options):
-    return children.run([*command, *arguments], cwd=cwd, env=children.environment(), check=check, **options)
+    options = {"cwd": cwd, "env": children.environment(), "check": check, "forked": "thalweg" in command, **options}
+    return children.run([*command, *arguments], **options)
 
 
 @pytest.fixture

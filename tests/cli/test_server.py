@@ -25,7 +25,7 @@ def free_address():
 def serve(start_child):
     def serve(*arguments, **variables):
         command = [sys.executable, "-m", "thalweg", "server", *arguments]
-        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "forked": True}
         return start_child(command, env=children.environment(**variables), **streams)
 
     return serve

@@ -9,7 +9,8 @@ INSTALL = "import thalweg\nthalweg.install_as_tensorflow()\n"
 
 def run(program, folder, check=True, **options):
     (folder / "program.py").write_text(program)
-    return children.run([sys.executable, "program.py"], cwd=folder, env=children.environment(), check=check, **options)
+    options = {"cwd": folder, "env": children.environment(), "check": check, "forked": True, **options}
+    return children.run([sys.executable, "program.py"], **options)
 
 
 def test_modules_of_tensorflow_are_those_of_thalweg(tmp_path):

@@ -20,7 +20,7 @@ FLAGS = flags.FLAGS
 
 
 def run(program, *arguments):
-    return children.run([sys.executable, "-c", PROGRAM + program, *arguments], check=False)
+    return children.run([sys.executable, "-c", PROGRAM + program, *arguments], check=False, forked=True)
 
 
 def test_run_parses_the_flags_and_calls_main_with_the_rest():

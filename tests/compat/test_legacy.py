@@ -12,7 +12,7 @@ from thalweg._src.compat import imp_module, legacy, pkg_resources_module, scipy_
 def run(program, folder, check=True, options=("--legacy",)):
     (folder / "program.py").write_text(program)
     command = [sys.executable, "-m", "thalweg", "run", *options, "program.py"]
-    return children.run(command, cwd=folder, env=children.environment(), check=check)
+    return children.run(command, cwd=folder, env=children.environment(), check=check, forked=True)
 
 
 def test_removed_names_of_python_are_restored(tmp_path):

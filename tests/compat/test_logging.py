@@ -12,7 +12,7 @@ from tests import children
 
 def run(program):
     """Runs a program that pytest's own handlers cannot see, and returns what it writes to standard error."""
-    return children.run([sys.executable, "-c", program]).stderr.splitlines()
+    return children.run([sys.executable, "-c", program], forked=True).stderr.splitlines()
 
 
 def test_log_lines_have_level_time_process_and_source_line():

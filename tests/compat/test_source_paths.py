@@ -64,6 +64,8 @@ SAME = {
     "python.training.server_lib": {"ClusterSpec": tf.train.ClusterSpec},
     "core.protobuf.cluster_pb2": {"ClusterDef": tf.train.ClusterDef, "JobDef": tf.train.JobDef},
     "core.protobuf.tensorflow_server_pb2": {"ServerDef": tf.train.ServerDef},
+    "python.distribute.distribution_strategy_context": {"get_strategy": tf.distribute.get_strategy},
+    "python.distribute.cross_device_ops": {"NcclAllReduce": tf.distribute.NcclAllReduce},
     "python.distribute.cluster_resolver": {"UnionClusterResolver": tf.distribute.cluster_resolver.UnionResolver},
     "python.distribute.cluster_resolver.tfconfig_cluster_resolver": {
         "TFConfigClusterResolver": tf.distribute.cluster_resolver.TFConfigClusterResolver

@@ -36,7 +36,7 @@ def code_of(calls, outputs, inputs=(), constants=None, index=0):
         n: c if isinstance(c, Call) else Call(c, tuple(Input(i) for i in range(len(n.inputs))))
         for n, c in calls.items()
     }
-    segment = Segment(index, list(calls), frozenset(), list(inputs), list(outputs))
+    segment = Segment(index, list(calls), list(inputs), list(outputs))
     return generate(segment, full, constants or {})
 
 

@@ -2,6 +2,7 @@
 
 import random
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -141,6 +142,25 @@ def test_control_edges_cross_segments_without_values():
     first, second = split_into_segments(step_of([], [late]))
     assert first.outputs == [] and second.inputs == [(a, 0)]
     assert second.after == {first.index}
+
+
+def _memory_of_a_chain(count):
+    """Returns the bytes that a program needs whose every blocking node comes before all later nodes."""
+    last = receive("r0")
+    for i in range(1, count):
+        last = plain(f"n{i}", "AddN", [last, receive(f"r{i}", order=i)], order=i)
+    step = step_of([], [last])
+    tracemalloc.start()
+    try:
+        assert Program(step, HOST).schedule.waits
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_is_linear_in_the_length_of_a_chain_of_blocking_nodes():
+    _memory_of_a_chain(2)  # imports and caches
+    assert _memory_of_a_chain(2000) < 1.5 * 8 * _memory_of_a_chain(250)
 
 
 @pytest.mark.parametrize("seed", range(60))

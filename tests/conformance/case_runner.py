@@ -56,6 +56,11 @@ def run_case(tf, apply, case, config=None):
     return {mode: _Attempt(tf, apply, case, mode).report(config) for mode in modes}
 
 
+def run_eagerly(tf, apply, case):
+    """Returns what came of a case in eager execution; `apply(op, inputs, attrs, name)` returns the outputs."""
+    return _EagerAttempt(tf, apply, case, "host").report()
+
+
 class _Attempt:
     def __init__(self, tf, apply, case, mode):
         self.tf, self.apply, self.case, self.mode = tf, apply, case, mode
@@ -64,10 +69,7 @@ class _Attempt:
     def report(self, config):
         tf = self.tf
         with tf.Graph().as_default() as graph, tf.Session(config=config) as session:
-            inputs = [
-                [self._input(i, item) for item in value] if isinstance(value, list) else self._input(i, value)
-                for i, value in enumerate(self.case["inputs"])
-            ]
+            inputs = self._inputs()
             if self.setup:
                 session.run(self.setup)
             try:
@@ -84,19 +86,30 @@ class _Attempt:
                 values += [session.run(self._read(*handle)) for handle in self.handles]
             except Exception as error:
                 return {**report, "running": describe_error(tf, error)}
-            if self.case["random"]:  # each system draws numbers of its own: types and shapes are compared
-                values = [np.zeros_like(value) for value in values]
-            choices = _choices(values) if self.case["decomposes"] else [None] * len(values)
-            report["values"] = [encode(_settled(value, choice)) for value, choice in zip(values, choices)]
+            choices = self._add_values(report, values)
             if self.floating and self.mode in self.case["gradients"]:
                 report |= self._gradients(session, outputs, values, choices)
             return report
+
+    def _add_values(self, report, values):
+        """Adds the values to a report, and returns what a decomposition has chosen."""
+        if self.case["random"]:  # each system draws numbers of its own: types and shapes are compared
+            values = [np.zeros_like(value) for value in values]
+        choices = _choices(values) if self.case["decomposes"] else [None] * len(values)
+        report["values"] = [encode(_settled(value, choice)) for value, choice in zip(values, choices)]
+        return choices
+
+    def _inputs(self):
+        return [
+            [self._input(i, item) for item in value] if isinstance(value, list) else self._input(i, value)
+            for i, value in enumerate(self.case["inputs"])
+        ]
 
     def _input(self, index, plain):
         tf = self.tf
         if "variable" in plain:
             dtype, shape = plain["variable"], plain["shape"] if self.mode != "unknown" else None
-            attrs = {"dtype": dtype, "shape": shape, "shared_name": f"variable{len(self.handles)}"}
+            attrs = {"dtype": dtype, "shape": shape, "shared_name": self._variable_name()}
             handle = self._apply("VarHandleOp", [], attrs)
             self.handles.append((handle, dtype))
             if plain["value"] is not None:
@@ -107,10 +120,17 @@ class _Attempt:
         value, dtype = decode(plain, tf), tf.as_dtype(plain["dtype"])
         if self.mode == "host" and index in self.case["host"]:
             return tf.constant(value, dtype)
-        tensor = tf.placeholder(dtype, None if self.mode == "unknown" else value.shape)
-        self.feeds[tensor] = value
+        tensor = self._argument(value, dtype)
         if dtype.is_floating or dtype.is_complex:
             self.floating.append(tensor)
+        return tensor
+
+    def _variable_name(self):
+        return f"variable{len(self.handles)}"
+
+    def _argument(self, value, dtype):
+        tensor = self.tf.placeholder(dtype, None if self.mode == "unknown" else value.shape)
+        self.feeds[tensor] = value
         return tensor
 
     def _apply(self, op, inputs, attrs):
@@ -127,12 +147,7 @@ class _Attempt:
 
     def _gradients(self, session, outputs, values, choices):
         """Differentiates the outputs, weighted by fixed numbers, for every floating input that is fed."""
-        tf = self.tf
-        found = [
-            (y, _weights(tf, y, value, choice))
-            for y, value, choice in zip(outputs, values, choices)
-            if y.dtype.is_floating or y.dtype.is_complex
-        ]
+        tf, found = self.tf, self._weighted(outputs, values, choices)
         if not found:
             return {}
         try:
@@ -145,6 +160,54 @@ class _Attempt:
         except Exception as error:
             return {"running backward": describe_error(tf, error)}
         return {"gradients": [None if slope is None else encode(next(fetched)) for slope in slopes]}
+
+    def _weighted(self, outputs, values, choices):
+        """Returns the outputs that have gradients, each with the weights of its elements."""
+        return [
+            (y, _weights(self.tf, y, value, choice))
+            for y, value, choice in zip(outputs, values, choices)
+            if y.dtype.is_floating or y.dtype.is_complex
+        ]
+
+
+class _EagerAttempt(_Attempt):
+    """A call that runs at once, in the eager mode of the caller, and is differentiated by a tape."""
+
+    def report(self):
+        tf, case = self.tf, self.case
+        with tf.GradientTape() as tape:
+            inputs = self._inputs()
+            if "host" in case["gradients"]:
+                tape.watch(self.floating)
+            try:
+                outputs = self.apply(case["op"], inputs, case["attrs"], "tried")
+                found = [tensor for tensor in outputs if tensor.dtype.name not in ("resource", "variant")]
+                values = [tensor.numpy() for tensor in found]
+                for handle, dtype in self.handles:
+                    values.append(self._apply("ReadVariableOp", [handle], {"dtype": dtype}).numpy())
+            except Exception as error:
+                return {"running": describe_error(tf, error)}
+        report = {"shapes": [_shape(tensor) for tensor in outputs], "dtypes": [t.dtype.name for t in outputs]}
+        choices = self._add_values(report, values)
+        weighted = self._weighted(found, values, choices)
+        if not weighted or not self.floating or "host" not in case["gradients"]:
+            return report
+        try:
+            slopes = tape.gradient([y for y, _ in weighted], self.floating, [weights for _, weights in weighted])
+            slopes = [None if slope is None else encode(tf.convert_to_tensor(slope).numpy()) for slope in slopes]
+        except Exception as error:
+            return {**report, "differentiating": describe_error(tf, error)}
+        return {**report, "gradients": slopes}
+
+    def _variable_name(self):
+        return ""  # of its own
+
+    def _argument(self, value, dtype):
+        return self.tf.constant(value, dtype)
+
+    def _apply(self, op, inputs, attrs):
+        outputs = self.apply(op, inputs, attrs, None)
+        return outputs[0] if outputs else None
 
 
 def _shape(tensor):

@@ -19,6 +19,7 @@ _NO_KERNEL = re.compile(
     r"not supported on CPU|not (yet )?(been )?implemented|do not yet support|currently only supports|"
     r"implementation only supports"
 )
+_REFUSALS = {"InvalidArgumentError", "OutOfRangeError", "UnimplementedError", "TypeError", "ValueError"}
 _TOLERANCE = {
     "float64": 1e-9,
     "float32": 2e-5,
@@ -53,6 +54,21 @@ def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
         if not (early or lax or lost):
             for line in _of_mode(ours[mode], report):
                 yield f"{mode}: {line}"
+
+
+def eager_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
+    """Yields a line for each way in which eager execution differs from a session of TensorFlow.
+
+    It knows all shapes and values, but fails with the errors of kernels: those of a graph that knows nothing.
+    """
+    mode = "unknown" if "running" in ours and "running" in theirs["unknown"] else "host"
+    report = {**theirs[mode], "shapes": []}  # shapes are compared with the values
+    if "running" in ours and "building" in report:  # what class the error of a kernel would have is not known
+        if ours["running"]["class"] not in _REFUSALS:
+            yield f"{mode}: {_named(_failure(ours))} ({ours['running']['text']})"
+        return
+    for line in _of_mode(ours, report):
+        yield f"{mode}: {line}"
 
 
 def _of_mode(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:

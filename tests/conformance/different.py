@@ -3,6 +3,7 @@
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from thalweg._src.graph.function import FUNCTIONAL
 from thalweg._src.resources.accelerators import accelerators
 
 # Operations that do nothing by themselves that a single call could show.
@@ -15,9 +16,16 @@ NOT_CALLED = {
         ),
         "TensorFlow has it on a GPU alone",
     ),
+    **dict.fromkeys(
+        ("CollectiveBcastRecv", "CollectiveBcastSend", "CollectiveGather", "CollectiveReduce"),
+        "waits for the other members of a group",
+    ),
+    **dict.fromkeys(("NcclAllReduce", "NcclBroadcast", "NcclReduce"), "TensorFlow has it on GPUs alone"),
     "DeleteSessionTensor": "takes the handle of a tensor that a session keeps",
     "Enter": "has its meaning in a loop",
     "Exit": "has its meaning in a loop",
+    "FakeParam": "stands for a value that is never used",
+    **dict.fromkeys(FUNCTIONAL, "calls functions of the graph's library: test_functions compares them"),
     "GetSessionHandle": "returns the handle of a tensor that a session keeps",
     "GetSessionTensor": "takes the handle of a tensor that a session keeps",
     "LoopCond": "has its meaning in a loop",
@@ -67,6 +75,7 @@ RESOURCES = (
     "SummaryWriter",
     "TFRecordReader",
     "TensorArray",
+    "TensorList",
     "TextLineReader",
     "Unstage",
     "WholeFileReader",

@@ -26,15 +26,16 @@ tf.disable_v2_behavior()
 """
 
 
-def _environment():
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
-    environment.pop("PYTHONPATH", None)
-    return environment
+def environment():
+    """Returns the environment of a process of TensorFlow's."""
+    variables = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
+    variables.pop("PYTHONPATH", None)
+    return variables
 
 
 def run_tensorflow(code, *arguments, seconds=110):
     """Runs code in TensorFlow's Python, with `tf` and `np` ready and arguments in sys.argv[1:]; returns its output."""
-    return children.run([PYTHON, "-c", _START + code, *arguments], timeout=seconds, env=_environment()).stdout
+    return children.run([PYTHON, "-c", _START + code, *arguments], timeout=seconds, env=environment()).stdout
 
 
 class Server:
@@ -99,7 +100,7 @@ class Server:
                 stderr=errors,
                 cwd=self._folder,
                 text=True,
-                env={**_environment(), "TMPDIR": str(self._folder)},  # it is killed, and leaves files there
+                env={**environment(), "TMPDIR": str(self._folder)},  # it is killed, and leaves files there
             )
         while self._process.stdout.readline().strip() != "ready":
             assert self._process.poll() is None, "TensorFlow does not start"

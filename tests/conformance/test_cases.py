@@ -75,7 +75,7 @@ def test_same_as_tensorflow(server, name, tmp_path, monkeypatch):
     skipped = {label: why for label in ours if (why := nothing_to_compare(theirs[label]))}
     found = {label: shown_here(differences(ours[label], theirs[label])) for label in ours if label not in skipped}
     expected = expected_here(name)
-    left, used = _unexpected(name, found, expected)
+    left, used = unexpected(name, found, expected)
     if path := os.environ.get("THALWEG_CONFORMANCE_LOG"):
         with open(path, "a") as file:
             file.write(json.dumps({"op": name, "compared": len(found), "skipped": skipped, "found": left}) + "\n")
@@ -87,7 +87,7 @@ def test_same_as_tensorflow(server, name, tmp_path, monkeypatch):
         assert not unused, f"no longer different: {unused}"
 
 
-def _cases(name):
+def cases_of(name):
     """Returns the described cases of an operation that TensorFlow survives."""
     kept = {k: case for k, case in variants(name).items() if not any(fnmatchcase(f"{name}/{k}", k_) for k_ in KILLS)}
     return {label: describe(label, case) for label, case in kept.items()}
@@ -95,8 +95,8 @@ def _cases(name):
 
 def _outcomes(server, name):
     """Returns what came of the cases of an operation here and in TensorFlow; without it, of the recorded ones."""
-    cases = _cases(name)
-    few = _few(name, cases)
+    cases = cases_of(name)
+    few = recorded_cases(name, cases)
     if not PYTHON:
         return _ours(few), THERE.replay(name, few)
     server.ask(list(cases.values()))
@@ -110,7 +110,7 @@ def _ours(cases):
     return {label: run_case(tf, apply, json.loads(json.dumps(case))) for label, case in cases.items()}
 
 
-def _few(name, cases):
+def recorded_cases(name, cases):
     """Returns the cases that are recorded: the valid call and some variants.
 
     They are chosen by a hash of their names, so that a new variant takes the place of one at most.
@@ -120,7 +120,7 @@ def _few(name, cases):
     return {label: cases[label] for label in settled[:FEW]}
 
 
-def _unexpected(name, found, expected):
+def unexpected(name, found, expected):
     """Returns the differences that no entry explains, by case, and the entries that explain some."""
     left, used = {}, set()
     for label, lines in found.items():
@@ -134,4 +134,4 @@ def _unexpected(name, found, expected):
 
 @needs_tensorflow
 def test_there_are_enough_cases():
-    assert sum(len(_cases(name)) for name in NAMES) >= FEWEST
+    assert sum(len(cases_of(name)) for name in NAMES) >= FEWEST

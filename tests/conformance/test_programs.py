@@ -43,15 +43,15 @@ def test_same_results(request, name):
     assert not isinstance(theirs, str), theirs
     ours = results_here(name)
     assert sorted(ours) == sorted(theirs)
-    differences = [line for key in ours for line in _differences(ours[key], theirs[key], key)]
-    assert not differences, "\n".join(differences)
+    found = [line for key in ours for line in differences(ours[key], theirs[key], key)]
+    assert not found, "\n".join(found)
 
 
-def _differences(ours, theirs, where):
+def differences(ours, theirs, where):
     """Yields a line for each place where the two differ: floats beyond the tolerance, all else at all."""
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         for i, pair in enumerate(zip(ours, theirs)):
-            yield from _differences(*pair, f"{where}[{i}]")
+            yield from differences(*pair, f"{where}[{i}]")
     elif isinstance(ours, dict) and isinstance(theirs, dict):
         if (ours["shape"], ours["dtype"]) != (theirs["shape"], theirs["dtype"]):
             yield f"{where}: {ours['dtype']}{ours['shape']}, there {theirs['dtype']}{theirs['shape']}"

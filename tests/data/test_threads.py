@@ -97,7 +97,7 @@ if child:
 
 
 def test_workers_of_a_forked_process_are_its_own():
-    children.run([sys.executable, "-c", _FORKING], env=children.environment())
+    children.run([sys.executable, "-c", _FORKING], env=children.environment(), forked=True)
 
 
 def test_a_failed_function_ends_its_thread_only(monkeypatch):
@@ -303,7 +303,7 @@ except tf.errors.DeadlineExceededError:
 
 
 def test_interpreter_exits_while_a_generator_blocks():
-    assert children.run([sys.executable, "-c", _BLOCKED]).stdout == "over\n"
+    assert children.run([sys.executable, "-c", _BLOCKED], forked=True).stdout == "over\n"
 
 
 _INTERRUPTED = (
@@ -314,7 +314,8 @@ _INTERRUPTED = (
 
 
 def test_interrupt_ends_a_waiting_step(start_child):
-    process = start_child([sys.executable, "-c", _INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", _INTERRUPTED]
+    process = start_child(command, forked=True, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "waiting\n"
     children.interrupt(process)
     assert process.stdout.read() == "over\n" and process.returncode == 0

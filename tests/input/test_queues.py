@@ -315,7 +315,7 @@ def test_an_interrupt_ends_a_blocked_step(start_child):
         "try:\n    print('ready', flush=True); s.run(q.dequeue())\n"
         "except KeyboardInterrupt:\n    s.run(q.enqueue(3)); print(s.run(q.dequeue()))\n"
     )
-    process = start_child([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = start_child([sys.executable, "-c", code], forked=True, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline().strip() == "ready"
     time.sleep(0.5)  # by now it most likely waits
     children.interrupt(process)

@@ -10,13 +10,29 @@ import thalweg as tf
 
 
 class Case(test_util.TensorFlowTestCase):
+    modes = []
+
+    def setUp(self):
+        super().setUp()
+        self.set_up = tf.executing_eagerly()
+
     @test_util.run_in_graph_and_eager_modes
     def test_both(self):
         self.assertAllClose(self.evaluate(tf.constant([1.0])), [1.0])
 
     @test_util.run_in_graph_and_eager_modes(use_gpu=False)
     def test_both_with_arguments(self):
-        self.assertFalse(tf.executing_eagerly())
+        self.assertEqual(self.set_up, tf.executing_eagerly())
+        self.modes.append(tf.executing_eagerly())
+        sparse = tf.SparseTensor([[0, 1]], [2.0], [1, 2])
+        slices = tf.IndexedSlices(tf.constant([1.0]), tf.constant([0]))
+        variable = tf.get_variable("v", initializer=3.0, use_resource=True)
+        with self.cached_session() as session:
+            session.run([] if tf.executing_eagerly() else variable.initializer)
+            self.assertEqual(session.run({"v": variable + 1.0}), {"v": 4.0})
+            self.assertEqual(self.evaluate(sparse).values.tolist(), [2.0])
+            self.assertEqual(self.evaluate(slices).indices.tolist(), [0])
+        self.assertAllEqual(tf.constant([1, 2]), [1, 2])
 
     @test_util.run_deprecated_v1
     def test_graph(self):
@@ -44,6 +60,27 @@ def test_decorators_choose_what_runs():
     # A TestCase has a method test_session, which is skipped as a test.
     skipped = {test._testMethodName for test, _ in result.skipped} - {"test_session"}
     assert skipped == {"test_v2", "test_skipped"}
+    assert Case.modes[-2:] == [False, True]
+
+
+def test_a_case_in_both_modes():
+    modes = []
+
+    @test_util.run_all_in_graph_and_eager_modes
+    class Both(test_util.TensorFlowTestCase):
+        def test_mode(self):
+            modes.append(tf.executing_eagerly())
+            self.assertAllClose(tf.random_uniform([2], seed=1) * 0.0, [0.0, 0.0])
+
+        def test_skipped_in_graphs(self):
+            if not tf.executing_eagerly():
+                self.skipTest("graphs")
+            modes.append("skipped")
+
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Both).run(result)
+    assert not result.failures and not result.errors
+    assert modes == [False, True, "skipped"]
 
 
 def test_operations_are_found():

@@ -145,6 +145,9 @@ def test_gather_nd_and_scatter_nd_name_an_invalid_row() -> None:
         scatter_nd([[0]], placeholder("float32", [1, 3]), [3, 2])
     with pytest.raises(errors.InvalidArgumentError, match="updates"):
         run(scatter_nd(i, u, [3, 2]), {i: [[1]], u: np.zeros((1, 3))})
+    x = placeholder("float32", [None, None])
+    with pytest.raises(errors.InvalidArgumentError, match=r"\[2, 0\] has no elements to index"):
+        run(tensor_scatter_nd_max(x, i, u), {x: np.zeros((2, 0)), i: [[1]], u: np.zeros((1, 0))})
 
 
 def test_scatter_nd() -> None:

@@ -235,6 +235,14 @@ def test_invalid_arguments() -> None:
         )
 
 
+def test_average_gradient_of_another_shape_than_the_pool() -> None:
+    """The shape of the images is constant, that of the gradient is known in the step alone."""
+    grad = placeholder("float32", [None, None, None, None])
+    spread = pooling.avg_pool_grad([7, 4, 4, 2], grad, **HALVES)
+    with Session() as session, pytest.raises(errors.InvalidArgumentError, match="AvgPoolGrad"):
+        session.run(spread, {grad: array(1, 2, 2, 2)})
+
+
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "uint16"])
 def test_pool_over_depth(dtype: str) -> None:
     x = np.random.default_rng(0).integers(0, 200, (2, 3, 4, 6)).astype(dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -74,6 +75,18 @@ def _partial_run(count: int) -> Callable[[tf.Session], Any]:
     return run
 
 
+def _partial_run_of_a_chain(count: int) -> Callable[[tf.Session], Any]:
+    placeholders = [tf.placeholder(tf.float32, []) for _ in range(count)]
+    sums = list(itertools.accumulate(placeholders, tf.add))
+
+    def run(session: tf.Session) -> None:
+        handle = session.partial_run_setup(sums, placeholders)
+        for i in range(count):
+            assert session.partial_run(handle, sums[i], {placeholders[i]: 1.0}) == i + 1
+
+    return run
+
+
 def _work(program: Callable[[int], Callable[[tf.Session], Any]], count: int, monkeypatch: Any) -> int:
     """Returns how many functions this thread calls, and how many tensors and nodes it compares, to run a program."""
     done = 0
@@ -98,7 +111,10 @@ def _work(program: Callable[[int], Callable[[tf.Session], Any]], count: int, mon
 
 @pytest.mark.parametrize(
     "program",
-    [_fetches, _feeds, _variables, _feeds_at_a_queue, _loop_variables, _branch_outputs, _partial_run],
+    [
+        *(_fetches, _feeds, _variables, _feeds_at_a_queue, _loop_variables, _branch_outputs),
+        *(_partial_run, _partial_run_of_a_chain),
+    ],
 )
 def test_work_is_linear_in_the_size_of_a_step(program: Any, monkeypatch: Any) -> None:
     _work(program, 2, monkeypatch)  # imports and caches

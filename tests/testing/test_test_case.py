@@ -178,7 +178,7 @@ def test_threads_are_checked():
 
 def test_folder_of_the_process_is_new_and_removed_at_exit():
     program = "import os, thalweg as tf; path = tf.test.get_temp_dir(); os.mkdir(path + '/made'); print(path)"
-    folders = [children.run([sys.executable, "-c", program]).stdout.strip() for _ in range(2)]
+    folders = [children.run([sys.executable, "-c", program], forked=True).stdout.strip() for _ in range(2)]
     assert folders[0] != folders[1] and not any(map(os.path.exists, folders))
 
 
@@ -196,7 +196,7 @@ def test_main_runs_the_tests_of_a_program():
     )
     for value, status in (("[1]", 0), ("[2]", 1)):
         text = program.format(value) + "tf.test.main()"
-        done = children.run([sys.executable, "-c", text], check=False)
+        done = children.run([sys.executable, "-c", text], check=False, forked=True)
         assert done.returncode == status
         assert "Ran 2 tests" in done.stderr and "skipped=1" in done.stderr  # test_session is no test
 

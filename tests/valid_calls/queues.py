@@ -73,6 +73,14 @@ class Handle(Variable):
             _in_turn(setup, lambda: barrier.insert_many(0, texts("a", "b"), floats(2, 3)), barrier.close)
         return barrier.barrier_ref
 
+    def _replica_group(self, setup: list[Any]) -> Any:
+        from thalweg._src.ops import replica_groups as ops
+
+        group = ops.replica_group_op(num_required=0, shared_name="replicas")
+        end = ops.replica_group_stop_op.operation(group) if self.closed else None
+        setup.append(end or ops.replica_group_open_op.operation(group, longs(0)))
+        return group
+
 
 def _in_turn(setup: list[Any], first: Any, then: Any) -> None:
     from thalweg._src.graph.scopes import control_dependencies
@@ -87,6 +95,7 @@ def _handle(kind: str, closed: bool = False) -> Handle:
 
 _QUEUE, _CLOSED, _NAMES, _READER = _handle("queue"), _handle("queue", True), _handle("names"), _handle("reader")
 _SUM, _SPARSE_SUM, _BARRIER = _handle("accumulator"), _handle("sparse_accumulator"), _handle("barrier")
+_REPLICAS = _handle("replica_group")
 _TYPES = {"component_types": ["float32", "int32"]}
 _ELEMENT, _ELEMENTS = [floats(2), ints(1)], [floats(3, 2), ints(1, 2, 3)]
 _AREA = {"dtypes": ["float32", "int32"], "shared_name": "area"}
@@ -128,6 +137,14 @@ VALID: dict[str, Call] = {
     "BarrierReadySize": ((_BARRIER,), {}),
     "BarrierIncompleteSize": ((_BARRIER,), {}),
     "MutexLock": ((_handle("mutex"),), {}),
+    "_AccumulatorReset": ((_SUM, longs(2)), {}),
+    "_ReplicaGroup": ((), {"num_required": 2}),
+    "_ReplicaGroupStart": ((_REPLICAS, longs(3)), {}),
+    "_ReplicaGroupOpen": ((_REPLICAS, longs(3)), {}),
+    "_ReplicaGroupRound": ((_REPLICAS, longs(3)), {}),
+    "_ReplicaGroupArrive": ((_REPLICAS, longs(3)), {"replica": 1}),
+    "_ReplicaGroupJoin": ((_handle("replica_group", True),), {"replica": 1}),
+    **{f"_ReplicaGroup{what}": ((_REPLICAS,), {}) for what in ("Cancel", "Pause", "Resume", "Stop", "Take")},
     "ConsumeMutexLock": ((_handle("lock"),), {}),
     "GetSessionHandle": ((floats(2, 3),), {}),
     "GetSessionTensor": ((texts("handle").reshape(()),), {"dtype": "float32"}),

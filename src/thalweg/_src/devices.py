@@ -106,6 +106,11 @@ def merge_device(spec: DeviceSpec | str | None) -> Callable[[Any], str]:
     return lambda op: merge_devices(outer, op.device or "")
 
 
+def task_of(device: str) -> str:
+    """Returns the task of a device, given by its full name."""
+    return device.rpartition("/device:")[0]
+
+
 @lru_cache(maxsize=4096)
 def matches(pattern: str, name: str) -> bool:
     """Returns whether a device has every field that the pattern specifies."""

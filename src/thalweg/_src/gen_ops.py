@@ -128,7 +128,6 @@ from thalweg._src.ops.math import (
     log1p as _log1p,
     maximum as _maximum,
     minimum as _minimum,
-    multiply as _multiply,
     negative as _negative,
     nextafter as _nextafter,
     pow as _pow,
@@ -143,7 +142,6 @@ from thalweg._src.ops.math import (
     sqrt as _sqrt,
     square as _square,
     squared_difference as _squared_difference,
-    subtract as _subtract,
     tan as _tan,
     tanh as _tanh,
     truncatediv as _truncatediv,
@@ -1372,17 +1370,6 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return _minimum(x, y, name=name)
 
 
-def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Computes x * y, element-wise.
-
-    Args:
-        x: The input tensor.
-        y: The second input tensor.
-        name: A name for the operations that are added to the graph.
-    """
-    return _multiply(x, y, name=name)
-
-
 def ndtri(x: TensorLike, name: str | None = None) -> Tensor:
     """Computes the quantile function of the normal distribution, element-wise.
 
@@ -1887,17 +1874,6 @@ def string_to_hash_bucket_strong(input: TensorLike, num_buckets: int, key: Seque
         name: A name for the operations that are added to the graph.
     """
     return _string_to_hash_bucket_strong(input, num_buckets=num_buckets, key=key, name=name)
-
-
-def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Computes x - y, element-wise.
-
-    Args:
-        x: The input tensor.
-        y: The second input tensor.
-        name: A name for the operations that are added to the graph.
-    """
-    return _subtract(x, y, name=name)
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:

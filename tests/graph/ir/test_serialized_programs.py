@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import thalweg as tf
+from tests.conformance import comparison
 from tests.conformance.case_runner import run_case
 from tests.conformance.cases import describe, variants
 from tests.conformance.test_cases import NAMES, apply
+from tests.conformance.test_programs import differences
 from tests.control_flow.programs import COUNT, source
 from tests.control_flow.test_across_devices import _results
 from tests.graph.ir.serialized import after_partition, through_bytes
@@ -56,7 +58,10 @@ def test_programs(name: str, traffic: Traffic, monkeypatch: pytest.MonkeyPatch) 
     results = run_program(name, IMPORT)
     assert traffic.sent > traffic.kept
     monkeypatch.undo()
-    assert json.dumps(results) == json.dumps(results_here(name))
+    expected = results_here(name)
+    assert sorted(results) == sorted(expected)
+    # Not the same digits: sums of a GPU depend on the order in which its threads add.
+    assert not [line for key in results for line in differences(results[key], expected[key], key)]
 
 
 @pytest.mark.parametrize("seed", range(0, COUNT, 6))
@@ -76,4 +81,4 @@ def test_operations(name: str, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
         outcome = run_case(tf, apply, case)
         assert traffic.sent and not traffic.kept
         monkeypatch.undo()
-        assert outcome == run_case(tf, apply, case)
+        assert not list(comparison.differences(outcome, run_case(tf, apply, case)))

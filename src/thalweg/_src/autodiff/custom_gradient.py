@@ -21,7 +21,7 @@ from thalweg._src.ops.identity import identity_n
 _serial = itertools.count()
 
 
-@export("custom_gradient")
+@export("custom_gradient", "contrib.eager.custom_gradient")
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a function `f(*tensors)` that returns (result, gradient function).
 
@@ -31,6 +31,9 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
+        graph = get_default_graph()
+        if graph.executes:
+            return graph.call_with_gradient(f, args, kwargs)  # type: ignore[attr-defined]
         if kwargs:
             raise ValueError("functions decorated with @tf.custom_gradient take positional arguments only")
         return _call(f, args)
@@ -40,44 +43,59 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     tensors = [convert_to_tensor(arg) for arg in args]
-    graph = tensors[0].graph if tensors else get_default_graph()
+    graph = get_default_graph()
+    if tensors and not graph.captures:
+        graph = tensors[0].graph
     before = len(graph.operations)
     result, grad_function = f(*tensors)
-    results = [convert_to_tensor(value) for value in _leaves(result)]
+    results = [convert_to_tensor(value) for value in leaves_of(result)]
     variables = _variables_used(graph, graph.operations[before:], set(tensors))
-    _require_keyword(grad_function, variables)
+    compute = gradient_rule(f, grad_function, len(tensors), variables)
 
     def rule(operation: Operation, *grads: Any) -> list[Any]:
-        grads = grads[: len(results)]
-        if not variables:
-            input_grads, variable_grads = grad_function(*grads), []
-        else:
-            input_grads, variable_grads = grad_function(*grads, variables=list(variables))
-            variable_grads = list(_leaves(variable_grads))
-            if len(variable_grads) != len(variables):
-                raise ValueError(
-                    f"the custom gradient of {f.__name__!r} returns {len(variable_grads)} gradients "
-                    f"for {len(variables)} variables"
-                )
-        input_grads = list(_leaves(input_grads))
-        if len(input_grads) != len(tensors):
-            raise ValueError(
-                f"the custom gradient of {f.__name__!r} returns {len(input_grads)} gradients for "
-                f"{len(tensors)} arguments"
-            )
-        return [None] * len(results) + input_grads + variable_grads
+        return [None] * len(results) + compute(*grads[: len(results)])
 
     name = f"CustomGradient-{next(_serial)}"
     RegisterGradient(name)(rule)
     with graph.gradient_override_map({"IdentityN": name}):
         outputs = identity_n([*results, *tensors, *[variable._handle for variable in variables]])
-    return _rebuilt(result, iter(outputs))
+    return rebuilt(result, iter(outputs))
+
+
+def gradient_rule(
+    f: Callable[..., Any], grad_function: Callable[..., Any], count: int, variables: list[Any]
+) -> Callable[..., list[Any]]:
+    """Returns the function from the gradients of the results to those of `count` arguments and of the variables."""
+    _require_keyword(grad_function, variables)
+    name = getattr(f, "__name__", f)
+
+    def rule(*grads: Any) -> list[Any]:
+        if not variables:
+            input_grads, variable_grads = grad_function(*grads), []
+        else:
+            input_grads, variable_grads = grad_function(*grads, variables=list(variables))
+            variable_grads = leaves_of(variable_grads)
+            if len(variable_grads) != len(variables):
+                raise ValueError(
+                    f"the custom gradient of {name!r} returns {len(variable_grads)} gradients "
+                    f"for {len(variables)} variables"
+                )
+        input_grads = leaves_of(input_grads)
+        if len(input_grads) != count:
+            raise ValueError(
+                f"the custom gradient of {name!r} returns {len(input_grads)} gradients for {count} arguments"
+            )
+        return input_grads + variable_grads
+
+    return rule
 
 
 def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Tensor]) -> list[Any]:
     """Returns the trainable variables whose values the operations use, in the order of their first use."""
     keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
     by_handle = {v._handle: v for key in keys for v in graph.get_collection(key) if isinstance(_handle(v), Tensor)}
+    if graph.captures:
+        by_handle |= {graph.capture(v._handle): v for v in graph.variables.values()}  # type: ignore[attr-defined]
     inside = set(operations)
     found: dict[Any, None] = {}
     for operation in operations:
@@ -105,20 +123,21 @@ def _require_keyword(grad_function: Callable[..., Any], variables: list[Any]) ->
         )
 
 
-def _leaves(structure: Any) -> list[Any]:
+def leaves_of(structure: Any) -> list[Any]:
+    """Returns the leaves of nested lists, tuples and dictionaries."""
     if isinstance(structure, dict):
-        return [leaf for key in sorted(structure) for leaf in _leaves(structure[key])]
+        return [leaf for key in sorted(structure) for leaf in leaves_of(structure[key])]
     if isinstance(structure, list | tuple):
-        return [leaf for item in structure for leaf in _leaves(item)]
+        return [leaf for item in structure for leaf in leaves_of(item)]
     return [structure]
 
 
-def _rebuilt(structure: Any, leaves: Any) -> Any:
+def rebuilt(structure: Any, leaves: Any) -> Any:
     """Returns the structure with new leaves."""
     if isinstance(structure, dict):
-        made = {key: _rebuilt(structure[key], leaves) for key in sorted(structure)}
+        made = {key: rebuilt(structure[key], leaves) for key in sorted(structure)}
         return type(structure)((key, made[key]) for key in structure)
     if isinstance(structure, list | tuple):
-        items = [_rebuilt(item, leaves) for item in structure]
+        items = [rebuilt(item, leaves) for item in structure]
         return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
     return next(leaves)

@@ -19,6 +19,8 @@ from thalweg._src.autodiff.registry import GRADIENTS, GradientFunction, as_list
 from thalweg._src.control_flow.context import Context, Loop, context_of, encloses
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly
+from thalweg._src.graph.function import FUNCTIONAL, FunctionOp
 from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -71,6 +73,10 @@ def gradients(
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     unconnected = UnconnectedGradients(unconnected_gradients)
+    if executing_eagerly():
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+        )
     y_tensors = [_differentiable(y) for y in _as_list(ys)]
     x_tensors = [_source(x) for x in _as_list(xs)]
     stops = {_source(t) for t in _as_list(() if stop_gradients is None else stop_gradients)}
@@ -120,7 +126,7 @@ def _source(x: Any) -> Tensor:
     if isinstance(x, IndexedSlices):
         return x.values
     handle = getattr(x, "_handle", None)
-    return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
+    return convert_to_tensor(handle if isinstance(handle, Tensor) else x)
 
 
 class _Walk:
@@ -264,11 +270,7 @@ class _Walk:
             return
         with name_scope(f"{operation.name}_grad"), self._colocation(operation):
             for index, tensor in enumerate(operation.outputs):
-                if (
-                    output_grads[index] is None
-                    and len(operation.outputs) > 1
-                    and operation.type not in ("Switch", "RefSwitch")
-                ):
+                if output_grads[index] is None and len(operation.outputs) > 1 and not _takes_none(operation):
                     is_number = tensor.dtype.is_floating or tensor.dtype.is_complex
                     in_loop = self._backward is not None
                     output_grads[index] = zeros_like(tensor, optimize=in_loop) if is_number else None
@@ -337,7 +339,7 @@ def _backward_order(between: list[Operation], loops: dict[Operation, Loop]) -> I
 def rule_of(operation: Operation) -> GradientFunction | None:
     """Returns the gradient function of an operation, None if it is not differentiable."""
     override = operation.attrs.get("_gradient_op_type")
-    name = override or operation.type
+    name = override or ("PartitionedCall" if isinstance(operation.definition, FunctionOp) else operation.type)
     if name in GRADIENTS:
         return GRADIENTS.get(name)
     if not operation.definition.differentiable:
@@ -346,6 +348,11 @@ def rule_of(operation: Operation) -> GradientFunction | None:
         f"No gradient defined for operation {operation.name!r} (op type: {operation.type}). "
         "Register one with @tf.RegisterGradient, or declare it with tf.NotDifferentiable."
     )
+
+
+def _takes_none(operation: Operation) -> bool:
+    """Returns whether an op's gradient function takes None for outputs without gradients, instead of zeros."""
+    return operation.type in ("Switch", "RefSwitch", *FUNCTIONAL) or isinstance(operation.definition, FunctionOp)
 
 
 def _gated(grads: list[Any]) -> list[Any]:

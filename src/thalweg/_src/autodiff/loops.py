@@ -22,6 +22,7 @@ from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control_flow import merge_op
+from thalweg._src.ops.math import add_n
 from thalweg._src.ops.reshape import shape, zeros, zeros_like
 from thalweg._src.ops.state import variable_shape
 from thalweg._src.ops.tensor_list import empty_tensor_list_op, pop_back_op, push_back_op
@@ -291,7 +292,8 @@ def _accumulated(backward: Backward, outer: Tensor, grad: Any) -> Any:
         return _accumulated_slices(backward, outer, grad)
     with backward.left():
         nothing = zeros_for(outer, grad)
-    return backward.carry(nothing, grad.dims if outer.dtype is dtypes.resource else outer.dims, lambda a: a + grad).exit
+    dims = grad.dims if outer.dtype is dtypes.resource else outer.dims
+    return backward.carry(nothing, dims, lambda a: add_n([a, grad]) if grad.dtype is dtypes.variant else a + grad).exit
 
 
 def _accumulated_slices(backward: Backward, outer: Tensor, grad: IndexedSlices) -> IndexedSlices:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.registry import Loader, Registry
 
 GradientFunction = Callable[..., Any]
 
-GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader("thalweg._src.autodiff.rules"))
+_RULES = "thalweg._src.autodiff.rules"
+GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader(_RULES))
 
 
 @export("RegisterGradient")
@@ -42,6 +44,14 @@ def no_gradient(*op_types: str) -> None:
     caller = sys._getframe(1).f_globals["__name__"]
     for op_type in op_types:
         GRADIENTS.register(op_type, None, caller)
+
+
+def is_own_rule(definition: OpDef, attrs: dict[str, Any]) -> bool:
+    """Returns whether the gradient of an operation is one of this library, which consists of operations alone."""
+    if "_gradient_op_type" in attrs or (definition.stateful and not definition.facts.reads):
+        return False
+    rule = GRADIENTS.get(definition.name) if definition.name in GRADIENTS else None
+    return rule is None or rule.__module__.startswith(_RULES)
 
 
 def as_list(result: Any, count: int) -> list[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src import errors, shapes
+from thalweg._src.checkpoint.saver_builder import SaveableObject
 from thalweg._src.formats.table_checkpoint import open_checkpoint
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
@@ -15,9 +16,8 @@ _SHOWN = 40
 Wanted = tuple[str, str, Any, Shape]  # name, slice, dtype and shape in the model
 
 
-def require_fit(graph: Graph, restore_op_name: str, prefix: str) -> None:
-    """Raises unless a checkpoint holds the tensors that an operation restores."""
-    wanted = list(_wanted(graph.get_operation_by_name(restore_op_name)))
+def require_fit(wanted: Sequence[Wanted], prefix: str) -> None:
+    """Raises unless a checkpoint holds the tensors that a model restores."""
     with open_checkpoint(prefix) as reader:
         missing = [name for name, _, _, _ in wanted if name not in reader]
         different = [text for each in wanted if each[0] in reader and (text := _difference(reader, *each))]
@@ -62,6 +62,20 @@ def _difference(reader: Any, name: str, spec: str, dtype: Any, shape: Shape) -> 
     if shapes.compatible(found, shape):
         return None
     return f"{name}: {show(shape)} in the model, {show(found)} in the checkpoint"
+
+
+def wanted_by_saveables(saveables: Iterable[SaveableObject], reshape: bool = False) -> list[Wanted]:
+    """Returns the tensors that saveable objects restore."""
+    return [
+        (spec.name, spec.slice_spec, spec.dtype.base_dtype, None if reshape else getattr(saveable.op, "dims", None))
+        for saveable in saveables
+        for spec in saveable.specs
+    ]
+
+
+def wanted_by_operation(graph: Graph, restore_op_name: str) -> list[Wanted]:
+    """Returns the tensors that an operation restores."""
+    return list(_wanted(graph.get_operation_by_name(restore_op_name)))
 
 
 def _wanted(restore: Operation) -> Iterator[Wanted]:

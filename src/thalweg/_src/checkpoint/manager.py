@@ -11,6 +11,7 @@ from thalweg._src.checkpoint.state import get_checkpoint_state, remove_checkpoin
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
+from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.read_only import ReadOnly
 
 
@@ -37,7 +38,6 @@ class CheckpointManager:
         self._max_to_keep = max_to_keep
         self._hours = keep_checkpoint_every_n_hours
         self._name = checkpoint_name
-        self._increment: Any = None
         self._latest: str | None = None
         self._kept: dict[str, float] = {}  # prefix -> time of the save, oldest first
         now = time.time()
@@ -65,17 +65,10 @@ class CheckpointManager:
 
     def save(self, checkpoint_number: Any = None) -> str:
         """Writes a checkpoint under the next number, or a given one, in the default session; returns its prefix."""
-        session = session_for(None)
-        with session.graph.as_default():
-            is_new = self._checkpoint._save_counter is None
-            counter = self._checkpoint.save_counter
-            if is_new:
-                session.run(counter.initializer)
-            if self._increment is None:
-                self._increment = counter.assign_add(1)
-        number = int(session.run(self._increment))
+        session: Any = None if executing_eagerly() else session_for(None)
+        number = self._checkpoint._count(session)
         if checkpoint_number is not None:
-            given = hasattr(checkpoint_number, "graph")
+            given = session is not None and hasattr(checkpoint_number, "graph")
             number = int(session.run(checkpoint_number) if given else checkpoint_number)
         path = self._checkpoint.write(os.path.join(self._directory, f"{self._name}-{number}"), session)
         self._kept.pop(path, None)

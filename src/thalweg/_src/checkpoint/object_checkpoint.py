@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes, errors
-from thalweg._src.checkpoint.fit import require_fit
+from thalweg._src.checkpoint.fit import require_fit, wanted_by_operation, wanted_by_saveables
 from thalweg._src.checkpoint.object_graph import (
     GRAPH_KEY,
     Match,
@@ -21,7 +21,13 @@ from thalweg._src.checkpoint.object_graph import (
     walk,
 )
 from thalweg._src.checkpoint.reader import CheckpointReader
-from thalweg._src.checkpoint.saver_builder import SaveableObject, VariableSaveable, grouped_by_name
+from thalweg._src.checkpoint.saver_builder import (
+    SaveableObject,
+    SaverBuilder,
+    SaveSpec,
+    VariableSaveable,
+    grouped_by_name,
+)
 from thalweg._src.checkpoint.state import update_checkpoint_state
 from thalweg._src.checkpoint.trackable import (
     AutoTrackable,
@@ -33,10 +39,11 @@ from thalweg._src.checkpoint.trackable import (
     saved_by,
 )
 from thalweg._src.compat import logging
+from thalweg._src.eager.mode import eager_graph
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import control_dependencies, device, name_scope
@@ -45,9 +52,10 @@ from thalweg._src.ops.checkpoint import restore_v2_op, save_v2_op
 from thalweg._src.ops.constants import constant, placeholder_with_default
 from thalweg._src.ops.control import group
 from thalweg._src.ops.identity import identity
+from thalweg._src.variables.restoration import defer, settle
 from thalweg._src.variables.variables import Variable, global_variables
 
-_OWN = frozenset(("_save_counter", "_increment", "_saves", "_restores"))
+_OWN = frozenset(("_save_counter", "_increment", "_saves", "_restores", "_restorations"))
 
 
 def session_for(session: Any) -> Any:
@@ -62,7 +70,7 @@ def _text_input(name: str) -> Tensor:
     return placeholder_with_default(constant("", dtypes.string), shape=(), name=name)
 
 
-@export("train.Checkpoint")
+@export("train.Checkpoint", "contrib.eager.Checkpoint")
 class Checkpoint(AutoTrackable):
     """A group of objects, one per keyword argument, that is saved and restored as one."""
 
@@ -91,19 +99,27 @@ class Checkpoint(AutoTrackable):
 
     def save(self, file_prefix: PathLike, session: Any = None) -> str:
         """Writes a checkpoint under the next number and records it as the latest one; returns its prefix."""
+        prefix = as_text(os.fspath(file_prefix))
+        path = self.write(f"{prefix}-{self._count(session)}", session)
+        update_checkpoint_state(os.path.dirname(prefix), path, [path], save_relative_paths=True)
+        return path
+
+    def _count(self, session: Any) -> int:
+        """Increments the counter of saves, and returns it."""
+        if executing_eagerly():
+            return int(self.save_counter.assign_add(1))
         session = session_for(session)
         with session.graph.as_default():
             if self._save_counter is None:
                 session.run(self.save_counter.initializer)
             if self._increment is None:
                 self._increment = self.save_counter.assign_add(1)
-        prefix = as_text(os.fspath(file_prefix))
-        path = self.write(f"{prefix}-{int(session.run(self._increment))}", session)
-        update_checkpoint_state(os.path.dirname(prefix), path, [path], save_relative_paths=True)
-        return path
+        return int(session.run(self._increment))
 
     def write(self, file_prefix: PathLike, session: Any = None) -> str:
         """Writes a checkpoint under a prefix, without recording it."""
+        if executing_eagerly():
+            return self._write_now(as_text(os.fspath(file_prefix)))
         session = session_for(session)
         with session.graph.as_default():
             message, saveables = described(self)
@@ -113,6 +129,16 @@ class Checkpoint(AutoTrackable):
             if isinstance(saveable, StateSaveable):
                 feeds[texts[saveable.name]] = np.array(saveable.op.serialize(), dtype=object)
         return as_text(session.run(save, feeds))
+
+    def _write_now(self, prefix: str) -> str:
+        message, saveables = described(self)
+        texts: dict[str, Any] = {GRAPH_KEY: message.SerializeToString()}
+        for saveable in saveables:
+            if isinstance(saveable, StateSaveable):
+                texts[saveable.name] = saveable.op.serialize()
+        states = [SaveableObject(None, [SaveSpec(constant(text), "", name)], name) for name, text in texts.items()]
+        SaverBuilder().save_now([*saveables, *states], prefix)
+        return prefix
 
     def _save_operations(
         self, graph: Graph, saveables: list[SaveableObject]
@@ -155,8 +181,13 @@ class Checkpoint(AutoTrackable):
         return CheckpointLoadStatus(self, prefix, parse_graph(reader.get_tensor(GRAPH_KEY), prefix), reader)
 
     def _run_restore(self, session: Any, saveables: list[SaveableObject], prefix: str) -> None:
+        """Restores saveables in a session; at once without one."""
         saveables = [saveable for saveable in saveables if saveable.specs]
         if not saveables:
+            return
+        if session is None:
+            require_fit(wanted_by_saveables(saveables), prefix)
+            SaverBuilder().restore_now(saveables, prefix)
             return
         specs = [spec for saveable in saveables for spec in saveable.specs]
         key = (session.graph, *((spec.name, id(saveable.op)) for saveable in saveables for spec in saveable.specs))
@@ -170,7 +201,7 @@ class Checkpoint(AutoTrackable):
                     assigns = [s.restore([next(tensors) for _ in s.specs], None) for s in saveables]
                 self._restores[key] = fed, group(*assigns, name="restore_all")
         fed, restore = self._restores[key]
-        require_fit(session.graph, restore.name, prefix)
+        require_fit(wanted_by_operation(session.graph, restore.name), prefix)
         session.run(restore, {fed: prefix})
 
 
@@ -231,6 +262,8 @@ class InitializationOnlyStatus(LoadStatus):
     """The status without a checkpoint: variables can only be initialized."""
 
     def initialize_or_restore(self, session: Any = None) -> None:
+        if executing_eagerly():
+            return  # variables have their initial values
         session = session_for(session)
         session.run([variable.initializer for variable in _variables(self._root, session.graph)])
 
@@ -243,15 +276,55 @@ class CheckpointLoadStatus(LoadStatus):
         self._message = message
         self._reader = reader
         self._restored_states: dict[int, Any] = {}
-        self._restore_states(self._match(get_default_graph()))
+        self._missing = {attribute.checkpoint_key for node in message.nodes for attribute in node.attributes}
+        self._key = -1  # of what is pending
+        if executing_eagerly():
+            self._supersede()
+            self.restore_new()
+            if self._missing:
+                self._key = defer(self)
+        else:
+            self._restore_states(self._match(get_default_graph()).attributes())
+
+    def _supersede(self) -> None:
+        """Ends older restorations of these objects that have no value which this one has not."""
+        for older in {each for kept in self._kept(self._match(eager_graph())) for each in kept}:
+            if older._missing <= self._missing:
+                older._settle()
+
+    @staticmethod
+    def _kept(match: Match) -> list[set[CheckpointLoadStatus]]:
+        """Returns where the matched objects keep their restorations, which live as long as one of the objects does."""
+        owners = [v for v in match.objects.values() if hasattr(v, "__dict__") and not isinstance(v, Variable)]
+        return [vars(owner).setdefault("_restorations", set()) for owner in owners]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CheckpointLoadStatus:
+        return self  # a copy of an object is restored by no checkpoint
+
+    def restore_new(self) -> None:
+        """Restores the objects that have been created since the last call, in eager execution."""
+        match = self._match(eager_graph())
+        found = list(match.attributes(self._missing))
+        self._missing -= {saveable.name for saveable, _ in found}
+        self._restore_states(found)
+        self._root._run_restore(None, [saveable for saveable, _ in found], self._prefix)
+        for kept in self._kept(match) if self._missing else ():
+            kept.add(self)
+        if not self._missing:
+            self._settle()
+
+    def _settle(self) -> None:
+        settle(self._key)
+        for kept in self._kept(self._match(eager_graph())):
+            kept.discard(self)
 
     def _match(self, graph: Graph) -> Match:
         with graph.as_default():
             return matched(self._root, self._message)
 
-    def _restore_states(self, match: Match) -> None:
+    def _restore_states(self, attributes: Iterable[tuple[SaveableObject, Any]]) -> None:
         """Restores the state of Python objects, each once."""
-        for saveable, value in match.attributes():
+        for saveable, value in attributes:
             if isinstance(saveable, StateSaveable) and id(value) not in self._restored_states:
                 value.deserialize(self._reader.get_tensor(saveable.name))
                 self._restored_states[id(value)] = value
@@ -276,7 +349,7 @@ class CheckpointLoadStatus(LoadStatus):
     def assert_existing_objects_matched(self) -> LoadStatus:
         graph = get_default_graph()
         match = self._match(graph)
-        self._restore_states(match)
+        self._restore_states(match.attributes())
         known = {id(value) for value in match.objects.values()}
         saving = [value for value in match.found.objects if saved_by(value)]
         saving += [v for v in _variables(self._root, graph) if not any(v is other for other in saving)]
@@ -300,17 +373,20 @@ class CheckpointLoadStatus(LoadStatus):
         return self
 
     def run_restore_ops(self, session: Any = None) -> None:
-        self._run(session_for(session))
+        if not executing_eagerly():  # otherwise they have run
+            self._run(session_for(session))
 
     def _run(self, session: Any) -> Match:
         with session.graph.as_default():
             match = self._match(session.graph)
-            self._restore_states(match)
+            self._restore_states(match.attributes())
             saveables = [saveable for saveable, _ in match.attributes()]
             self._root._run_restore(session, saveables, self._prefix)
         return match
 
     def initialize_or_restore(self, session: Any = None) -> None:
+        if executing_eagerly():
+            return
         session = session_for(session)
         match = self._run(session)
         known = {id(value) for value in match.objects.values()}
@@ -330,6 +406,8 @@ class NameBasedSaverStatus(LoadStatus):
             "save it again with tf.train.Checkpoint.save",
             prefix,
         )
+        if executing_eagerly():
+            self.run_restore_ops()
 
     def assert_consumed(self) -> LoadStatus:
         names = [v._shared_name for v in _variables(self._root, get_default_graph()) if not self._is_optional(v)]
@@ -342,14 +420,14 @@ class NameBasedSaverStatus(LoadStatus):
         return any(variable is optional for optional in self._optional)
 
     def run_restore_ops(self, session: Any = None) -> None:
-        session = session_for(session)
+        session = None if executing_eagerly() else session_for(session)
         saveables: list[SaveableObject] = []
-        for variable in _variables(self._root, session.graph):
+        for variable in _variables(self._root, eager_graph() if session is None else session.graph):
             if self._reader.has_tensor(variable._shared_name):
                 saveables.append(VariableSaveable(variable, "", variable._shared_name))
-            elif self._is_optional(variable):
+            elif session is not None and self._is_optional(variable):
                 session.run(variable.initializer)
-            else:
+            elif session is not None:
                 raise errors.NotFoundError(
                     None, None, f"Key {variable._shared_name} not found in checkpoint {self._prefix}"
                 )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from thalweg._src import errors
 from thalweg._src.checkpoint.saver_builder import SaveableObject
 from thalweg._src.checkpoint.trackable import full_name, parts_of, saved_by
 from thalweg._src.compat import logging
-from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.variables.variables import Variable
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -43,6 +42,26 @@ def parse_graph(value: bytes, prefix: str) -> Any:
     if damaged:
         raise errors.DataLossError(None, None, f"the object graph in the checkpoint {prefix} is corrupt")
     return graph
+
+
+@runtime_checkable
+class HasSlots(Protocol):
+    """An optimizer of tf.train or of Keras: it has variables that accompany those of other objects."""
+
+    def get_slot(self, var: Any, name: str, /) -> Any:
+        """Returns the slot of a variable under a name."""
+
+    def get_slot_names(self) -> list[str]:
+        """Returns the names of the slots."""
+
+
+def _slot_of(optimizer: HasSlots, variable: Any, name: str) -> Any:
+    """Returns the slot of a variable under a name; None if there is none, or none that is a variable."""
+    try:
+        slot = optimizer.get_slot(variable, name)
+    except KeyError:
+        return None
+    return slot if isinstance(slot, Variable) else None
 
 
 def _escaped(name: str) -> str:
@@ -87,11 +106,11 @@ def walk(root: Any) -> Walk:
 
 def slots_in(found: Walk) -> Iterator[tuple[Any, str, Any, Any]]:
     """Yields (optimizer, name, variable, slot) for the slots of variables that are in a walk."""
-    for optimizer in [value for value in found.objects if isinstance(value, Optimizer)]:
+    for optimizer in [value for value in found.objects if isinstance(value, HasSlots)]:
         for name in optimizer.get_slot_names():
             for variable in [value for value in found.objects if isinstance(value, Variable)]:
-                slot = optimizer.get_slot(variable, name)
-                if isinstance(slot, Variable):
+                slot = _slot_of(optimizer, variable, name)
+                if slot is not None:
                     yield optimizer, name, variable, slot
 
 
@@ -150,12 +169,12 @@ class Match:
         self.numbers[id(value)] = number
         return True
 
-    def attributes(self) -> Iterator[tuple[SaveableObject, Any]]:
-        """Yields what restores each attribute that both sides have."""
+    def attributes(self, keys: Collection[str] | None = None) -> Iterator[tuple[SaveableObject, Any]]:
+        """Yields what restores each attribute that both sides have, optionally under certain keys only."""
         for number, value in self.objects.items():
             own = saved_by(value)
             for attribute in self.message.nodes[number].attributes:
-                if attribute.name in own:
+                if attribute.name in own and (keys is None or attribute.checkpoint_key in keys):
                     yield own[attribute.name](attribute.checkpoint_key), value
 
     def path(self, number: int) -> str:
@@ -184,12 +203,12 @@ def matched(root: Any, message: Any) -> Match:
             if child.local_name in parts and match.bind(child.node_id, parts[child.local_name]):
                 waiting.append(child.node_id)
     for number, value in list(match.objects.items()):
-        if not isinstance(value, Optimizer):
+        if not isinstance(value, HasSlots):
             continue
         for reference in message.nodes[number].slot_variables:
             variable = match.objects.get(reference.original_variable_node_id)
-            slot = value.get_slot(variable, reference.slot_name) if isinstance(variable, Variable) else None
-            if isinstance(slot, Variable):
+            slot = _slot_of(value, variable, reference.slot_name) if isinstance(variable, Variable) else None
+            if slot is not None:
                 match.bind(reference.slot_variable_node_id, slot)
     return match
 

@@ -15,7 +15,6 @@ from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.checkpoint import restore_v2_op
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.state import assign_variable_op
 from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.variable_scope import variable_store
 from thalweg._src.variables.variables import Variable
@@ -177,7 +176,7 @@ def _set_initializer(variable: Any, prefix: str, source: str, spec: str) -> None
         value.set_shape(variable.get_shape())
         with variable._at_handle():
             value = identity(value)
-            variable._initializer = assign_variable_op.operation(variable._handle, value)
+        variable._initializer = variable._restore(value)
     variable._initial_value = value
 
 

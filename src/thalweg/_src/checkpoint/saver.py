@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import errors
-from thalweg._src.checkpoint.fit import require_fit
+from thalweg._src.checkpoint.fit import require_fit, wanted_by_operation, wanted_by_saveables
 from thalweg._src.checkpoint.meta_graph import (
     export_meta_graph,
     import_elements,
@@ -18,7 +19,7 @@ from thalweg._src.checkpoint.meta_graph import (
     write_meta_graph as write_graph,
 )
 from thalweg._src.checkpoint.object_checkpoint import variables_by_object
-from thalweg._src.checkpoint.saver_builder import SaverBuilder
+from thalweg._src.checkpoint.saver_builder import SaverBuilder, saveables_for
 from thalweg._src.checkpoint.state import (
     check_checkpoint,
     checkpoint_exists,
@@ -32,7 +33,7 @@ from thalweg._src.checkpoint.table_saver_builder import TableSaverBuilder
 from thalweg._src.compat import logging
 from thalweg._src.export import export, export_lazy
 from thalweg._src.formats.text import PathLike, as_text
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.resources.checkpoint_writers import BackgroundWriter
@@ -80,6 +81,11 @@ class Saver:
             raise ValueError("a Saver with defer_build=True takes all variables when build() is called: no var_list")
         if saver_def is not None:
             _require_saver_def(saver_def)
+        self._is_eager = executing_eagerly()
+        if self._is_eager and var_list is None:
+            raise RuntimeError(
+                "When eager execution is enabled, `var_list` must specify a list or dict of variables to save"
+            )
         self._var_list = var_list
         self._reshape = reshape
         self._sharded = sharded
@@ -109,6 +115,8 @@ class Saver:
         if self._is_built:
             return
         self._is_built = True
+        if self._is_eager:
+            return  # variables are saved at once
         if self.saver_def is None:
             self._build_graph()
         elif self._name:
@@ -127,8 +135,7 @@ class Saver:
                 raise ValueError("No variables to save")
             self._is_empty = True
             return
-        builder = self._builder or (TableSaverBuilder() if self._write_version == _V1 else SaverBuilder())
-        names = builder.build(
+        names = self._builder_or_default().build(
             chosen,
             reshape=self._reshape,
             sharded=self._sharded,
@@ -143,6 +150,9 @@ class Saver:
             sharded=self._sharded,
             version=self._write_version,
         )
+
+    def _builder_or_default(self) -> Any:
+        return self._builder or (TableSaverBuilder() if self._write_version == _V1 else SaverBuilder())
 
     # -- saving -------------------------------------------------------------------------------------------------------
 
@@ -166,10 +176,10 @@ class Saver:
             raise ValueError(f"latest_filename must not contain path components: {latest_filename!r}")
         if os.path.basename(path) == latest_filename and not self._sharded:
             raise ValueError(f"latest_filename collides with save_path: {latest_filename!r} and {path!r}")
-        if not hasattr(sess, "run"):
+        if not self._is_eager and not hasattr(sess, "run"):
             raise TypeError(f"sess: expected a Session, received {sess!r}")
         graph_message = None
-        if write_meta_graph:
+        if write_meta_graph and not self._is_eager:
             with sess.graph.as_default():
                 graph_message = self.export_meta_graph(strip_default_attrs=strip_default_attrs)
 
@@ -201,6 +211,9 @@ class Saver:
 
     def _saved(self, sess: Any, prefix: str) -> str:
         if self._is_empty:
+            return prefix
+        if self._is_eager:
+            self._builder_or_default().save_now(saveables_for(self._var_list), prefix)
             return prefix
         return as_text(sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: prefix}))
 
@@ -261,17 +274,24 @@ class Saver:
         if not checkpoint_exists(prefix):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {prefix}")
         logging.info("Restoring parameters from %s", prefix)
+        saveables = saveables_for(self._var_list) if self._is_eager else []
         try:
-            require_fit(sess.graph, self.saver_def.restore_op_name, prefix)
+            if self._is_eager:
+                require_fit(wanted_by_saveables(saveables, self._reshape), prefix)
+            else:
+                require_fit(wanted_by_operation(sess.graph, self.saver_def.restore_op_name), prefix)
         except errors.NotFoundError:
             if not self._restore_objects(sess, prefix):
                 raise
+            return
+        if self._is_eager:
+            self._builder_or_default().restore_now(saveables, prefix, self._reshape)
             return
         sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
 
     def _restore_objects(self, sess: Any, prefix: str) -> bool:
         """Restores an object-based checkpoint by full names; returns False for other checkpoints."""
-        with sess.graph.as_default():
+        with contextlib.nullcontext() if self._is_eager else sess.graph.as_default():
             found = variables_by_object(self._var_list, prefix)
             if found is not None:
                 Saver(found).restore(sess, prefix)
@@ -290,7 +310,7 @@ class Saver:
     def _require_built(self, what: str) -> None:
         if not self._is_built:
             raise RuntimeError(f"`build()` should be called before {what} if defer_build==True")
-        if self.saver_def is None and not self._is_empty:
+        if self.saver_def is None and not self._is_empty and not self._is_eager:
             raise RuntimeError(f"the Saver has no operations to {what}")
 
     # -- what was saved -----------------------------------------------------------------------------------------------

@@ -14,14 +14,13 @@ from thalweg._src.dtypes import DType
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.scopes import control_dependencies, device, name_scope
+from thalweg._src.graph.scopes import control_dependencies, device, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.checkpoint import merge_v2_checkpoints_op, restore_v2_op, save_v2_op, sharded_filename_op
 from thalweg._src.ops.constants import constant, placeholder_with_default
 from thalweg._src.ops.control import group
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reshape import reshape as reshape_op
-from thalweg._src.ops.state import assign_variable_op
 from thalweg._src.ops.strings import string_join
 from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.variables import Variable
@@ -65,20 +64,14 @@ class VariableSaveable(SaveableObject):
     """A variable, or a slice of a partitioned one, under a name."""
 
     def __init__(self, variable: Any, slice_spec: str, name: str) -> None:
-        def read() -> Tensor:
-            if not variable.uses_resource:
-                return variable._handle  # type: ignore[no-any-return]
-            with variable._at_handle():
-                return variable._read()  # type: ignore[no-any-return]
-
-        super().__init__(variable, [SaveSpec(read, slice_spec, name, variable.dtype.base_dtype, variable.device)], name)
+        read, dtype = variable._value_to_save, variable.dtype.base_dtype
+        super().__init__(variable, [SaveSpec(read, slice_spec, name, dtype, variable.device)], name)
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
         value = restored_tensors[0]
         if restored_shapes is not None:
             value = reshape_op(value, restored_shapes[0])
-        with self.op._at_handle():
-            return assign_variable_op.operation(self.op._handle, value)
+        return self.op._restore(value)  # type: ignore[no-any-return]
 
 
 class _TensorSaveable(SaveableObject):
@@ -199,6 +192,18 @@ class SaverBuilder:
                 restored = self._restored(prefix, saveables)
                 restore = _add_assigns(restored, saveables, restore_sequentially, reshape, "restore_all")
         return SaverNames(prefix.name, save.name, restore.name)
+
+    def save_now(self, saveables: Sequence[SaveableObject], prefix: str) -> None:
+        """Writes a checkpoint at once, in eager execution."""
+        with init_scope(), device("/cpu:0"):
+            self.save_op(constant(prefix), saveables)
+
+    def restore_now(self, saveables: Sequence[SaveableObject], prefix: str, reshape: bool = False) -> None:
+        """Restores from a checkpoint at once, in eager execution."""
+        with init_scope():
+            with device("/cpu:0"):
+                restored = self._restored(constant(prefix), saveables)
+            _add_assigns(restored, saveables, False, reshape, "restore_all")
 
     def save_op(self, filename_tensor: Tensor, saveables: Sequence[SaveableObject]) -> Operation:
         """Returns an operation that writes all saveables to one checkpoint."""

@@ -15,6 +15,7 @@ from thalweg._src.checkpoint.saver_builder import SaveableObject, VariableSaveab
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.variables.restoration import RestoresParts
 from thalweg._src.variables.variables import Variable
 
 Part = tuple[str, Any]
@@ -34,7 +35,8 @@ class PythonState(ABC):
         """Restores the state from bytes."""
 
 
-class AutoTrackable:
+@export("contrib.eager.Checkpointable")
+class AutoTrackable(RestoresParts):
     """An object whose parts are its attributes; lists and dictionaries among them are tracked too."""
 
 
@@ -84,7 +86,7 @@ def _of_optimizer(optimizer: Any) -> Iterator[Part]:
     """Yields the optimizer's own variables; slots are saved with the variables that they belong to."""
     graph = get_default_graph()
     for (name, _), variable in sorted(optimizer._non_slot_dict.items(), key=lambda item: item[0][0]):
-        if variable.graph is graph:
+        if variable._owner_graph is graph:
             yield name, variable
     yield from attributes_of(optimizer, Optimizer)
 

@@ -70,7 +70,7 @@ def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-@export("app.run")
+@export("app.run", "contrib.eager.run")
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> NoReturn:
     """Parses the flags, calls main with the remaining arguments, and exits with its result."""
     main = main if main is not None else sys.modules["__main__"].main

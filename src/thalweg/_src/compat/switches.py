@@ -26,17 +26,6 @@ _defaults = _Defaults()
 _horizon = datetime.date(2019, 10, 16)  # the release of TensorFlow 1.15.0
 
 
-@export("executing_eagerly")
-def executing_eagerly() -> bool:
-    """Returns False: operations are added to a graph."""
-    return False
-
-
-@export("disable_eager_execution")
-def disable_eager_execution() -> None:
-    """Does nothing: graph mode is the only mode."""
-
-
 @export("disable_v2_behavior")
 def disable_v2_behavior() -> None:
     """Does nothing: TensorFlow 1 behaviour is the only one."""
@@ -58,12 +47,6 @@ def enable_resource_variables() -> None:
 def resource_variables_enabled() -> bool:
     """Returns whether new variables are resource variables by default."""
     return _defaults.resource_variables
-
-
-@export("executing_eagerly_outside_functions")
-def executing_eagerly_outside_functions() -> bool:
-    """Returns False: graph mode is the only mode."""
-    return False
 
 
 @export("control_flow_v2_enabled")

@@ -66,7 +66,7 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collecti
         if isinstance(kernel, Known):
             bound.constants.update(((node, i), kernel.value) for i in range(len(node.dtypes)))
         elif node.definition.waits:
-            bound.waiting[node] = kernel
+            bound.waiting[node] = replace(kernel, function=device.on_stream(kernel.function))
         else:
             bound.calls[node] = kernel
 
@@ -76,16 +76,18 @@ def bind_node(node: Node, device: Device) -> Call | Known:
     if "_host" in node.attrs:
         device = device.host_side()
     try:
-        kernel = select(node, device.type).bind(node, device)
+        kernel = bind_now(node, device)
     except (ShapeError, InvalidArgumentError) as error:
         kernel = _failing(explain(error, node, None, device.name))  # its branch may never be taken
     except Exception as error:
         raise explain(error, node, None, device.name) from error
-    if isinstance(kernel, Known):
-        return kernel
-    if not isinstance(kernel, Call):
-        kernel = Call(kernel, tuple(Input(i) for i in range(len(node.inputs))))
-    return _checked(node, kernel) if _needs_check(node) else kernel
+    return _checked(node, kernel) if isinstance(kernel, Call) and _needs_check(node) else kernel
+
+
+def bind_now(node: Node, device: Device) -> Call | Known:
+    """Returns the call of a node that will certainly run, so that invalid arguments are errors of the binder."""
+    kernel = select(node, device.type).bind(node, device)
+    return kernel if isinstance(kernel, Call | Known) else Call(kernel, tuple(map(Input, range(len(node.inputs)))))
 
 
 def _bind_beside_variable(node: Node, device: Device) -> Call | Known:

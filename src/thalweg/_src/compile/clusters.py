@@ -209,7 +209,7 @@ class Cluster:
     def _calls_of(self, nodes: list[Node], outputs: list[Output]) -> Code:
         """Returns a function that makes the individual calls of some nodes."""
         bound = self._clusters.bound
-        segment = Segment(0, nodes, frozenset(), self._inputs, outputs)
+        segment = Segment(0, nodes, self._inputs, outputs)
         code = generate(segment, bound.calls, bound.constants)
         self._clusters.codes.append(code)
         return code

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.explain import argument_names, explain_shape_error
+from thalweg._src.graph.explain import explain_shape_error, failed_at, received_text
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.ir.step_graph import SHOWN, Node, Output
-from thalweg._src.graph.source_line import made_at
+from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.graph.source_line import made_at, with_line
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.shapes import show
 
@@ -68,19 +69,15 @@ def explain(
         return errors.InvalidArgumentError(node, node, explain_shape_error(error, node, received, place))
     if isinstance(error, errors.OpError):
         if error.op is None:
-            text = f"{node.type} '{node.attrs.get(SHOWN, node.name)}'{place}: {error.message}"
+            text = failed_at(node, place, error.message)
             error_class: Any = type(error)
-            placed: BaseException = error_class(node, node, _with_line(text, node))
+            placed: BaseException = error_class(node, node, with_line(text, node.stack))
             return placed
         return error
     error_class = _class_of(error)
     text = errors.describe(
-        f"{node.type} '{node.attrs.get(SHOWN, node.name)}'{place}: {_first_sentence(error)}",
-        received=", ".join(
-            f"{arg} = {name!r} {dtype}{shape}"
-            for arg, (name, dtype, shape) in zip(argument_names(node.definition, len(received)), received)
-        )
-        or None,
+        failed_at(node, place, _first_sentence(error)),
+        received=received_text(node.definition, received),
         hint=_largest(live) if live and error_class is errors.ResourceExhaustedError else None,
         made_at=made_at(node.stack),
     )
@@ -134,14 +131,11 @@ def _received(node: Node, values: Sequence[Any] | None) -> list[tuple[str, str, 
         value = values[index] if values is not None and index < len(values) else None
         if isinstance(value, torch.Tensor):
             result.append((name, _NAMES.get(value.dtype, str(value.dtype)), show(tuple(value.shape))))
+        elif isinstance(value, np.ndarray):
+            result.append((name, producer.dtypes[output].name, show(value.shape)))
         else:
             result.append((name, producer.dtypes[output].name, show(producer.shapes[output])))
     return result
-
-
-def _with_line(text: str, node: Node) -> str:
-    line = made_at(node.stack)
-    return text if line is None or "defined at:" in text else f"{text}\n  defined at: {line}"
 
 
 def _first_sentence(error: BaseException) -> str:

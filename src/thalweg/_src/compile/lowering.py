@@ -168,7 +168,7 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
             calls[node] = kernel
     inputs = [(nodes[number], index) for number, index in request.inputs]
     outputs = [(nodes[number], index) for number, index in request.outputs]
-    segment = Segment(0, [nodes[number] for number in request.members], frozenset(), inputs, outputs)
+    segment = Segment(0, [nodes[number] for number in request.members], inputs, outputs)
     function = generate(segment, calls, constants).function
     variables = [constants[nodes[number], 0] for number in request.handles]
     own = [bool(node.facts.view or node.facts.forwards) and any(request.written) for node, _ in outputs]

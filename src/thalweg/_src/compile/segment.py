@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, blocking_ancestors, waits
 
 
 @dataclass(slots=True)
@@ -13,10 +14,17 @@ class Segment:
 
     index: int
     nodes: list[Node]
-    waits: frozenset[Node]
     inputs: list[Output] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     after: set[int] = field(default_factory=set)  # segments that must have run
+    after_nodes: set[Node] = field(default_factory=set)  # blocking nodes that must have finished: direct predecessors
+    ancestors: int = 0  # bits of blocking nodes
+    blocking: Sequence[Node] = ()  # all blocking nodes of the partition, in the order of the bits
+
+    @property
+    def waits(self) -> frozenset[Node]:
+        """All blocking ancestors of the nodes."""
+        return frozenset(node for index, node in enumerate(self.blocking) if self.ancestors >> index & 1)
 
 
 def split_into_segments(step: StepGraph) -> list[Segment]:
@@ -25,26 +33,14 @@ def split_into_segments(step: StepGraph) -> list[Segment]:
     A node's set of blocking ancestors is the union of its predecessors' sets, plus the blocking predecessors. Segments
     depend on each other only by inclusion of their sets, so they form no cycle.
     """
-    waiting = set(filter(waits, step.nodes))
-    sets: dict[Node, frozenset[Node]] = {}
-    empty: frozenset[Node] = frozenset()
-    shared: dict[frozenset[Node], frozenset[Node]] = {empty: empty}
-    segments: dict[frozenset[Node], Segment] = {}
-    for node in step.nodes:
-        awaited = empty
-        for producer in node.predecessors():
-            before = sets[producer]
-            if producer in waiting:
-                before = before | {producer}
-            if before is not awaited and not before <= awaited:
-                awaited = awaited | before
-        awaited = shared.setdefault(awaited, awaited)
-        sets[node] = awaited
-        if node not in waiting:
+    segments: dict[int, Segment] = {}
+    blocking = list(filter(waits, step.nodes))
+    for node, awaited in blocking_ancestors(step).items():
+        if not waits(node):
             if awaited not in segments:
-                segments[awaited] = Segment(len(segments), [], awaited)
+                segments[awaited] = Segment(len(segments), [], ancestors=awaited, blocking=blocking)
             segments[awaited].nodes.append(node)
-    result = sorted(segments.values(), key=lambda segment: len(segment.waits))
+    result = sorted(segments.values(), key=lambda segment: segment.ancestors.bit_count())
     for index, segment in enumerate(result):
         segment.index = index
     _connect(step, result)
@@ -65,13 +61,14 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
             wanted[output] = None
             if segment is not None:
                 entering[segment.index][output] = None
-                if source is not None:
-                    segment.after.add(source.index)
-        if segment is not None:
-            for control in node.controls:
-                source = segment_of.get(control)
-                if source is not None and source is not segment:
-                    segment.after.add(source.index)
+        if segment is None:
+            continue
+        for producer in node.predecessors():
+            source = segment_of.get(producer)
+            if source is None:
+                segment.after_nodes.add(producer)
+            elif source is not segment:
+                segment.after.add(source.index)
     for segment, inputs in zip(segments, entering):
         segment.inputs = list(inputs)
     for output in wanted:

@@ -9,6 +9,7 @@ from thalweg._src import dtypes as types_, shapes as shapes_
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -39,7 +40,7 @@ class BaseStagingArea:
         memory_limit: int = 0,
     ) -> None:
         if shared_name is None:
-            shared_name = get_default_graph().unique_name(self._prefix)
+            shared_name = Graph.unique_name(get_default_graph(), self._prefix)  # unique in eager execution as well
         if not isinstance(shared_name, str):
             raise ValueError(f"shared_name: expected a string, received {shared_name!r}")
         self._name = shared_name

@@ -11,10 +11,11 @@ from thalweg._src.data import (
     buffers,
     cardinality,  # noqa: F401  registers how many elements datasets have
     flow,
+    python_loops,
 )
 from thalweg._src.data.file_cache import CachedInFile
 from thalweg._src.data.function import Function
-from thalweg._src.data.iterator import Iterator, make_initializable_iterator, make_one_shot_iterator
+from thalweg._src.data.iterator import EagerIterator, Iterator, make_initializable_iterator, make_one_shot_iterator
 from thalweg._src.data.node import Node, add_dataset, parameter, static, trace_state_function
 from thalweg._src.data.options import Options
 from thalweg._src.data.random_sources import Shuffled
@@ -36,8 +37,10 @@ from thalweg._src.data.structure import (
     structure_of,
     tensors_of,
 )
+from thalweg._src.eager.mode import host_scope
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.seeds import DEFAULT_GRAPH_SEED, get_seed
@@ -87,7 +90,7 @@ class Dataset(Node):
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
         """Returns a dataset of one element."""
-        with name_scope(None, "from_tensors"):
+        with name_scope(None, "from_tensors"), host_scope():
             element = converted(tensors)
             structure = structure_of(element)
             return Dataset(add_dataset(flow.Single, structure, values=tensors_of(element)), structure)
@@ -95,7 +98,7 @@ class Dataset(Node):
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
         """Returns a dataset with one element per slice along the first dimension of the tensors."""
-        with name_scope(None, "from_tensor_slices"):
+        with name_scope(None, "from_tensor_slices"), host_scope():
             element = converted(tensors)
             structure = map_leaves(unbatched, structure_of(element))
             counts = {spec_shape[0] for spec_shape in map(_shape_of, flatten(element)) if spec_shape}
@@ -359,7 +362,12 @@ class Dataset(Node):
         return make_initializable_iterator(self, shared_name)
 
     def __iter__(self) -> Any:
-        raise RuntimeError("a dataset is iterated in a session: use make_one_shot_iterator().get_next()")
+        if not executing_eagerly():
+            raise RuntimeError(
+                "__iter__() is only supported inside of tf.function or when eager execution is enabled: "
+                "in a session, use make_one_shot_iterator().get_next()"
+            )
+        return EagerIterator(self)
 
     def options(self) -> Options:
         """Returns the options of this dataset."""
@@ -381,7 +389,7 @@ _TRUTH = TensorSpec((), dtypes.bool)
 def seeds(seed: Any) -> list[Tensor]:
     """Returns the two seeds of a random dataset; zeros request a different order each time."""
     if isinstance(seed, Tensor):
-        graph_seed = seed.graph.seed
+        graph_seed = get_default_graph().seed
         return [parameter(DEFAULT_GRAPH_SEED if graph_seed is None else graph_seed), cast(seed, dtypes.int64)]
     first, second = get_seed(seed)
     return [parameter(first or 0), parameter(second or 0)]
@@ -511,3 +519,6 @@ def get_output_shapes(dataset_or_iterator: Any) -> Any:
 def get_output_classes(dataset_or_iterator: Any) -> Any:
     """Returns the classes of the components of an element."""
     return dataset_or_iterator.output_classes
+
+
+python_loops.register(Dataset)

@@ -187,7 +187,7 @@ class Generated(Elements):
         result = []
         for part, spec in zip(parts, flatten(self.plan.structure)):
             try:
-                tensor = from_python(part, spec.dtype)
+                tensor = from_python(part.numpy() if getattr(part, "is_eager", False) else part, spec.dtype)
             except (TypeError, ValueError) as error:
                 raise invalid(
                     f"`generator` yielded an element that could not be converted to the expected type. "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,13 +20,18 @@ from thalweg._src.data.structure import (
     legacy,
     outputs,
     same_form,
+    signature_of,
     structure_from,
 )
+from thalweg._src.eager.mode import eager_graph, eager_mode
+from thalweg._src.eager.tensor import EagerTensor, kind_of
+from thalweg._src.errors import OpError, OutOfRangeError
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import colocate_with
+from thalweg._src.graph.source_line import user_stack, with_line
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.data import (
@@ -112,26 +118,26 @@ class Iterator(Structured):
                 f"Expected output shapes compatible with {self.output_shapes}, but got dataset with output shapes "
                 f"{legacy(structure, 1)}."
             )
-        with colocate_with(self._iterator_resource.op):
+        with colocate_with(self._iterator_resource):
             return make_iterator_op.operation(dataset._variant, self._iterator_resource, name=name)
 
     def get_next(self, name: str | None = None) -> Any:
         """Returns tensors for the next element; several of them in one step take different elements."""
         self._get_next_call_count += 1
-        if self._get_next_call_count == _MANY:
+        if self._get_next_call_count == _MANY and not self._iterator_resource.is_eager:
             warnings.warn(
                 "Iterator.get_next() was called many times: it adds operations to the graph with each call; "
                 "call it once and run what it returns",
                 stacklevel=2,
             )
-        with colocate_with(self._iterator_resource.op):
+        with colocate_with(self._iterator_resource):
             tensors = iterator_get_next_op.many(self._iterator_resource, name=name, **outputs(self._structure))
         return element_of(self._structure, tensors)
 
     def get_next_as_optional(self) -> Optional:
         """Returns an optional with the next element, empty after the last one."""
         handle, structure = self._iterator_resource, self._structure
-        with colocate_with(handle.op):
+        with colocate_with(handle):
             return Optional(iterator_get_next_as_optional_op(handle, **outputs(structure)), structure)
 
     def string_handle(self, name: str | None = None) -> Tensor:
@@ -143,6 +149,72 @@ class Iterator(Structured):
         return self._string_handle
 
 
+@export("contrib.eager.Iterator")
+class EagerIterator(Iterator):
+    """A position in a dataset of eager execution: returns each element once, in a `for` or by `get_next`."""
+
+    def __init__(self, dataset: Any) -> None:
+        if not executing_eagerly():
+            raise RuntimeError(
+                "tf.contrib.eager.Iterator objects can only be used when eager execution is enabled, use "
+                "tf.data.Dataset.make_initializable_iterator or tf.data.Dataset.make_one_shot_iterator for graph "
+                "construction"
+            )
+        if not dataset._variant.is_eager:
+            raise RuntimeError(f"{dataset!r} was created in a graph: iterate over it in a session")
+        structure = dataset._structure
+        handle = iterator_op(shared_name="", container="", **outputs(structure))
+        make_iterator_op.operation(dataset._variant, handle)
+        self._set(handle, None, structure)
+        self._types = [dtype for dtype, _ in signature_of(structure)]
+        self._host = eager_graph().devices[0]
+        weakref.finalize(handle, handle.value.destroy)  # type: ignore[attr-defined]
+
+    @property
+    def initializer(self) -> Operation:
+        """Fails: the iterator starts at its first element."""
+        raise AttributeError("an iterator of eager execution has no initializer: it starts at the first element")
+
+    def __iter__(self) -> EagerIterator:
+        return self
+
+    def __next__(self) -> Any:
+        """Returns the next element; ends a loop after the last one."""
+        found = self._found()
+        if isinstance(found, OutOfRangeError):
+            raise StopIteration
+        return self._element(found)
+
+    next = __next__
+
+    def get_next(self, name: str | None = None) -> Any:
+        """Returns the next element; raises OutOfRangeError after the last one."""
+        return self._element(self._found())
+
+    def _found(self) -> Any:
+        """Returns the values of the next element, or its error."""
+        found = self._iterator_resource.value.take()  # type: ignore[attr-defined]
+        if found is None:  # another thread takes an element
+            try:
+                with eager_mode():
+                    wanted = outputs(self._structure)
+                    found = [tensor.value for tensor in iterator_get_next_op.many(self._iterator_resource, **wanted)]
+            except OpError as error:
+                return error
+        return found
+
+    def _element(self, found: Any) -> Any:
+        if isinstance(found, OpError):
+            kind: Any = type(found)
+            text = f"{found.message} [Op:IteratorGetNext]" if found.op is None else found.message
+            raise kind(found.node_def, found.op, with_line(text, user_stack())) from None
+        types, host = self._types, self._host
+        tensors = [
+            EagerTensor(value, kind_of(types[i], getattr(value, "ndim", None), host)) for i, value in enumerate(found)
+        ]
+        return element_of(self._structure, tensors)
+
+
 @export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")
 def get_next_as_optional(iterator: Iterator) -> Optional:
     """Returns the next element of an iterator, or nothing after its last one."""
@@ -152,9 +224,14 @@ def get_next_as_optional(iterator: Iterator) -> Optional:
 @export("data.make_initializable_iterator")
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
     """Returns an iterator whose initializer evaluates the inputs of the dataset."""
+    if executing_eagerly():
+        raise RuntimeError(
+            "dataset.make_initializable_iterator is not supported when eager execution is enabled: "
+            "use `for element in dataset`, or iter(dataset)"
+        )
     _require_here(dataset)
     handle = iterator_op(shared_name=shared_name or "", container="", **outputs(dataset._structure))
-    with colocate_with(handle.op):
+    with colocate_with(handle):
         initializer = make_iterator_op.operation(dataset._variant, handle)
     return Iterator._of(handle, initializer, dataset._structure)
 
@@ -162,6 +239,8 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
 @export("data.make_one_shot_iterator")
 def make_one_shot_iterator(dataset: Any) -> Iterator:
     """Returns an iterator that needs no initializer and iterates over the dataset once."""
+    if executing_eagerly():
+        return EagerIterator(dataset)
     _require_here(dataset)
     _require_independent(dataset._variant)
     graph = get_default_graph()
@@ -171,7 +250,7 @@ def make_one_shot_iterator(dataset: Any) -> Iterator:
 
 
 def _require_here(dataset: Any) -> None:
-    if dataset._variant.graph is not get_default_graph():
+    if dataset._variant.is_eager or dataset._variant.graph is not get_default_graph():
         raise ValueError(
             "an iterator belongs to the graph of its dataset; that is not the default graph here: "
             "create both under the same `with graph.as_default():`"
@@ -223,7 +302,7 @@ class _IteratorSaveable(SaveableObject):
         super().__init__(handle, [SaveSpec(iterator_state_op(handle), "", name)], name)
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
-        with colocate_with(self.op.op):
+        with colocate_with(self.op):
             return restore_iterator_op.operation(self.op, restored_tensors[0])
 
 

@@ -76,7 +76,7 @@ class Spec:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self._dtype!r})"
 
 
-@export("TensorSpec", "contrib.framework.TensorSpec")
+@export("TensorSpec", "contrib.framework.TensorSpec", "contrib.eager.TensorSpec")
 class TensorSpec(Spec):
     """A tensor."""
 

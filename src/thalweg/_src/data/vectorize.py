@@ -13,8 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.data.function import Function, FunctionGraph
+from thalweg._src.data.function import Function
 from thalweg._src.dtypes import DType
+from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor

@@ -48,13 +48,15 @@ class TFRecordWriter:
         compression = "" if compression_type is None else compression_type
         self._compression_type: Tensor = convert_to_tensor(compression, dtypes.string, name="compression_type")
 
-    def write(self, dataset: Dataset) -> Operation:
-        """Returns an operation that writes all elements."""
+    def write(self, dataset: Dataset) -> Operation | None:
+        """Returns an operation that writes all elements; in eager execution they are written at once."""
         if not isinstance(dataset, Dataset):
             raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
         spec = dataset._structure
         if not isinstance(spec, TensorSpec) or spec.dtype is not dtypes.string or spec.dims not in (None, ()):
             raise TypeError(f"the dataset must produce scalar `DT_STRING` tensors, it has {spec}")
-        count = TensorSpec((), dtypes.int64)
-        variant = add_dataset(Written, count, [dataset], [self._filename, self._compression_type])
-        return single_element_op.many(variant, output_types=[dtypes.int64], output_shapes=[()])[0].op  # type: ignore[no-any-return]
+        variant = add_dataset(
+            Written, TensorSpec((), dtypes.int64), [dataset], [self._filename, self._compression_type]
+        )
+        written: Tensor = single_element_op.many(variant, output_types=[dtypes.int64], output_shapes=[()])[0]
+        return None if written.is_eager else written.op

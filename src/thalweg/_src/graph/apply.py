@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.dtypes import DType, as_dtype, native_name
+from thalweg._src.errors import invalid
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -109,14 +110,24 @@ def _graph_of(values: Sequence[Any]) -> Graph:
                         graph = element.op.graph
                     elif element.op.graph is not graph:
                         raise _other_graph(element, values)
-    return graph if graph is not None else default
+    if graph is None:
+        return default
+    if default.executes and graph.captures and not graph.is_symbolic:
+        raise TypeError(
+            'An op outside of the function building code is being passed a "Graph" tensor, which has a value only '
+            f"while its function runs: {_first_symbolic(values)}; return it from the function"
+        )
+    return graph
 
 
 def _other_graph(tensor: Tensor, values: Sequence[Any]) -> ValueError:
     """Returns the error of a tensor whose graph is not that of the first tensor among the inputs."""
+    return ValueError(f"{tensor} must be from the same graph as {_first_symbolic(values)}.")
+
+
+def _first_symbolic(values: Sequence[Any]) -> Tensor:
     flat = (element for value in values for element in (value if isinstance(value, list | tuple) else [value]))
-    first = next(element for element in flat if type(element) is Tensor)
-    return ValueError(f"{tensor} must be from the same graph as {first}.")
+    return next(element for element in flat if type(element) is Tensor)
 
 
 def _convert_inputs(definition: OpDef, values: Sequence[Any], attrs: dict[str, Any], inputs: list[Tensor]) -> None:
@@ -159,6 +170,12 @@ def _convert_to(definition: OpDef, arg: ArgDef, value: Any, expected: DType) -> 
     try:
         return convert_to_tensor(value, expected, name=arg.name)
     except (TypeError, ValueError) as error:
+        if isinstance(value, Tensor) and value.is_eager:
+            raise invalid(
+                f"cannot compute {definition.name} as input #{definition.inputs.index(arg)}(zero-based) was expected "
+                f"to be a {native_name(expected)} tensor but is a {native_name(value.dtype)} tensor "
+                f"[Op:{definition.name}]"
+            ) from None
         raise TypeError(
             f"Input {arg.name!r} of {definition.name!r} Op expects {expected.name}, "
             f"to which {value!r} of type {type(value).__name__} cannot be converted: {error}"
@@ -244,9 +261,15 @@ def _admit_type(definition: OpDef, arg: ArgDef, dtype: DType) -> None:
 
 
 def _result(definition: OpDef, operation: Operation) -> Any:
-    outputs = operation.outputs
+    if definition.result is None and definition.plain_outputs and not operation.outputs:
+        return None if operation.graph.executes else operation
+    return results_of(definition, operation.attrs, operation.outputs)
+
+
+def results_of(definition: OpDef, attrs: dict[str, Any], outputs: Sequence[Tensor]) -> Any:
+    """Returns the outputs of an operation as its callers get them: a tensor, a list, or a named tuple."""
     if definition.result is None and definition.plain_outputs:
-        return outputs[0] if outputs else operation
+        return outputs[0] if outputs else None
     parts: list[Any] = []
     start = 0
     for arg in definition.outputs:
@@ -254,11 +277,8 @@ def _result(definition: OpDef, operation: Operation) -> Any:
             parts.append(outputs[start])
             start += 1
             continue
-        if arg.number_attr is not None:
-            length = operation.attrs[arg.number_attr]
-        else:
-            length = len(operation.attrs[arg.type_list_attr or ""])
-        parts.append(outputs[start : start + length])
+        length = attrs[arg.number_attr] if arg.number_attr is not None else len(attrs[arg.type_list_attr or ""])
+        parts.append(list(outputs[start : start + length]))
         start += length
     if definition.result is None:
         return parts[0]

@@ -7,18 +7,32 @@ from typing import Any
 
 from thalweg._src.dtypes import DType
 from thalweg._src.graph.attr import show_value
-from thalweg._src.graph.op_def import OpDef, mismatch, normalize
+from thalweg._src.graph.graph_def_checks import read_attr, shown
+from thalweg._src.graph.op_def import OPS, OpDef, mismatch, normalize
 from thalweg._src.graph.tensor import Tensor
 
 
 def complete_attrs(
-    definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any], name: str | None
+    definition: OpDef,
+    inputs: Sequence[Tensor],
+    attrs: Mapping[str, Any],
+    name: str | None,
+    functions: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Returns the attributes with those that the inputs imply and the defaults; raises an error if one is missing."""
+    """Returns the attributes with those that the inputs imply and the defaults; raises an error if one is missing.
+
+    functions: the library in which names of functions are looked up
+    """
     known = {
         key: normalize(definition, key, definition.attrs[key], value) if key in definition.attrs else value
         for key, value in attrs.items()
     }
+    if definition.name in OPS:
+        for key in [key for key in known if key in definition.attrs and definition.attrs[key].element == "func"]:
+            is_list = definition.attrs[key].is_list
+            known[key] = (
+                tuple(_function(functions, one) for one in known[key]) if is_list else _function(functions, known[key])
+            )
     for key, default in definition.defaults.items():
         known.setdefault(key, default)
     _imply_attrs(definition, inputs, known)
@@ -26,6 +40,16 @@ def complete_attrs(
     if missing:
         raise ValueError(f"{definition.name} {name!r} is missing attributes: {', '.join(map(show_value, missing))}")
     return known
+
+
+def _function(functions: Mapping[str, Any], reference: Any) -> Any:
+    """Returns the function that an attribute names, as text or as a NameAttrList; a function itself is returned."""
+    if not isinstance(reference, str) and not hasattr(reference, "DESCRIPTOR"):
+        return reference
+    name, attrs = (reference, {}) if isinstance(reference, str) else (reference.name, reference.attr)
+    if name not in functions:
+        raise ValueError(f"the function {shown(name)} is not in the library of the graph")
+    return functions[name].instantiate({key: read_attr(message) for key, message in attrs.items()})
 
 
 def _imply_attrs(definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any]) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.tensor import Tensor
 
 Conversion = Callable[..., Any]
@@ -54,7 +56,7 @@ def convert_to_tensor(
             raise ValueError(
                 f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
             )
-        return value
+        return get_default_graph().capture(value) if value.is_eager and not stacks.is_eager else value
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
     if wanted is None and hint is not None:
         try:

@@ -17,6 +17,8 @@ def get_default_graph() -> Graph:
     """Returns the innermost default graph of this thread, or the process's global one."""
     if stacks.graphs:
         return stacks.graphs[-1]  # type: ignore[no-any-return]
+    if stacks.outermost is not None:
+        return stacks.outermost  # type: ignore[no-any-return]
     global _global_graph
     with _global_lock:
         if _global_graph is None:
@@ -37,4 +39,29 @@ def reset_default_graph() -> None:
 def start_with_an_empty_graph() -> None:
     """Discards all default graphs of this thread and replaces the global one."""
     stacks.graphs.clear()
+    stacks.refresh()
     reset_default_graph()
+
+
+def is_global_graph_used() -> bool:
+    """Returns whether the process's global graph contains operations."""
+    return _global_graph is not None and bool(_global_graph.operations)
+
+
+@export("executing_eagerly", "contrib.eager.executing_eagerly", "contrib.eager.in_eager_mode")
+def executing_eagerly() -> bool:
+    """Returns whether operations run at once, instead of being added to a graph."""
+    return stacks.is_eager
+
+
+@export("executing_eagerly_outside_functions")
+def executing_eagerly_outside_functions() -> bool:
+    """Returns whether operations run at once outside of the functions that are being traced."""
+    return outermost(get_default_graph()).executes
+
+
+def outermost(graph: Graph) -> Graph:
+    """Returns the graph around all functions that a graph is the body of."""
+    while graph.captures and graph.outer is not None:  # type: ignore[attr-defined]
+        graph = graph.outer  # type: ignore[attr-defined]
+    return graph

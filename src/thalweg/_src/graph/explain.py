@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.graph.ir.step_graph import SHOWN
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import made_at
 
@@ -17,19 +18,32 @@ def explain_shape_error(
 
     where: the device, in a step
     """
-    names = argument_names(operation.definition, len(received))
-    parts = [f"{arg} = {name!r} {dtype}{shape}" for arg, (name, dtype, shape) in zip(names, received)]
     kind, shapes = operation.definition.name, [shape.replace(" ", "") for _, _, shape in received]
     what = f"{error.what} for '{operation.name}' (op: '{kind}') with input shapes: {', '.join(shapes)}."
     if where:
-        what = f"{kind} '{operation.name}'{where}: {error.in_step.format(*shapes) if error.in_step else error.what}"
+        what = failed_at(operation, where, error.in_step.format(*shapes) if error.in_step else error.what)
     return errors.describe(
         what,
         expected=error.expected,
-        received=", ".join(parts) or None,
+        received=received_text(operation.definition, received),
         hint=error.hint,
         made_at=made_at(operation.stack),
     )
+
+
+def failed_at(operation: Any, where: str, sentence: str) -> str:
+    """Returns the first line of an error in a step; of eager execution, which has no names of operations, as there."""
+    name = operation.attrs.get(SHOWN, operation.name)
+    return f"{operation.type} '{name}'{where}: {sentence}" if name else f"{sentence} [Op:{operation.type}]"
+
+
+def received_text(definition: OpDef, received: Sequence[tuple[str, str, str]]) -> str | None:
+    """Returns a list of the inputs, each with its argument, name, type and shape; None without inputs."""
+    parts = [
+        f"{arg} = {repr(name) + ' ' if name else ''}{dtype}{shape}"
+        for arg, (name, dtype, shape) in zip(argument_names(definition, len(received)), received)
+    ]
+    return ", ".join(parts) or None
 
 
 def argument_names(definition: OpDef, count: int) -> list[str]:

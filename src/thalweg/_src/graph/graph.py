@@ -6,12 +6,13 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from thalweg._src import errors
 from thalweg._src.devices import DeviceSpec, canonical_name, merge_devices
 from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export
+from thalweg._src.graph.building_mode import BuildingMode
 from thalweg._src.graph.by_type import complete_attrs
 from thalweg._src.graph.default_stacks import default_graph_scope, get_default_session
 from thalweg._src.graph.explain import explain_shape_error
@@ -26,6 +27,9 @@ from thalweg._src.graph.source_line import user_stack
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import show
+
+if TYPE_CHECKING:
+    from thalweg._src.graph.function import GraphFunction
 
 _is_name = re.compile(NAME).fullmatch
 _TENSOR_NAMES = 'Tensor names must be of the form "<op_name>:<output_index>".'
@@ -73,10 +77,8 @@ class Context(Protocol):
 
 
 @export("Graph")
-class Graph(PrivateNames):
+class Graph(BuildingMode, PrivateNames):
     """A dataflow graph: operations that may only be added, never changed."""
-
-    captures = False  # whether operations may consume tensors of an outer graph, as those of a function's body do
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -91,7 +93,7 @@ class Graph(PrivateNames):
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
         self._seed: int | None = None
-        self._functions: dict[str, Any] = {}
+        self._functions: dict[str, GraphFunction] = {}
         self._kept: dict[str, Any] = {}
 
     # -- operations ---------------------------------------------------------------------------------------------------
@@ -246,8 +248,9 @@ class Graph(PrivateNames):
         compute_device: bool = True,
     ) -> Operation:
         """Adds an operation by its op type; the constructors in `thalweg._src.ops` are the usual way."""
-        definition = find_op(op_type)
-        known = complete_attrs(definition, inputs, attrs or {}, name)
+        function = self._functions.get(op_type)
+        definition = find_op(op_type) if function is None else function.definition
+        known = complete_attrs(definition, inputs, attrs or {}, name, self._functions)
         return self.add(definition, list(inputs), known, output_types(definition, known), name)
 
     def get_operations(self) -> list[Operation]:

@@ -52,8 +52,8 @@ class IndexedSlices:
         return IndexedSlices(-values, self._indices, self._dense_shape)
 
     def __str__(self) -> str:
-        dense = f", dense_shape={self._dense_shape}" if self._dense_shape is not None else ""
-        return f"IndexedSlices(indices={self._indices}, values={self._values}{dense})"
+        dense = f", dense_shape={self._dense_shape!s}" if self._dense_shape is not None else ""
+        return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{dense})"
 
 
 @export("IndexedSlicesValue")

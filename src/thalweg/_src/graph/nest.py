@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
@@ -15,11 +16,14 @@ Rebuild = Callable[[list[Any]], Any]
 @export("nest.is_nested", "contrib.framework.nest.is_nested", "contrib.framework.nest.is_sequence")
 def is_nested(seq: Any) -> bool:
     """Returns whether a value is a nested structure; strings, arrays and tensors are not."""
-    return _is_sequence(seq) or isinstance(seq, Mapping | MappingView) or hasattr(type(seq), "__attrs_attrs__")
+    return _is_structure(seq.__class__)  # of a proxy, the class of its object
 
 
-def _is_sequence(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | range | memoryview)
+@functools.lru_cache(maxsize=1024)
+def _is_structure(cls: type) -> bool:
+    """Returns whether values of a class are structures; remembered, since abstract base classes are slow to ask."""
+    is_sequence = issubclass(cls, Sequence) and not issubclass(cls, str | bytes | bytearray | range | memoryview)
+    return is_sequence or issubclass(cls, Mapping | MappingView) or hasattr(cls, "__attrs_attrs__")
 
 
 def _is_composite(value: Any) -> bool:

@@ -14,6 +14,7 @@ from thalweg._src.dtypes import DType
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
+from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.dispatch import ERRORS, implementation_for
 from thalweg._src.registry import Registry
 from thalweg._src.shapes import Shape
@@ -125,6 +126,7 @@ class OpDef:
     """
 
     apply: ClassVar[Callable[..., Any]]  # which thalweg._src.graph.apply installs
+    execute: ClassVar[Callable[..., Any]]  # which thalweg._src.eager.execute installs
 
     def __init__(
         self,
@@ -160,6 +162,8 @@ class OpDef:
         self.takes_refs = any(arg.is_ref for arg in inputs)
         self.on_refs: OpDef | None = None  # the op that does the same with references instead of handles
         self.on_handles: OpDef | None = None  # the inverse of `on_refs`
+        self.bindings: dict[Any, Any] = {}  # kernels that eager execution has bound
+        self.calls: dict[Any, Any] = {}  # the same, by the arguments of a call
         self.doc = doc
         self.module = _declaring_module()
         self.__name__ = name
@@ -169,6 +173,7 @@ class OpDef:
             key for arg in inputs for key in (arg.type_attr, arg.number_attr, arg.type_list_attr) if key is not None
         }
         self.explicit = tuple(key for key in attrs if key not in self.implied)
+        self.host_places = tuple(i for i, arg in enumerate(inputs) if arg.name in host and not arg.is_list)
         self.plain_inputs = not any(arg.is_list for arg in inputs)
         self.plain_outputs = not any(arg.is_list for arg in outputs)
         self.single_output = len(outputs) == 1 and self.plain_outputs
@@ -185,6 +190,10 @@ class OpDef:
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Adds the operation and returns its one output."""
+        if stacks.is_plain:
+            done = self.execute(args, attrs)
+            if done is not NotImplemented:
+                return done  # type: ignore[no-any-return]
         try:
             return self.apply(args, attrs, name)  # type: ignore[no-any-return]
         except ERRORS:
@@ -195,12 +204,20 @@ class OpDef:
 
     def many(self, *args: Any, name: str | None = None, **attrs: Any) -> Any:
         """Adds the operation and returns its outputs: a list, or a named tuple."""
+        if stacks.is_plain:
+            done = self.execute(args, attrs)
+            if done is not NotImplemented:
+                return done
         return self.apply(args, attrs, name)
 
     def operation(self, *args: Any, name: str | None = None, **attrs: Any) -> Operation:
-        """Adds the operation and returns it."""
-        made = self.apply(args, attrs, name)
+        """Adds the operation and returns it; in eager execution, runs it and returns its result."""
+        made = self.many(*args, name=name, **attrs)
         return made.op if hasattr(made, "op") else made  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpDef:
+        """Returns itself: an op is registered once, also if a layer that has it as its activation is copied."""
+        return self
 
     def __repr__(self) -> str:
         def show(args: tuple[ArgDef, ...]) -> str:

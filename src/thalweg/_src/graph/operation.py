@@ -98,18 +98,7 @@ class Operation:
 
     def get_attr(self, name: str) -> Any:
         """Returns an attribute in TensorFlow's form: strings as bytes, shapes as TensorShape."""
-        try:
-            value = self.attrs[name]
-        except KeyError:
-            raise ValueError(f"Operation {self.name!r} has no attr named {name!r}.") from None
-        kind = self.definition.attrs[name].kind if name in self.definition.attrs else ""
-        if kind == "shape":
-            return TensorShape(value)
-        if isinstance(value, str):
-            return value.encode("utf-8", "surrogateescape")
-        if isinstance(value, tuple):
-            return [item.encode() if isinstance(item, str) else item for item in value]
-        return np.array(value) if isinstance(value, np.ndarray) else value
+        return attr_value(self, name)
 
     def values(self) -> tuple[Tensor, ...]:
         """Returns the output tensors."""
@@ -196,3 +185,22 @@ class Operation:
 
     def __str__(self) -> str:
         return str(self.node_def)
+
+
+def attr_value(operation: Any, name: str) -> Any:
+    """Returns an attribute of an operation in TensorFlow's form: strings as bytes, shapes as TensorShape."""
+    try:
+        value = operation.attrs[name]
+    except KeyError:
+        raise ValueError(f"Operation {operation.name!r} has no attr named {name!r}.") from None
+    kind = operation.definition.attrs[name].kind if name in operation.definition.attrs else ""
+    if kind == "shape":
+        return TensorShape(value)
+    if kind.endswith(("func", "func)")):
+        message = operation.node_def.attr[name]
+        return message.func if kind == "func" else list(message.list.func)
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if isinstance(value, tuple):
+        return [item.encode() if isinstance(item, str) else item for item in value]
+    return np.array(value) if isinstance(value, np.ndarray) else value

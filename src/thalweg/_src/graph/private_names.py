@@ -11,6 +11,7 @@ from thalweg._src.graph.op_def import OPS, OpDef
 from thalweg._src.read_only import ReadOnly
 
 if TYPE_CHECKING:
+    from thalweg._src.graph.function import GraphFunction
     from thalweg._src.graph.operation import Operation
 
 
@@ -29,7 +30,7 @@ class PrivateNames:
 
     if TYPE_CHECKING:
         operations: list[Operation]
-        _functions: dict[str, Any]
+        _functions: dict[str, GraphFunction]
 
         def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any: ...
 
@@ -74,5 +75,14 @@ class PrivateNames:
     def _is_function(self, name: str) -> bool:
         return name in self._functions
 
-    def _get_function(self, name: Any) -> Any:
+    def _get_function(self, name: Any) -> GraphFunction | None:
         return self._functions.get(name.decode() if isinstance(name, bytes) else name)
+
+    def _add_function(self, function: GraphFunction) -> None:
+        """Adds a function, and those that it calls, to the library."""
+        added = {function.name: function, **function.library}
+        for name, each in added.items():
+            if self._functions.setdefault(name, each) is not each:
+                raise ValueError(
+                    f"Cannot add function {name!r} because a different function of that name already exists."
+                )

@@ -8,7 +8,8 @@ from typing import Any
 
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.export import export
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import get_default_graph, outermost
+from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.read_only import ReadOnly
@@ -25,9 +26,11 @@ class name_scope:
             raise TypeError("at least one of name and default_name must be given")
         self._name = default_name if name is None else name
         self._values = values
-        self._stack: list[contextlib.ExitStack] = []
+        self._stack: list[Any] = []
 
     def __enter__(self) -> str:
+        if stacks.is_eager:
+            return self._enter_eagerly()
         stack = contextlib.ExitStack()
         graph = graph_of(self._values) if self._values else None
         if graph is None:
@@ -37,8 +40,24 @@ class name_scope:
         self._stack.append(stack)
         return stack.enter_context(graph.name_scope(self._name))
 
+    def _enter_eagerly(self) -> str:
+        """Enters a scope of eager execution, whose names only variables have."""
+        scopes, name = get_default_graph().scopes, self._name
+        self._stack.append((scopes, scopes.name))
+        if not name:
+            scopes.name = ""
+        elif name[-1] == "/":
+            scopes.name = name[:-1]
+        else:
+            scopes.name = f"{scopes.name}/{name}" if scopes.name else name
+        return f"{scopes.name}/" if scopes.name else ""
+
     def __exit__(self, *exc: object) -> None:
-        self._stack.pop().__exit__(None, None, None)
+        entered = self._stack.pop()
+        if type(entered) is tuple:
+            entered[0].name = entered[1]
+        else:
+            entered.__exit__(None, None, None)
 
 
 @export("op_scope")
@@ -52,11 +71,13 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 def graph_of(values: Any) -> Graph | None:
     """Returns the graph of the first tensor among the values; within a function's body, the function's own."""
     default = get_default_graph()
-    if default.captures:
+    if default.captures or default.executes:
         return default
     for value in values:
         if isinstance(value, Tensor):
-            return value.graph
+            if not value.is_eager:
+                return value.graph
+            continue
         if isinstance(value, list | tuple):
             found = graph_of(value)
             if found is not None:
@@ -65,6 +86,11 @@ def graph_of(values: Any) -> Graph | None:
         if isinstance(element, Graph):
             return element
     return None
+
+
+def in_graph_of(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Returns a context manager that makes the graph of a tensor the default one; an eager tensor belongs to none."""
+    return contextlib.nullcontext() if tensor.is_eager else tensor.graph.as_default()
 
 
 @export("device")
@@ -96,9 +122,36 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.Abstract
 @export("init_scope", "contrib.framework.init_scope")
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """Lifts operations out of control dependencies and control flow, so that they can run first."""
-    with get_default_graph().control_dependencies(None):
+    """Lifts operations out of control dependencies, control flow and functions, so that they can run first."""
+    graph = get_default_graph()
+    scope = graph.scopes.name
+    if not graph.captures and not graph.executes:
+        with graph.control_dependencies(None):
+            yield
+        return
+    graph = outermost(graph)
+    tapes, stacks.tapes = stacks.tapes, ()
+    try:
+        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(f"{scope}/" if scope else None):
+            yield
+    finally:
+        stacks.tapes = tapes
+
+
+def captured_scopes(graph: Graph) -> dict[str, Any]:
+    """Returns the scopes that this thread has entered in a graph, for `with_scopes` in another thread."""
+    return {key: list(value) if isinstance(value, list) else value for key, value in vars(graph.scopes).items()}
+
+
+@contextlib.contextmanager
+def with_scopes(graph: Graph, captured: dict[str, Any]) -> Iterator[None]:
+    """Context manager: adds operations in the scopes that another thread has entered, instead of those of this one."""
+    before = dict(vars(graph.scopes))
+    vars(graph.scopes).update(captured)
+    try:
         yield
+    finally:
+        vars(graph.scopes).update(before)
 
 
 @export("add_to_collection")

@@ -22,6 +22,6 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     if graph.seed is None and op_seed is None:
         return None, None
     first = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
-    second = graph._version if op_seed is None else op_seed
+    second = graph.next_seed() if op_seed is None else op_seed
     pair = first % _MODULUS, second % _MODULUS
     return pair if pair != (0, 0) else (0, _MODULUS)  # kernels interpret two zeros as no seed

@@ -24,6 +24,12 @@ def user_stack() -> Stack:
     return tuple(frames)
 
 
+def with_line(text: str, stack: Stack) -> str:
+    """Returns the text of an error with the user's line, unless it has one."""
+    line = made_at(stack)
+    return text if line is None or "defined at:" in text else f"{text}\n  defined at: {line}"
+
+
 def made_at(stack: Stack) -> str | None:
     """Returns the innermost user line, as `train.py:31 in model`."""
     if not stack:

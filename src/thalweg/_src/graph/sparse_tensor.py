@@ -51,7 +51,7 @@ class SparseTensor:
                 dense_shape = convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
         for part, tensor in (("indices", indices), ("dense_shape", dense_shape)):
             if tensor.dtype is not dtypes.int64:
-                raise ValueError(f"{part} of a SparseTensor must be int64, but {tensor.name!r} is {tensor.dtype.name}")
+                raise ValueError(f"{part} of a SparseTensor must be int64, but {tensor.label} is {tensor.dtype.name}")
         self._indices: Tensor = indices
         self._values: Tensor = values
         self._dense_shape: Tensor = dense_shape
@@ -87,14 +87,14 @@ class SparseTensor:
     def consumers(self) -> list[Operation]:
         """Returns the operations that use the values."""
         parts = (self._values, self._indices, self._dense_shape)
-        return list(dict.fromkeys(consumer for part in parts for consumer in part._consumers))
+        return list(dict.fromkeys(consumer for part in parts for consumer in part.consumers()))
 
     def eval(self, feed_dict: dict[Any, Any] | None = None, session: Any = None) -> Any:
         """Evaluates the tensor in the given or the default session and returns its SparseTensorValue."""
         return self.graph.session_for(session, self._values.name).run(self, feed_dict)
 
     def __repr__(self) -> str:
-        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+        return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self._dense_shape!s})"
 
     if TYPE_CHECKING:  # installed by thalweg._src.ops.sparse_math
 

@@ -26,6 +26,9 @@ class Tensor:
     # NumPy's operators defer to ours, so that `array + tensor` calls Tensor.__radd__ once.
     __array_priority__ = 100
 
+    is_eager: ClassVar[bool] = False  # whether it has a value
+    is_filler = False  # whether it consists of the zeros that stand for the gradient of an unused output
+
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
     device = ReadOnly[str]("The device of the operation.", "op.device")
     # Names that TensorFlow 1 programs read, although they are not public.
@@ -46,6 +49,16 @@ class Tensor:
     def name(self) -> str:
         """The name, that of the operation with the output index."""
         return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def source_name(self) -> str:
+        """The name of the operation; of a handle in eager execution, that of the resource."""
+        return self.op.name
+
+    @property
+    def label(self) -> str:
+        """The quoted name, for messages; of a tensor without a name, its shape and type."""
+        return repr(self.name)
 
     @property
     def graph(self) -> Graph:

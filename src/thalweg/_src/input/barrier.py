@@ -32,7 +32,7 @@ class Barrier:
 
     @property
     def name(self) -> str:
-        return self._barrier_ref.op.name
+        return self._barrier_ref.source_name
 
     def insert_many(self, component_index: int, keys: Any, values: Any, name: str | None = None) -> Operation:
         """Returns an operation that inserts one component of the elements with these keys."""

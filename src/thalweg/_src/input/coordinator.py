@@ -33,6 +33,16 @@ class Coordinator:
         self._error: BaseException | None = None
         self._joined = False
         self._threads: set[threading.Thread] = set()
+        self._recoverable: tuple[type[BaseException], ...] = ()  # errors after which the session is replaced
+
+    @property
+    def will_recover(self) -> bool:
+        """Whether the session of the threads is lost, and is replaced by one that continues."""
+        return isinstance(self._error, self._recoverable)
+
+    def recover_from(self, *types: type[BaseException]) -> None:
+        """Sets the errors after which a monitored session replaces the session of the threads."""
+        self._recoverable = types
 
     def request_stop(self, ex: Any = None) -> None:
         """Requests all threads to stop; `join` raises the first error passed here."""

@@ -85,7 +85,7 @@ def input_producer(
         element = shapes.merge(None if rows.dims is None else rows.dims[1:], shapes.as_shape(element_shape))
         if not shapes.is_fully_defined(element):
             raise ValueError(
-                f"the shape of a row of {rows.name!r} is {shapes.show(element)}: expected a fully defined one, "
+                f"the shape of a row of {rows.label} is {shapes.show(element)}: expected a fully defined one, "
                 "from the tensor or from element_shape"
             )
         if shuffle:

@@ -12,7 +12,7 @@ from thalweg._src.checkpoint.meta_graph import register_proto_function
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.graph_messages import message_class
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
@@ -139,7 +139,10 @@ class QueueRunner:
 
     def _close_on_stop(self, sess: Any, cancel_op: Operation, coord: Coordinator) -> None:
         coord.wait_for_stop()
-        self._try(sess, cancel_op)
+        if coord.will_recover:
+            sess.close()  # ends the steps that wait, and leaves the queue open for the next session
+        else:
+            self._try(sess, cancel_op)
 
     def _try(self, sess: Any, operation: Operation) -> None:
         try:
@@ -214,6 +217,8 @@ def start_queue_runners(
     collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
     """Starts all queue runners of the graph and returns their threads."""
+    if executing_eagerly():
+        raise RuntimeError("Queues are not compatible with eager execution.")
     if sess is None:
         sess = get_default_session()
         if sess is None:

@@ -68,7 +68,7 @@ class QueueBase:
     """
 
     queue_ref = ReadOnly[Tensor]("The handle of the queue.")
-    name = ReadOnly[str]("The name of the queue.", "_queue_ref.op.name")
+    name = ReadOnly[str]("The name of the queue.", "_queue_ref.source_name")
     dtypes = ReadOnly[list[DType]]("The dtype of each component.")
     names = ReadOnly[list[str] | None]("The name of each component, or None.")
 
@@ -82,7 +82,7 @@ class QueueBase:
         self._shapes: list[Shape] = [None] * len(self._dtypes) if given is None else given
         self._names = _as_names(names, len(self._dtypes))
         self._queue_ref = queue_ref
-        self._name = queue_ref.op.name.rpartition("/")[2]
+        self._name = queue_ref.source_name.rpartition("/")[2]
 
     @staticmethod
     def from_list(index: TensorLike, queues: Sequence[QueueBase]) -> QueueBase:
@@ -169,7 +169,7 @@ class QueueBase:
         taken = ops.queue_dequeue_many_op.many(
             self._queue_ref, n, component_types=self._dtypes, name=name or f"{self._name}_DequeueMany"
         )
-        value = taken[0].op.inputs[1].static_value
+        value = None if taken[0].is_eager else taken[0].op.inputs[1].static_value
         return self._shaped(taken, (None if value is None or value is False else int(value),))
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:

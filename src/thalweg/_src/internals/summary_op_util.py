@@ -8,11 +8,13 @@ from typing import Any
 
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.summaries import clean_tag as clean_tag, collected, tagged
+from thalweg._src.variables.distribution import current_mode
 
 
 def skip_summary() -> bool:
-    """Returns False: every replica's summaries are kept, since there is only one replica."""
-    return False
+    """Returns whether this is a replica after the first one, whose summaries alone are kept."""
+    mode = current_mode()
+    return mode is not None and bool(mode.copy)
 
 
 def collect(val: Tensor, collections: Sequence[str] | None, default_collections: Sequence[str]) -> None:

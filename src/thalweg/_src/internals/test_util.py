@@ -1,7 +1,6 @@
 """`tensorflow.python.framework.test_util`: test cases, and decorators that choose in which modes a test runs.
 
-Tests run in graph mode, the only one here: decorators for both modes run the test once, those for eager mode or
-TensorFlow 2 skip it.
+Decorators for both modes run a test twice, with a graph and eagerly; those for TensorFlow 2 skip it.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from thalweg._src.eager.mode import eager_mode, graph_mode
+from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import device as tf_device
 from thalweg._src.testing.test_case import TestCase
@@ -41,8 +42,46 @@ def _optional(decorate: Callable[[T], T]) -> Callable[..., Any]:
     return decorator
 
 
-run_in_graph_and_eager_modes = _optional(_unchanged)
-run_all_in_graph_and_eager_modes = _unchanged
+@export("contrib.eager.run_test_in_graph_and_eager_modes")
+def run_in_graph_and_eager_modes(
+    func: Any = None,
+    config: Any = None,
+    use_gpu: bool = True,
+    reset_test: bool = True,
+    assert_no_eager_garbage: bool = False,
+) -> Any:
+    """Decorates a test that runs twice: with a graph, in the test's session, and eagerly."""
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def decorated(self: Any, *args: Any, **kwargs: Any) -> None:
+            with (
+                contextlib.suppress(unittest.SkipTest),
+                graph_mode(),
+                self.test_session(use_gpu=use_gpu, config=config),
+            ):
+                func(self, *args, **kwargs)
+            if reset_test:
+                self.tearDown()
+            with eager_mode(), contextlib.nullcontext() if use_gpu else tf_device("/device:CPU:0"):
+                if reset_test:
+                    self.setUp()
+                func(self, *args, **kwargs)
+
+        return decorated
+
+    return decorate if func is None else decorate(func)
+
+
+@export("contrib.eager.run_all_tests_in_graph_and_eager_modes")
+def run_all_in_graph_and_eager_modes(cls: Any) -> Any:
+    """Decorates a test case whose tests run twice: with a graph and eagerly."""
+    for name in unittest.defaultTestLoader.getTestCaseNames(cls):
+        if name != "test_session":
+            setattr(cls, name, run_in_graph_and_eager_modes(getattr(cls, name)))
+    return cls
+
+
 run_deprecated_v1 = _optional(_unchanged)
 run_all_in_deprecated_graph_mode_only = _unchanged
 deprecated_graph_mode_only = _optional(_unchanged)

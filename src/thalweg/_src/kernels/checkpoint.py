@@ -17,6 +17,7 @@ from thalweg._src.formats import slices
 from thalweg._src.formats.bundle import BundleWriter, index_name, merge_bundles
 from thalweg._src.formats.bundle_reader import BundleReader
 from thalweg._src.formats.table_checkpoint import open_checkpoint, write_table_checkpoint
+from thalweg._src.graph.consistency import LOCK_DEVICE
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.files import local_path
 from thalweg._src.kernels.registry import kernel, plain_kernel
@@ -63,11 +64,12 @@ def bind_save(node: Node, device: Device) -> Callable[..., None]:
 
 
 def _variables(node: Node, device: Device) -> dict[int, VariableResource]:
-    """Returns the variables of this device that are saved, by position."""
+    """Returns the variables of this device that are saved, by position, without those that were read under a lock."""
     found = {}
     for index, (producer, _) in enumerate(node.inputs[3:]):
-        if producer.type == "ReadVariableOp" and producer.inputs[0][0].type == "VarHandleOp":
-            found[index] = find_variable(producer.inputs[0][0], device)
+        handle = producer.inputs[0][0] if producer.type == "ReadVariableOp" else None
+        if handle is not None and handle.type == "VarHandleOp" and LOCK_DEVICE not in handle.attrs:
+            found[index] = find_variable(handle, device)
     return found
 
 

@@ -204,7 +204,7 @@ def _to_input(dims: list[int], w: Tensor, grad: Tensor, window: Window) -> Tenso
     assert pads is not None
     padding, before = _split_padding(pads)
     padded = dims if before is None else dims[:2] + [size + sum(pad) for size, pad in zip(dims[2:], pads)]
-    image = grad.new_empty(padded).to(memory_format=_FORMATS[window.rank])
+    image = torch.empty(padded, dtype=grad.dtype, device=grad.device, memory_format=_FORMATS[window.rank])
     zeros, groups = [0] * window.rank, dims[1] // w.shape[1]
     result: Tensor = _backward(
         grad, image, w, None, window.strides, padding, window.dilations, False, zeros, groups, _OF_INPUT

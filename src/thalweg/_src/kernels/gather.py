@@ -185,6 +185,8 @@ def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, h
     wanted = indices.shape[:-1] + shape[depth:]
     if updates.shape != wanted:
         raise ShapeError(f"updates have shape {show(tuple(updates.shape))}", expected=show(tuple(wanted)))
+    if 0 in shape and indices.numel():
+        raise ShapeError(f"a tensor of shape {show(tuple(shape))} has no elements to index", expected="no indices")
     rows, tail = math.prod(shape[:depth]), shape[depth:]
     linear = linear_index(indices, shape[:depth], rows)
     source = signed(updates).reshape(linear.numel(), *tail)

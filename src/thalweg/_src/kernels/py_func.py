@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,14 +38,18 @@ def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
         )
     function, types = entry.function, tuple(node.attrs["Tout"])
 
+    def call_on_values(*values: Any) -> Any:
+        results = called(function, values)
+        return results[0] if len(types) == 1 else tuple(results)
+
     def call(*values: Any) -> Any:
-        results = _called(function, [_own(value) for value in values])
+        results = called(function, [_own(value) for value in values])
         if len(results) != len(types):
             raise invalid(f"{token} returns {len(results)} values, but expects to see {len(types)} values.")
         converted = [_as_value(value, dtype, i, token) for i, (value, dtype) in enumerate(zip(results, types))]
         return converted[0] if len(types) == 1 else tuple(converted)
 
-    return call
+    return call_on_values if entry.takes_values else call
 
 
 def _own(value: Any) -> Any:
@@ -54,7 +58,8 @@ def _own(value: Any) -> Any:
     return result.copy() if result is value else result
 
 
-def _called(function: Function, arguments: list[Any]) -> list[Any]:
+def called(function: Function, arguments: Sequence[Any]) -> list[Any]:
+    """Returns the results of a function as a list; its exceptions become typed errors."""
     try:
         result = function(*arguments)
     except errors.OpError as error:

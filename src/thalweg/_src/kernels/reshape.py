@@ -13,6 +13,7 @@ from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError, UnimplementedError, invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel, plain_kernel
+from thalweg._src.kernels.tensor_list import map_tensors
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
@@ -81,6 +82,7 @@ def bind_handle(node: Node, device: Device) -> NoReturn:
 
 plain_kernel("ZerosLike")(torch.zeros_like)
 plain_kernel("ZerosLike", **STRINGS)(lambda value: np.full(value.shape, b"", dtype=object))
+plain_kernel("ZerosLike", T=[dtypes.variant])(lambda value: map_tensors(torch.zeros_like, value))
 plain_kernel("OnesLike")(torch.ones_like)
 
 

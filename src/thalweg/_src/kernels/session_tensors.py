@@ -38,6 +38,8 @@ def bind_tensor(node: Node, device: Device) -> Function:
 
     def get(handle: Any) -> Any:
         value = kept.get(handle.item().decode(), dtype)
+        if isinstance(value, torch.Tensor) and device.stream is not None and value.device == where:
+            value.record_stream(device.stream)
         return value.to(where) if isinstance(value, torch.Tensor) else value
 
     return get

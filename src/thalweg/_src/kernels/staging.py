@@ -24,8 +24,20 @@ Function = Callable[..., Any]
 
 def _to_device(values: Sequence[Any], device: Device) -> list[Any]:
     """Moves values to the device of the consumer, which is mostly where they are."""
-    where = device.torch
-    return [value.to(where) if isinstance(value, torch.Tensor) else value for value in values]
+    with device.current():
+        moved = [value.to(device.torch) if isinstance(value, torch.Tensor) else value for value in values]
+    for value in moved if device.stream is not None else ():
+        value.record_stream(device.stream)
+    return moved
+
+
+def _kept(values: Sequence[Any], device: Device) -> tuple[Any, ...]:
+    """Returns values that may outlive the step, and that may be taken on another stream."""
+    if device.stream is None:
+        return tuple(map(kept, values))
+    copies = tuple([value.clone() for value in values])
+    device.synchronize()
+    return copies
 
 
 def _find(node: Node, device: Device) -> StagingArea:
@@ -40,7 +52,7 @@ def bind_stage(node: Node, device: Device) -> Function:
     area, fail = _find(node, device), failure(node, device)
 
     def stage(step: Step, finish: Function, *values: Any) -> None:
-        area.put(tuple(map(kept, values)), step, finish, fail)
+        area.put(_kept(values, device), step, finish, fail)
 
     return stage
 
@@ -123,7 +135,7 @@ def bind_map_stage(node: Node, device: Device) -> Function:
         positions = _numbers(indices)
         if len(positions) != len(values):
             raise invalid(f"{len(positions)} indices for {len(values)} values")
-        area.put(_number(key, "key"), positions, tuple(map(kept, values)), step, finish, fail)
+        area.put(_number(key, "key"), positions, _kept(values, device), step, finish, fail)
 
     return stage
 

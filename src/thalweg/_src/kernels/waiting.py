@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.errors import invalid
-from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.graph.ir.step_graph import SHOWN, Node
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
@@ -23,6 +23,9 @@ def failure(node: Node, device: Device) -> Callable[[Any, errors.OpError], None]
     place = device.name.removeprefix(_LOCAL_TASK)
 
     def fail(step: Step, error: errors.OpError) -> None:
+        if node.attrs.get(SHOWN) == "":  # eager execution adds the place
+            step.fail(error)
+            return
         text = f"{node.type} '{node.name}' on {place}: {error.message}"
         line = made_at(node.stack)
         kind: Any = type(error)

@@ -73,7 +73,7 @@ class _Table(LookupInterface):
 
     @property
     def name(self) -> str:
-        return self._handle.op.name.rpartition("/")[2]
+        return self._handle.source_name.rpartition("/")[2]
 
     def size(self, name: str | None = None) -> Tensor:
         """Returns the number of entries."""
@@ -367,7 +367,7 @@ class _TableSaveable(SaveableObject):
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
         handle = self.op._handle
-        with colocate_with(handle.op):
+        with colocate_with(handle):
             return ops.lookup_table_import_op.operation(handle, *restored_tensors)
 
 

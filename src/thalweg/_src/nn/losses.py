@@ -10,6 +10,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, control_dependencies, get_collection, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -94,7 +95,7 @@ _REDUCTION = [
 @export("losses.add_loss", "contrib.losses.add_loss", "contrib.slim.losses.add_loss")
 def add_loss(loss: TensorLike, loss_collection: str | None = GraphKeys.LOSSES) -> None:
     """Adds a loss to a collection, if one is given."""
-    if loss_collection:
+    if loss_collection and not executing_eagerly():  # losses of steps that have run would never be freed
         add_to_collection(loss_collection, loss)
 
 
@@ -155,6 +156,7 @@ def compute_weighted_loss(
             with control_dependencies([assert_broadcastable(weights, losses)]):
                 loss = _reduced(multiply(values, weights), _count(values, weights, reduction), reduction)
         result: Tensor = cast(loss, losses.dtype)
+        get_default_graph().kept("last_loss", dict)["reduction"] = reduction
         add_loss(result, loss_collection)
         return result
 

@@ -11,9 +11,11 @@ from thalweg._src import dtypes
 from thalweg._src.compat.logging import info
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.ops.constants import constant
 from thalweg._src.ops.summary import (
     audio_summary_v2,
     histogram_summary,
@@ -22,6 +24,7 @@ from thalweg._src.ops.summary import (
     scalar_summary,
     tensor_summary_v2,
 )
+from thalweg._src.variables.distribution import current_mode
 
 _NOT_IN_TAGS = re.compile(r"[^-/\w\.]")
 _SUMMARIES = (GraphKeys.SUMMARIES,)
@@ -49,9 +52,13 @@ def tagged(
 
 
 def collected(summary: Tensor, collections: Any, default: Sequence[str] = _SUMMARIES) -> Tensor:
-    """Adds a summary to collections, or to the default ones, and returns it."""
-    for key in default if collections is None else collections:
-        add_to_collection(key, summary)
+    """Adds a summary to collections, or to the default ones, and returns it; that of a further replica is empty."""
+    mode = current_mode()
+    if mode is not None and mode.copy:
+        return constant("")
+    if not executing_eagerly():
+        for key in default if collections is None else collections:
+            add_to_collection(key, summary)
     return summary
 
 
@@ -135,9 +142,17 @@ def tensor_summary(
         return collected(tensor_summary_v2(tag, tensor, metadata.SerializeToString(), name=scope), collections)
 
 
+def _require_graph() -> None:
+    if executing_eagerly():
+        raise RuntimeError(
+            "Merging tf.summary.* ops is not compatible with eager execution. Use tf.contrib.summary instead."
+        )
+
+
 @export("summary.merge")
 def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
     """Returns one summary merged of several, whose tags must differ."""
+    _require_graph()
     name = clean_tag(name)
     with name_scope(name, "Merge", inputs):
         return collected(merge_summary(inputs, name=name), collections, ())
@@ -146,6 +161,7 @@ def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name:
 @export("summary.merge_all")
 def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
     """Returns one summary merged of all in a collection; None if there are none."""
+    _require_graph()
     summaries = get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None
 

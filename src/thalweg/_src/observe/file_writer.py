@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from thalweg._src.export import export, export_lazy
 from thalweg._src.formats import events
 from thalweg._src.formats.text import PathLike
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.messages import Message
 
@@ -30,6 +30,10 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
+        if executing_eagerly():
+            raise RuntimeError(
+                "tf.summary.FileWriter is not compatible with eager execution. Use tf.contrib.summary instead."
+            )
         self.event_writer = events.EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
         self._closed = False
         self._described: set[str] = set()

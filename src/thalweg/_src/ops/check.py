@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -55,6 +57,9 @@ def _compared(
     comparison: _Comparison, x: Any, y: Any, data: Any, summarize: int | None, message: str | None
 ) -> Operation:
     x, y = _pair(x, y)
+    if executing_eagerly():
+        _require_now(comparison, x, y, data, summarize, message)
+        return no_op()
     if data is None:
         data = [
             f"Condition x {comparison.sign} y did not hold element-wise:",
@@ -68,6 +73,48 @@ def _compared(
     if known_x is not None and known_y is not None:
         _require_static(bool(np.all(comparison.test(known_x, known_y))), data)
     return Assert(reduce_all(comparison.build(x, y)), data, summarize)
+
+
+def _require_now(
+    comparison: _Comparison, x: Any, y: Any, data: Any, summarize: int | None, message: str | None
+) -> None:
+    """Compares eager tensors, and raises InvalidArgumentError with the first elements that differ."""
+    holds = comparison.build(x, y).numpy()
+    if np.all(holds):
+        return
+    count = 3 if summarize is None else sys.maxsize if summarize < 0 else summarize
+    if data is None:
+        data = _different_elements(comparison.sign, x.numpy(), y.numpy(), holds, count)
+    lines = [_line(item, count) for item in data]
+    raise invalid("\n".join(lines if message is None else [message, *lines]))
+
+
+def _different_elements(sign: str, x: Any, y: Any, holds: Any, count: int) -> list[Any]:
+    found: list[Any] = [f"Condition x {sign} y did not hold."]
+    if count and np.shape(x) == np.shape(y) != ():
+        places = np.argwhere(~holds)[:count]
+        found += [f"Indices of first {len(places)} different values:", places]
+        found += ["Corresponding x values:", x[~holds][:count], "Corresponding y values:", y[~holds][:count]]
+    for name, array in (("x", np.ravel(x)[:count]), ("y", np.ravel(y)[:count])):
+        found += [f"First {len(array)} elements of {name}:", array] if count else []
+    return found
+
+
+def _line(item: Any, count: int) -> str:
+    if not isinstance(item, Tensor) or not item.dims:
+        return str(item.numpy() if isinstance(item, Tensor) else item)  # type: ignore[attr-defined]
+    flat = np.ravel(item.numpy()).tolist()  # type: ignore[attr-defined]
+    return str([*map(str, flat[:count]), *(["..."] if len(flat) > count else [])])
+
+
+def _title(tensor: Any) -> str:
+    """Returns what sentences call a tensor."""
+    return str(tensor.label if getattr(tensor, "is_eager", False) else tensor.name)
+
+
+def _facts(tensor: Tensor) -> str:
+    """Returns what is shown before the elements of a tensor."""
+    return f"shape={tensor.shape} dtype={tensor.dtype.name}" if tensor.is_eager else tensor.name
 
 
 def _require_static(condition: bool, data: list[Any]) -> None:
@@ -147,7 +194,7 @@ def _compare_with_zero(
     with name_scope(name, comparison.title, [x]):
         x = convert_to_tensor(x, name="x")
         if data is None:
-            data = [f"Condition x {comparison.sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
+            data = [f"Condition x {comparison.sign} 0 did not hold element-wise:", f"x ({_facts(x)}) = ", x]
         zero = convert_to_tensor(0, x.dtype, name="zero")
         return _compared(comparison, x, zero, data, summarize, message)
 
@@ -196,7 +243,7 @@ def assert_near(
             cast(convert_to_tensor(rounding if t is None else t, preferred_dtype=real), real) for t in (rtol, atol)
         )
         if data is None:
-            data = ["x and y differ by more than the tolerance:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+            data = ["x and y differ by more than the tolerance:", f"x ({_facts(x)}) = ", x, f"y ({_facts(y)}) = ", y]
         data = list(data) if message is None else [message, *data]
         allowed = add(least, multiply(relative, absolute(y)))
         return Assert(reduce_all(less_equal(absolute(subtract(x, y)), allowed)), data, summarize)
@@ -293,7 +340,7 @@ def _rank_checked(
         if not any(test(actual, int(value)) for value in known):
             expected = ", ".join(str(value) for value in known)
             start = f"{message}.  " if message else ""
-            raise ValueError(f"{start}Tensor {x.name} {what} {expected}.  Received rank {actual}, shape {x.shape}")
+            raise ValueError(f"{start}Tensor {_title(x)} {what} {expected}.  Received rank {actual}, shape {x.shape}")
         return no_op(name="static_checks_determined_all_ok")
     actual_rank = rank(x)
     condition = build(actual_rank, wanted[0])
@@ -316,7 +363,7 @@ def assert_type(
         tensor, wanted = convert_to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
         if tensor.dtype != wanted:
             start = f"{message}  " if message else ""
-            raise TypeError(f"{start}{tensor.name} must be of type {wanted.name}, but is {tensor.dtype.name}")
+            raise TypeError(f"{start}{_title(tensor)} must be of type {wanted.name}, but is {tensor.dtype.name}")
         return no_op(name="statically_determined_correct_type")
 
 
@@ -327,7 +374,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
             start = f"{message}  " if message else ""
-            raise TypeError(f"{start}x = {x.name} is {x.dtype.name}, expected an integer type")
+            raise TypeError(f"{start}x = {_title(x)} is {x.dtype.name}, expected an integer type")
         return no_op(name="statically_determined_was_integer")
 
 
@@ -338,7 +385,7 @@ def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | No
         result = convert_to_tensor(tensor, name="tensor")
         if result.dims:
             start = f"{message}  " if message else ""
-            raise ValueError(f"{start}Expected scalar shape for {result.name}, saw shape: {result.shape}.")
+            raise ValueError(f"{start}Expected scalar shape for {_title(result)}, saw shape: {result.shape}.")
         return result
 
 
@@ -352,8 +399,8 @@ def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None)
         if found is None:
             found, first = kind, tensor
         elif kind is not found:
-            against = f" as {first.name}" if first is not None else ""
-            raise ValueError(f"Tensor {tensor.name} has type {kind.name}, expected {found.name}{against}.")
+            against = f" as {_title(first)}" if first is not None else ""
+            raise ValueError(f"Tensor {_title(tensor)} has type {kind.name}, expected {found.name}{against}.")
     if found is None:
         return dtypes.float32
     if not found.is_floating:

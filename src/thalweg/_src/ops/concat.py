@@ -294,12 +294,12 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
     if num is None:
         source = tensor.dims
         if source is None:
-            raise ValueError(f"Cannot infer num from shape <unknown> of {tensor.name!r}: pass num")
+            raise ValueError(f"Cannot infer num from shape <unknown> of {tensor.label}: pass num")
         if not -len(source) <= axis < len(source):
             raise ValueError(f"axis = {axis} not in [{-len(source)}, {len(source)})")
         num = source[axis]
         if num is None:
-            raise ValueError(f"Cannot infer num from shape {tensor.shape} of {tensor.name!r}: pass num")
+            raise ValueError(f"Cannot infer num from shape {tensor.shape} of {tensor.label}: pass num")
     return unpack_op.many(tensor, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
 
 

@@ -14,7 +14,7 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op, output_types
 from thalweg._src.graph.operation import Operation
@@ -318,6 +318,8 @@ register_tensor_conversion_function(Dimension, _convert_dimension, 99)
 @export("placeholder")
 def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
     """Returns a tensor that must be fed."""
+    if executing_eagerly():
+        raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     return placeholder_op(dtype=dtypes.as_dtype(dtype), shape=shapes.as_shape(shape), name=name)
 
 

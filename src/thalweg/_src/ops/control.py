@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, name_scope
@@ -18,6 +19,8 @@ from thalweg._src.ops.identity import identity
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """Returns an operation that finishes when all inputs, in any nesting of lists, have run."""
     controls = builtins.list(_flat(inputs))
+    if stacks.is_eager:
+        return None  # type: ignore[return-value]  # what it groups has run
     with name_scope(name, "group_deps", controls) as scope, control_dependencies(controls):
         return no_op(name=scope)
 
@@ -37,6 +40,8 @@ def _flat(inputs: Any) -> Any:
 @export("tuple")
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """Returns the tensors unchanged, each available only when all of them are."""
+    if stacks.is_eager:
+        return builtins.list(tensors)
     with name_scope(name, "tuple"):
         controls = [t.op for t in tensors if t is not None] + [getattr(c, "op", c) for c in control_inputs or ()]
         if not controls:
@@ -47,6 +52,8 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
     """Returns the tensor unchanged, available only when the dependencies have run."""
+    if stacks.is_eager:
+        return output_tensor
     with control_dependencies(dependencies):
         if isinstance(output_tensor, IndexedSlices):
             return IndexedSlices(

@@ -28,10 +28,14 @@ _definitions: weakref.WeakValueDictionary[str, Definition] = weakref.WeakValueDi
 
 
 def keep_definition(graph: Graph, definition: Definition) -> str:
-    """Returns the token by which nodes of a graph find a definition, which lives as long as the graph."""
+    """Returns the token by which nodes of a graph find a definition, which lives as long as the graph.
+
+    A dataset of eager execution is made at once, and holds its definition itself.
+    """
     token = f"dataset_{next(_serial)}"
     _definitions[token] = definition
-    graph.kept("datasets", list).append(definition)
+    if not graph.executes:
+        graph.kept("datasets", list).append(definition)
     return token
 
 

@@ -18,6 +18,7 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OPS, Evaluate, OpDef, op
 from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.shortcut import shortcut
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -92,11 +93,9 @@ add_op = binary(
 add_v2_op = binary(
     "AddV2", dtypes.NUMERIC, "x + y", _each(lambda x, y: x + y), commutative=True, traceable=True, fails="never"
 )
-subtract = export("subtract", "math.subtract")(
-    binary("Sub", dtypes.NUMERIC, "x - y", _each(lambda x, y: x - y), traceable=True, fails="never")
-)
-multiply = export("multiply", "math.multiply")(
-    binary("Mul", dtypes.NUMERIC, "x * y", _each(lambda x, y: x * y), commutative=True, traceable=True, fails="never")
+subtract_op = binary("Sub", dtypes.NUMERIC, "x - y", _each(lambda x, y: x - y), traceable=True, fails="never")
+multiply_op = binary(
+    "Mul", dtypes.NUMERIC, "x * y", _each(lambda x, y: x * y), commutative=True, traceable=True, fails="never"
 )
 multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "Computes x * y, element-wise, and 0 where y is 0, whatever x is.")
 div_op = binary(
@@ -260,32 +259,14 @@ conj_op = op(
     doc="Computes the complex conjugate, element-wise.",
     fails="never",
 )
-real_op = op(
-    "Real", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="Returns the real part, element-wise."
-)
-imag_op = op(
-    "Imag",
-    "input: T -> output: Tout",
-    T=_COMPLEX,
-    Tout=_PART,
-    infer=_part,
-    doc="Returns the imaginary part, element-wise.",
-)
+_OF_PARTS: dict[str, Any] = {"T": _COMPLEX, "Tout": _PART, "infer": _part}
+real_op = op("Real", "input: T -> output: Tout", **_OF_PARTS, doc="Returns the real part, element-wise.")
+imag_op = op("Imag", "input: T -> output: Tout", **_OF_PARTS, doc="Returns the imaginary part, element-wise.")
 angle_op = op(
-    "Angle",
-    "input: T -> output: Tout",
-    T=_COMPLEX,
-    Tout=_PART,
-    infer=_part,
-    doc="Computes the argument of complex numbers, element-wise.",
+    "Angle", "input: T -> output: Tout", **_OF_PARTS, doc="Computes the argument of complex numbers, element-wise."
 )
 complex_abs_op = op(
-    "ComplexAbs",
-    "x: T -> y: Tout",
-    T=_COMPLEX,
-    Tout=_PART,
-    infer=_part,
-    doc="Computes the absolute value of complex numbers, element-wise.",
+    "ComplexAbs", "x: T -> y: Tout", **_OF_PARTS, doc="Computes the absolute value of complex numbers, element-wise."
 )
 complex_op = op(
     "Complex",
@@ -325,12 +306,26 @@ clip_by_value_op = op(
 
 
 @export("add", "math.add")
-@dispatches
+@shortcut(add_v2_op)
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Computes x + y, element-wise; strings are concatenated."""
     first = x if isinstance(x, Tensor) or not isinstance(y, Tensor) else y
     strings = first.dtype is dtypes.string if isinstance(first, Tensor) else _is_string(first)
     return add_op(x, y, name=name) if strings else add_v2_op(x, y, name=name or "Add")
+
+
+@export("subtract", "math.subtract")
+@shortcut(subtract_op)
+def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """Computes x - y, element-wise."""
+    return subtract_op(x, y, name=name)
+
+
+@export("multiply", "math.multiply")
+@shortcut(multiply_op)
+def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """Computes x * y, element-wise."""
+    return multiply_op(x, y, name=name)
 
 
 def _is_string(value: Any) -> bool:

@@ -161,7 +161,7 @@ def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> 
     if isinstance(axis, numbers.Integral) and (axis == -1 or (rank is not None and axis == rank - 1)):
         return definition(logits, name=name)
     if rank is not None and isinstance(axis, numbers.Integral) and int(axis) not in range(-rank, rank):
-        raise ValueError(f"axis {axis} is out of range: logits {logits.name!r} have rank {rank}.")
+        raise ValueError(f"axis {axis} is out of range: logits {logits.label} have rank {rank}.")
     with name_scope(name, definition.name, [logits]) as scope:
         order = _swap_with_last(logits, axis)
         return transpose(definition(transpose(logits, order)), order, name=scope)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.graph.shortcut import shortcut
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import comparison, math
 from thalweg._src.ops.matrix import matmul
@@ -70,10 +72,23 @@ def _invert(x: Tensor) -> Tensor:
     return comparison.logical_not(x) if x.dtype.is_bool else comparison.invert(x)
 
 
-def _forward(function: Operator, name: str, reflected: str) -> Operator:
+# Those that are one op for all types that the op supports.
+_SHORTCUTS: dict[str, OpDef] = {
+    "add": math.add_v2_op,
+    "sub": math.subtract_op,
+    "mul": math.multiply_op,
+    "pow": math.pow,
+    "lt": comparison.less,
+    "le": comparison.less_equal,
+    "gt": comparison.greater,
+    "ge": comparison.greater_equal,
+}
+
+
+def _forward(key: str, function: Operator, name: str, reflected: str) -> Operator:
     """Returns `x op y`; an operand of an unknown type with the reflected operator takes precedence."""
 
-    def operator(x: Any, y: Any) -> Any:
+    def operator(x: Any, y: Any, _: Any = None) -> Any:
         try:
             return function(x, y, name=name)
         except TypeError:
@@ -81,7 +96,7 @@ def _forward(function: Operator, name: str, reflected: str) -> Operator:
                 raise
             return NotImplemented
 
-    return operator
+    return shortcut(_SHORTCUTS[key])(operator) if key in _SHORTCUTS else operator
 
 
 def _backward(function: Operator, name: str) -> Operator:
@@ -96,10 +111,10 @@ def _backward(function: Operator, name: str) -> Operator:
 def _operators() -> dict[str, Operator]:
     result: dict[str, Operator] = {"__neg__": _negative, "__abs__": _absolute, "__invert__": _invert}
     for key, (function, name) in _ARITHMETIC.items():
-        result[f"__{key}__"] = _forward(function, name, f"__r{key}__")
+        result[f"__{key}__"] = _forward(key, function, name, f"__r{key}__")
         result[f"__r{key}__"] = _backward(function, name)
     for key, (function, name) in _COMPARISONS.items():
-        result[f"__{key}__"] = _forward(function, name, f"__{_REFLECTED_COMPARISON[key]}__")
+        result[f"__{key}__"] = _forward(key, function, name, f"__{_REFLECTED_COMPARISON[key]}__")
     return result
 
 

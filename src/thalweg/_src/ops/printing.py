@@ -7,10 +7,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from thalweg._src import dtypes
+from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.operation import Operation
@@ -114,7 +118,19 @@ def Assert(
     condition: TensorLike, data: Sequence[TensorLike], summarize: int | None = None, name: str | None = None
 ) -> Operation:
     """Returns an operation that fails the step with InvalidArgumentError unless the condition holds."""
+    if executing_eagerly():
+        if not condition:
+            shown = "\n".join(_summary(convert_to_tensor(item), summarize) for item in data)
+            raise invalid(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
+        return None  # type: ignore[return-value]
     return assert_op.operation(condition, list(data), summarize=3 if summarize is None else summarize, name=name)
+
+
+def _summary(tensor: Any, summarize: int | None) -> str:
+    """Returns the first elements of an eager tensor; a negative number selects all."""
+    flat = np.ravel(tensor.numpy())
+    count = 3 if summarize is None else len(flat) if summarize < 0 else summarize
+    return ", ".join([*map(str, flat[:count]), *(["..."] if len(flat) > count else [])])
 
 
 @export("strings.format")

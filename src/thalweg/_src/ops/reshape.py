@@ -17,7 +17,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.dispatch import dispatches
 from thalweg._src.graph.infer import Inference, static_value
 from thalweg._src.graph.op_def import OPS, op
-from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.scopes import in_graph_of, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, is_sparse
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -325,8 +325,8 @@ def shape(input: TensorLike | SparseTensor, name: str | None = None, out_type: D
     if is_sparse(input):
         return _sparse_shape(input, out_type, name)
     tensor = convert_to_tensor(input)
-    if shapes.is_fully_defined(tensor.dims):
-        with tensor.graph.as_default():
+    if not tensor.is_eager and shapes.is_fully_defined(tensor.dims):
+        with in_graph_of(tensor):
             return constant(np.array(tensor.dims, out_type.as_numpy_dtype), out_type, name=name or "Shape")
     return shape_op(tensor, out_type=out_type, name=name)
 
@@ -352,7 +352,7 @@ def size(input: TensorLike | SparseTensor, name: str | None = None, out_type: DT
     tensor = convert_to_tensor(input)
     count = num_elements(tensor.dims)
     if count is not None:
-        with tensor.graph.as_default():
+        with in_graph_of(tensor):
             return constant(count, out_type, name=name or "Size")
     return size_op(tensor, out_type=out_type, name=name)
 
@@ -365,7 +365,7 @@ def rank(input: TensorLike | SparseTensor, name: str | None = None) -> Tensor:
         return size(input.dense_shape, name)
     tensor = convert_to_tensor(input)
     if tensor.dims is not None:
-        with tensor.graph.as_default():
+        with in_graph_of(tensor):
             return constant(len(tensor.dims), dtypes.int32, name=name or "Rank")
     return rank_op(tensor, name=name)
 
@@ -442,8 +442,8 @@ def zeros_like(
     """Creates zeros with the shape of a tensor."""
     source = convert_to_tensor(tensor)
     wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
-    if optimize and shapes.is_fully_defined(source.dims) and wanted is not dtypes.variant:
-        with source.graph.as_default():
+    if optimize and not source.is_eager and shapes.is_fully_defined(source.dims) and wanted is not dtypes.variant:
+        with in_graph_of(source):
             return zeros(source.dims, wanted, name=name or "zeros_like")
     if wanted is not source.dtype.base_dtype:
         with name_scope(name, "zeros_like", [source]) as scope:
@@ -459,8 +459,8 @@ def ones_like(
     """Creates ones with the shape of a tensor."""
     source = convert_to_tensor(tensor)
     wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
-    if optimize and shapes.is_fully_defined(source.dims):
-        with source.graph.as_default():
+    if optimize and not source.is_eager and shapes.is_fully_defined(source.dims):
+        with in_graph_of(source):
             return ones(source.dims, wanted, name=name or "ones_like")
     if wanted is not source.dtype.base_dtype:
         with name_scope(name, "ones_like", [source]) as scope:

@@ -19,6 +19,7 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.export import export, export_constants
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
@@ -303,7 +304,7 @@ def _bound(value: Any) -> Any:
     if hasattr(value, "dtype"):
         tensor = convert_to_tensor(value)
         if tensor.dtype.base_dtype in (dtypes.int16, *dtypes.INDEX) and tensor.dims in ((), None):
-            return tensor
+            return int(tensor) if tensor.is_eager else tensor
     raise TypeError(_BAD_INDEX.format(value))
 
 
@@ -311,6 +312,21 @@ def getitem(tensor: Any, key: Any) -> Tensor:
     """Returns `tensor[key]`: integers, slices, ellipsis, new axes, scalar tensors, or one boolean mask."""
     if _is_mask(key):
         return boolean_mask(tensor, key)
+    *lists, masks = _parsed(key)
+    if stacks.is_eager and lists[0] and all(-(2**31) <= bound < 2**31 for bounds in lists for bound in bounds):
+        return strided_slice_op(tensor, *lists, **masks)  # lists of numbers, by which calls are known
+    with name_scope(None, "strided_slice", [tensor, *(bound for bounds in lists for bound in bounds)]) as scope:
+        return strided_slice_op(tensor, *_packed(*lists), **masks, name=scope)
+
+
+def strided_slice_arguments(key: Any) -> tuple[list[Tensor], dict[str, int]]:
+    """Returns begin, end and strides of the slice `[key]`, and its masks."""
+    *lists, masks = _parsed(key)
+    return list(_packed(*lists)), masks
+
+
+def _parsed(key: Any) -> tuple[Any, ...]:
+    """Returns begin, end and strides as lists of numbers and tensors, and the masks."""
     begin: list[Any] = []
     end: list[Any] = []
     strides: list[Any] = []
@@ -342,9 +358,7 @@ def getitem(tensor: Any, key: Any) -> Tensor:
         begin.append(first)
         end.append(last)
         strides.append(step)
-    with name_scope(None, "strided_slice", [tensor, *begin, *end, *strides]) as scope:
-        bounds = _packed(begin, end, strides)
-        return strided_slice_op(tensor, *bounds, **masks, name=scope)
+    return begin, end, strides, masks
 
 
 def _is_open(bound: Any) -> bool:

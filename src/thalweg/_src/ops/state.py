@@ -11,6 +11,7 @@ from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError
 from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
+from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.operation import Operation
@@ -24,14 +25,17 @@ _ARITHMETIC = dtypes.NUMERIC | dtypes.QUANTIZED
 
 
 def handle_of(tensor: Tensor) -> Operation | None:
-    """Returns the VarHandleOp that a handle comes from, through ops that forward it."""
-    operation = tensor.op
-    while operation.type != "VarHandleOp":
+    """Returns the VarHandleOp that a handle comes from, through ops that forward it and functions that capture it."""
+    while tensor.op.type != "VarHandleOp":
+        operation = tensor.op
+        if isinstance(operation.graph, FunctionGraph) and tensor in operation.graph.origins:
+            tensor = operation.graph.origins[tensor]
+            continue
         passed = [t for t in operation.inputs if t.dtype is dtypes.resource]
         if not passed or passed[0].op.id >= operation.id:
             return None
-        operation = passed[0].op
-    return operation
+        tensor = passed[0]
+    return tensor.op
 
 
 def is_variable(c: Inference, index: int) -> bool:

@@ -8,6 +8,7 @@ from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.inline_functions import inline_functions
 from thalweg._src.optimize.lower_references import lower_references
 from thalweg._src.optimize.prune import prune
 
@@ -15,5 +16,6 @@ from thalweg._src.optimize.prune import prune
 def step_graph(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> StepGraph:
     """Builds the graph of a step by the first passes of a compilation."""
     step = prune(feeds, fetches, targets)
+    inline_functions(step)
     lower_references(step)
     return functionalize(step)

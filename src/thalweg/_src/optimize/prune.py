@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
@@ -13,10 +13,18 @@ from thalweg._src.graph.tensor import Tensor
 _MANY = 8  # control inputs; more are replaced by one NoOp that has them
 
 
-def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> StepGraph:
-    """Copies the subgraph that a step needs; no later pass sees anything else."""
+def prune(
+    feeds: Sequence[Tensor],
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    members: Collection[Operation] | None = None,
+) -> StepGraph:
+    """Copies the subgraph that a step needs; no later pass sees anything else.
+
+    members: the operations that others wait for; by default all
+    """
     fed = {tensor: _feed_node(index, tensor) for index, tensor in enumerate(feeds)}
-    needed = _needed(fed, fetches, targets)
+    needed = _needed(fed, fetches, targets, members)
     nodes: dict[Operation, Node] = {}
     for operation in sorted(needed, key=attrgetter("id")):
         nodes[operation] = Node(
@@ -68,7 +76,12 @@ def _feed_node(index: int, tensor: Tensor) -> Node:
     return Node(name, OPS.lookup("_Arg"), [], attrs, [dtype], [tensor.dims], order=index - 1e9, stack=stack)
 
 
-def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> set[Operation]:
+def _needed(
+    fed: dict[Tensor, Node],
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    members: Collection[Operation] | None,
+) -> set[Operation]:
     needed: set[Operation] = set()
     stack = [tensor.op for tensor in fetches if tensor not in fed] + list(targets)
     while stack:
@@ -78,22 +91,25 @@ def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequenc
         needed.add(operation)
         stack += [tensor.op for tensor in operation.inputs if tensor not in fed]
         # An operation all of whose outputs are fed is not run, so nothing waits for it either.
-        stack += [c for c in operation.control_inputs if not (c.outputs and all(t in fed for t in c.outputs))]
+        controls = [c for c in operation.control_inputs if members is None or c in members]
+        stack += [c for c in controls if not (c.outputs and all(t in fed for t in c.outputs))]
     return needed
 
 
-def needed_feeds(elements: Iterable[Tensor | Operation], feeds: set[Tensor]) -> set[Tensor]:
-    """Returns the feeds that some fetches depend on."""
+def needed_feeds(
+    elements: Iterable[Tensor | Operation], feeds: set[Tensor], done: Collection[Operation] = ()
+) -> tuple[set[Tensor], set[Operation]]:
+    """Returns the feeds and operations that some fetches depend on, without those of operations that are done."""
     fetched = set(elements)
     found = feeds & fetched
     seen: set[Operation] = set()
     stack = [element.op if isinstance(element, Tensor) else element for element in fetched - feeds]
     while stack:
         operation = stack.pop()
-        if operation in seen:
+        if operation in seen or operation in done:
             continue
         seen.add(operation)
         found.update(tensor for tensor in operation.inputs if tensor in feeds)
         stack += [tensor.op for tensor in operation.inputs if tensor not in feeds]
         stack += operation.control_inputs
-    return found
+    return found, seen

@@ -5,13 +5,15 @@ The schedules select by arithmetic instead of control flow, so that they cost on
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -24,6 +26,20 @@ from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.where import where
 from thalweg._src.signatures import parameters_of
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _schedule(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: in eager execution, a schedule is a function that computes the rate at the current global step."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+        rate = function(*args, **kwargs)
+        return functools.partial(function, *args, **kwargs) if executing_eagerly() else rate
+
+    return call
+
 
 def _require_step(global_step: Any, what: str) -> None:
     if global_step is None:
@@ -35,6 +51,7 @@ def _rate(learning_rate: Any) -> Any:
 
 
 @export("train.exponential_decay")
+@_schedule
 def exponential_decay(
     learning_rate: TensorLike,
     global_step: TensorLike,
@@ -52,15 +69,17 @@ def exponential_decay(
 
 
 @export("train.natural_exp_decay")
+@_schedule
 @parameters_of(exponential_decay)
 def natural_exp_decay(global_step: TensorLike, decay_rate: TensorLike, **arguments: Any) -> Tensor:
     """Returns learning_rate * exp(-decay_rate * global_step / decay_steps); with `staircase` in whole periods."""
     _require_step(global_step, "natural_exp_decay")
     factor = exp(negative(convert_to_tensor(decay_rate)))
-    return exponential_decay(global_step=global_step, decay_rate=factor, **arguments)
+    return exponential_decay.__wrapped__(global_step=global_step, decay_rate=factor, **arguments)  # type: ignore[attr-defined, no-any-return]
 
 
 @export("train.inverse_time_decay")
+@_schedule
 def inverse_time_decay(
     learning_rate: TensorLike,
     global_step: TensorLike,
@@ -83,6 +102,7 @@ def _periods(rate: Any, global_step: Any, decay_steps: Any, staircase: bool) -> 
 
 
 @export("train.piecewise_constant", "train.piecewise_constant_decay")
+@_schedule
 def piecewise_constant(
     x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
@@ -118,6 +138,7 @@ def _boundary(boundary: Any, dtype: dtypes.DType) -> Tensor:
 
 
 @export("train.polynomial_decay")
+@_schedule
 def polynomial_decay(
     learning_rate: TensorLike,
     global_step: TensorLike,
@@ -147,6 +168,7 @@ def polynomial_decay(
 
 
 @export("train.cosine_decay")
+@_schedule
 def cosine_decay(
     learning_rate: TensorLike,
     global_step: TensorLike,
@@ -170,6 +192,7 @@ def _half_cosine(fraction: Any) -> Any:
 
 
 @export("train.cosine_decay_restarts")
+@_schedule
 def cosine_decay_restarts(
     learning_rate: TensorLike,
     global_step: TensorLike,
@@ -201,6 +224,7 @@ def cosine_decay_restarts(
 
 
 @export("train.linear_cosine_decay")
+@_schedule
 def linear_cosine_decay(
     learning_rate: TensorLike,
     global_step: TensorLike,
@@ -219,6 +243,7 @@ def linear_cosine_decay(
 
 
 @export("train.noisy_linear_cosine_decay")
+@_schedule
 def noisy_linear_cosine_decay(
     learning_rate: TensorLike,
     global_step: TensorLike,

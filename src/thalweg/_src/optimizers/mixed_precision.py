@@ -26,9 +26,10 @@ from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.math import maximum, multiply
 from thalweg._src.ops.reduction import reduce_all
-from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.optimizers.optimizer import Optimizer, given_gradients
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike
+from thalweg._src.variables.distribution import current_mode
 from thalweg._src.variables.variables import Variable
 
 _HALVES = (dtypes.float16, dtypes.bfloat16)
@@ -251,18 +252,39 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         pairs = list(grads_and_vars)
         if not isinstance(self._loss_scale, DynamicLossScale) or all(grad is None for grad, _ in pairs):
             return self._optimizer.apply_gradients(pairs, global_step, name)
+        mode = current_mode()
+        if mode is not None and mode.replica is not None and not mode.strategy._is_default:
+            return mode.replica.merge_call(self._distributed_apply, args=(given_gradients(pairs), global_step, name))
+        gradients = [grad for grad, _ in pairs]
+        return self._apply_if_finite(gradients, lambda: self._optimizer.apply_gradients(pairs, global_step), name)
+
+    def _distributed_apply(
+        self, distribution: Any, grads_and_vars: list[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> Any:
+        # A sum is not finite if one of the replicas' gradients is not: all replicas, and workers, decide the same.
+        sums = distribution.extended.batch_reduce_to("SUM", grads_and_vars)
+        variables = [variable for _, variable in grads_and_vars]
+        first = [getattr(total, "primary", total) for total in sums]
+
+        def apply() -> Any:
+            return self._optimizer._apply_sums(distribution, sums, variables, global_step, None)
+
+        return self._apply_if_finite(first, apply, name)
+
+    def _apply_if_finite(self, gradients: list[Any], applied_by: Callable[[], Any], name: str | None) -> Operation:
+        """Returns the operation that applies gradients if they are finite, and adapts the loss scale."""
         around = get_default_graph().get_name_scope()
         train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
 
         def apply() -> Operation:
             with name_scope(f"{around}/" if around else ""):  # names as without the wrapper
-                applied: Operation = self._optimizer.apply_gradients(pairs, global_step)
+                applied: Operation = applied_by()
             if applied in train_ops:  # must not be run on its own
                 train_ops.remove(applied)
             return applied
 
         with name_scope(name, f"{self._name}_scaled") as scope:
-            rescaled, finite = self._loss_scale.update([grad for grad, _ in pairs])
+            rescaled, finite = self._loss_scale.update(gradients)
             update = control.group(cond(finite, apply, no_op), rescaled, name=scope)
         train_ops.append(update)
         return update

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -23,7 +24,8 @@ from thalweg._src.ops import control
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import divide, minimum, pow
 from thalweg._src.read_only import ReadOnly
-from thalweg._src.variables.slots import create_slot, create_zeros_slot, filled_with
+from thalweg._src.variables.distribution import current_mode
+from thalweg._src.variables.slots import create_slot, create_zeros_slot, filled_with, owner_name
 from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from thalweg._src.variables.variables import Variable, global_variables, moving_average_variables, trainable_variables
 
@@ -35,25 +37,49 @@ def assign_moving_average(
 ) -> Tensor:
     """Moves a variable towards a value: variable -= (1 - decay) * (variable - value); returns it afterwards.
 
-    With zero_debias, the bias of a variable that started at zero is divided out.
+    With zero_debias, the bias of a variable that started at zero is divided out. In a replica of a strategy, the
+    variable moves towards the mean of the replicas' values.
     """
+    mode = current_mode()
+    if mode is not None and mode.updating is None and getattr(variable, "distribute_strategy", None) is mode.strategy:
+        return _assign_in_replicas(mode, variable, value, decay, zero_debias, name)  # type: ignore[no-any-return]
+    return _assign(variable, value, decay, zero_debias, name)
+
+
+def _assign(
+    variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None, own: Sequence[Any] = ()
+) -> Tensor:
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         rate = cast(convert_to_tensor(1.0 - decay, name="decay"), variable.dtype.base_dtype)
-        with colocate_with(variable.op):
+        with colocate_with(variable):
             if zero_debias:
-                return _assign_debiased(variable, value, rate, scope)
+                return _assign_debiased(variable, value, rate, scope, own)
             return variable.assign_sub(_difference(variable, value) * rate, name=scope)  # type: ignore[no-any-return]
+
+
+def _assign_in_replicas(mode: Any, variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None) -> Any:
+    """Moves all copies of a variable towards the mean of the replicas' values."""
+
+    def merge(strategy: Any, variable: Any, value: Any) -> Any:
+        mean = strategy.extended.reduce_to("MEAN", value, variable)
+        own = _debiasing_variables(variable, [variable]) if zero_debias else []
+
+        def move(copy: Any, value: Any, *own: Any) -> Tensor:
+            return _assign(copy, value, decay, zero_debias, name, own)
+
+        return strategy.extended.update(variable, move, args=(mean, *own))
+
+    if mode.replica is None:
+        return merge(mode.strategy, variable, value)
+    return mode.replica.merge_call(merge, args=(variable, value))
 
 
 def _difference(variable: Any, value: Any) -> Any:
     return variable.value() - convert_to_tensor(value, dtype=variable.dtype.base_dtype)
 
 
-def _assign_debiased(variable: Any, value: Any, rate: Any, scope: str) -> Tensor:
-    dtype = variable.dtype.base_dtype
-    with variable_scope(variable.op.name, values=[variable, value, rate]), init_scope():
-        biased = _own_variable("biased", variable.get_shape(), dtype)
-        local_step = _own_variable("local_step", [], dtype)
+def _assign_debiased(variable: Any, value: Any, rate: Any, scope: str, own: Sequence[Any]) -> Tensor:
+    biased, local_step = own or _debiasing_variables(variable, [variable, value, rate])
     moved: Any = biased.assign_sub(_difference(biased, value) * rate)
     steps = local_step.assign_add(1)
     with control_dependencies([moved, steps]):
@@ -61,12 +87,19 @@ def _assign_debiased(variable: Any, value: Any, rate: Any, scope: str) -> Tensor
         return variable.assign(moved / (1 - forgotten), name=scope)  # type: ignore[no-any-return]
 
 
+def _debiasing_variables(variable: Any, values: Sequence[Any]) -> list[Any]:
+    """Returns the average from zero, and the number of its updates."""
+    dtype = variable.dtype.base_dtype
+    with variable_scope(owner_name(variable), values=values), init_scope():
+        return [_own_variable("biased", variable.get_shape(), dtype), _own_variable("local_step", [], dtype)]
+
+
 def _own_variable(name: str, shape: Any, dtype: dtypes.DType) -> Any:
     """Returns a new variable in the current scope, with a numbered name if the name is taken and reuse is off."""
     scope = get_variable_scope()
     unique = name
     if not scope.reuse:
-        taken = {variable.op.name for variable in global_variables()}
+        taken = {owner_name(variable) for variable in global_variables()}
         number = 0
         while f"{scope.name}/{unique}" in taken:
             number += 1
@@ -142,6 +175,11 @@ class ExponentialMovingAverage:
 
     def _shadow(self, source: Any) -> Any:
         if not isinstance(source, Variable):
+            if source.is_eager:
+                raise TypeError(
+                    "tf.train.ExponentialMovingAverage does not support non-Variable tensors when eager execution is "
+                    "enabled."
+                )
             return create_zeros_slot(source, self._name, colocate_with_primary=False)
         average = create_slot(source, source.initialized_value(), self._name)
         add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, source)
@@ -154,8 +192,8 @@ class ExponentialMovingAverage:
     def average_name(self, var: Any) -> str:
         """Returns the name of the average in a checkpoint, whether or not this graph has it."""
         if var in self._averages:
-            return str(self._averages[var].op.name)
-        return get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
+            return str(self._averages[var]._shared_name)
+        return get_default_graph().unique_name(f"{owner_name(var)}/{self._name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
         """Returns a map from names to variables for a Saver that restores the averages into their variables."""
@@ -165,6 +203,6 @@ class ExponentialMovingAverage:
         names = {self.average_name(variable): variable for variable in averaged}
         taken = {variable.name for variable in averaged}
         for variable in global_variables():
-            if variable.name not in taken and variable.op.name not in names:
-                names[variable.op.name] = variable
+            if variable.name not in taken and owner_name(variable) not in names:
+                names[owner_name(variable)] = variable
         return names

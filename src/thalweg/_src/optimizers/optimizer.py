@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.dtypes import DType
+from thalweg._src.eager.gradient_tape import GradientTape
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import (
+    executing_eagerly,
+    executing_eagerly_outside_functions,
+    get_default_graph,
+    outermost,
+)
+from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import (
@@ -25,11 +33,21 @@ from thalweg._src.graph.scopes import (
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import control
+from thalweg._src.ops.math import multiply
 from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.segment import unsorted_segment_sum
 from thalweg._src.ops.where import unique
 from thalweg._src.shapes import TensorShape
-from thalweg._src.variables.slots import create_slot, create_slot_with_initializer, create_zeros_slot, filled_with, like
+from thalweg._src.variables.distribution import current_mode, losses_are_averaged
+from thalweg._src.variables.restoration import part_added
+from thalweg._src.variables.slots import (
+    beside,
+    create_slot,
+    create_slot_with_initializer,
+    create_zeros_slot,
+    filled_with,
+    like,
+)
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 from thalweg._src.variables.variables import Variable, trainable_variables
 
@@ -102,7 +120,15 @@ class Optimizer:
         grad_loss: TensorLike | None = None,
     ) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable; the gradient is None if the loss does not depend on the variable."""
-        loss = convert_to_tensor(loss() if callable(loss) else loss)
+        if callable(loss):
+            if executing_eagerly_outside_functions():
+                return self._compute_by_tape(loss, var_list, grad_loss)
+            loss = loss()
+        if executing_eagerly():
+            raise RuntimeError(
+                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled."
+            )
+        loss = _scaled(convert_to_tensor(loss))
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
             raise ValueError(
                 f"gate_gradients: expected GATE_NONE, GATE_OP or GATE_GRAPH of Optimizer, received {gate_gradients}"
@@ -113,7 +139,7 @@ class Optimizer:
         if var_list is None:
             variables = trainable_variables() + get_collection(GraphKeys.TRAINABLE_RESOURCE_VARIABLES)
         else:
-            variables = list(_flat(var_list))
+            variables = list(flat_variables(var_list))
         if not variables:
             raise ValueError("No variables to optimize.")
         for variable in variables:
@@ -132,34 +158,93 @@ class Optimizer:
         self._assert_valid_dtypes([v for grad, v in zip(grads, variables) if grad is not None])
         return list(zip(grads, variables))
 
+    def _compute_by_tape(
+        self, loss: Callable[[], TensorLike], var_list: Any, grad_loss: TensorLike | None
+    ) -> list[tuple[Any, Any]]:
+        """Returns the gradients of a function, by default of all trainable variables that it reads."""
+        with GradientTape() as tape:
+            if var_list is not None:
+                tape.watch(list(flat_variables(var_list)))
+            value = _scaled(convert_to_tensor(loss()))
+        variables = list(tape.watched_variables() if var_list is None else flat_variables(var_list))
+        if not variables:
+            raise ValueError("No variables to optimize.")
+        grads = tape.gradient(value, variables, grad_loss)
+        self._assert_valid_dtypes([v for grad, v in zip(grads, variables) if grad is not None])
+        return list(zip(grads, variables))
+
     def apply_gradients(
         self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Variable | None = None, name: str | None = None
     ) -> Any:
-        """Returns the operation that updates each variable by its gradient, then increments the global step."""
-        pairs = [(_as_gradient(grad), _require_variable(variable)) for grad, variable in grads_and_vars]
-        if not pairs:
-            raise ValueError("No variables provided.")
-        given = [(grad, variable) for grad, variable in pairs if grad is not None]
-        if not given:
-            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+        """Returns the operation that updates each variable by its gradient, then increments the global step.
+
+        In a replica of a strategy, the gradients of all replicas are summed first, and all copies are updated.
+        """
+        given = given_gradients(list(grads_and_vars))
+        mode = current_mode()
+        if mode is not None and not mode.strategy._is_default:
+            if mode.replica is None:
+                raise RuntimeError(
+                    "apply_gradients was called in a cross-replica context: call it in the function that the strategy "
+                    "runs in each replica"
+                )
+            return mode.replica.merge_call(self._distributed_apply, args=(given, global_step, name))
         with init_scope():
             self._create_slots([variable for _, variable in given])
         with name_scope(name, self._name) as scope:
             self._prepare()
-            updates = []
-            for grad, variable in given:
-                with name_scope(f"update_{variable.op.name}"), colocate_with(variable.op):
-                    updates.append(self._update(grad, variable))
+            updates = self._update_all(given)
             if global_step is None:
                 applied = self._finish(updates, scope)
             else:
-                with control_dependencies([self._finish(updates, "update")]), colocate_with(global_step.op):
+                with control_dependencies([self._finish(updates, "update")]), colocate_with(global_step):
                     applied = global_step.assign_add(1, name=scope, read_value=False)
-        applied = applied.op if isinstance(applied, Tensor) else applied
-        train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
-        if applied not in train_ops:
-            train_ops.append(applied)
-        return applied
+        return _collected(applied)
+
+    def _distributed_apply(
+        self, distribution: Any, grads_and_vars: list[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """Returns the operation that sums the gradients of all replicas and updates all copies of each variable."""
+        sums = distribution.extended.batch_reduce_to("SUM", grads_and_vars)
+        return self._apply_sums(distribution, sums, [variable for _, variable in grads_and_vars], global_step, name)
+
+    def _apply_sums(
+        self, distribution: Any, sums: list[Any], variables: list[Any], global_step: Any, name: str | None
+    ) -> Any:
+        """Returns the operation that updates all copies of each variable by the summed gradients of all replicas."""
+        extended = distribution.extended
+        with init_scope():
+            self._create_slots(variables)
+
+        def update(variable: Any, grad: Any) -> Any:
+            with name_scope(f"update_{variable._shared_name}"), colocate_with(variable):
+                return self._update(grad, variable)
+
+        with name_scope(name, self._name) as scope:
+            self._prepare()
+            updates = []
+            for grad, variable in zip(sums, variables):
+                updates += extended.update(variable, update, args=(grad,), group=False)
+            places = extended.non_slot_devices(variables)
+            finished = extended.update_non_slot(places, self._finish, args=(updates, "update"), group=False)
+            if global_step is None:
+                applied = control.group(*finished, name=scope)
+            else:
+                with control_dependencies(finished):
+                    step = extended.update(global_step, lambda copy: copy.assign_add(1, read_value=False), group=False)
+                applied = control.group(*step, name=scope)
+        return _collected(applied)
+
+    def _update_all(self, given: list[tuple[Any, Any]]) -> list[Any]:
+        """Returns the updates of variables; in eager execution, one operation updates as many as it can."""
+        updates: list[Any] = []
+        if stacks.is_plain and _updates_together(type(self)):  # type: ignore[arg-type]
+            together, given = _alike(given)
+            updates += [self._resource_apply_dense_together(*zip(*pairs)) for pairs in together]
+        for grad, variable in given:
+            with name_scope(f"update_{variable._shared_name}"), colocate_with(variable):
+                updates.append(self._update(grad, variable))
+        return updates
 
     def _update(self, grad: Any, variable: Any) -> Any:
         if isinstance(grad, IndexedSlices):
@@ -204,6 +289,10 @@ class Optimizer:
             raise NotImplementedError(f"{type(self).__name__} defines no update by dense gradients")
         return self._apply_dense(grad, handle)
 
+    def _resource_apply_dense_together(self, grads: Sequence[Any], variables: Sequence[Any]) -> Any:
+        """Returns the update of several variables of one type by dense gradients, if one operation can do that."""
+        raise NotImplementedError(f"{type(self).__name__} updates variables one by one")
+
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return self._resource_apply_dense(grad, var)
 
@@ -244,30 +333,28 @@ class Optimizer:
         """Returns the optimizer's own variables in the default graph, sorted by name."""
         graph = get_default_graph()
         owned = [*self._non_slot_dict.values(), *(slot for slots in self._slots.values() for slot in slots.values())]
-        return sorted((v for v in owned if v.graph is graph), key=lambda v: v.name)
+        return sorted((v for v in owned if v._owner_graph is graph), key=lambda v: v.name)
 
     def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
         return self._slots.setdefault(slot_name, {})
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
-        slots = self._slot_dict(slot_name)
-        if _var_key(var) not in slots:
-            slots[_var_key(var)] = create_slot(var, val, op_name)
-        return slots[_var_key(var)]
+        return self._slot(var, slot_name, lambda: create_slot(var, val, op_name))
+
+    def _slot(self, var: Any, slot_name: str, create: Callable[[], Any]) -> Any:
+        slots, key = self._slot_dict(slot_name), _var_key(var)
+        if key not in slots:
+            slots[key] = create()
+            part_added()
+        return slots[key]
 
     def _get_or_make_slot_with_initializer(
         self, var: Any, initializer: Any, shape: TensorShape, dtype: Any, slot_name: str, op_name: str
     ) -> Any:
-        slots = self._slot_dict(slot_name)
-        if _var_key(var) not in slots:
-            slots[_var_key(var)] = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
-        return slots[_var_key(var)]
+        return self._slot(var, slot_name, lambda: create_slot_with_initializer(var, initializer, shape, dtype, op_name))
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
-        slots = self._slot_dict(slot_name)
-        if _var_key(var) not in slots:
-            slots[_var_key(var)] = create_zeros_slot(var, op_name)
-        return slots[_var_key(var)]
+        return self._slot(var, slot_name, lambda: create_zeros_slot(var, op_name))
 
     def _constant_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> None:
         """Creates a slot with one initial value everywhere."""
@@ -281,12 +368,19 @@ class Optimizer:
         """Returns the handles of a variable and of its slots."""
         return [var._handle, *(self.get_slot(var, name)._handle for name in slots)]
 
+    def _handles_together(self, variables: Sequence[Any], *slots: str) -> list[list[Any]]:
+        """Returns the handles of several variables, and for each slot those of their slots."""
+        keys = [_var_key(variable) for variable in variables]
+        return [[v._handle for v in variables], *([self._slots[name][key]._handle for key in keys] for name in slots)]
+
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         """Returns a variable of the optimizer itself, created on first use in each graph."""
-        key = (name, colocate_with.graph)
+        graph = colocate_with._owner_graph
+        key = (name, _graph_key(graph))
         if key not in self._non_slot_dict:
-            with colocate_with.graph.colocate_with(colocate_with.op):
+            with graph.as_default(), beside(colocate_with):
                 self._non_slot_dict[key] = self._new_non_slot_variable(initial_value, name, colocate_with)
+            part_added()
         return self._non_slot_dict[key]
 
     def _new_non_slot_variable(self, initial_value: Any, name: str, beside: Any) -> Any:
@@ -297,7 +391,7 @@ class Optimizer:
             return get_variable(name, initializer=initial_value, trainable=False, use_resource=use_resource)
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
-        return self._non_slot_dict.get((name, graph))
+        return self._non_slot_dict.get((name, _graph_key(graph)))
 
     def _non_slot_variables(self) -> Iterable[Any]:
         return self._non_slot_dict.values()
@@ -307,7 +401,13 @@ class Optimizer:
 
     def _as_tensor(self, value: Any, name: str) -> Tensor:
         """Returns a hyperparameter, a number, a tensor or a callable, as a tensor."""
-        return convert_to_tensor(self._call_if_callable(value), name=name)
+        value = self._call_if_callable(value)
+        if not stacks.is_plain or type(value) is not float:
+            return convert_to_tensor(value, name=name)
+        known = self.__dict__.setdefault("_known_numbers", {})  # the same tensors in each eager step
+        if value not in known:
+            known[value] = convert_to_tensor(value)
+        return known[value]  # type: ignore[no-any-return]
 
     def _assert_valid_dtypes(self, tensors: Iterable[Any]) -> None:
         valid = self._valid_dtypes()
@@ -317,19 +417,57 @@ class Optimizer:
                 raise ValueError(f"Invalid type {tensor.dtype.name} for {tensor.name}, expected: {names}.")
 
 
-def _var_key(var: Any) -> tuple[Any, str]:
-    return var.op.graph, var.op.name
+def _scaled(loss: Tensor) -> Tensor:
+    """Returns a loss whose gradients, summed over replicas, are those of the mean loss, where that is wanted."""
+    mode = current_mode()
+    if mode is None or mode.strategy.num_replicas_in_sync == 1 or not losses_are_averaged():
+        return loss
+    return multiply(loss, 1.0 / mode.strategy.num_replicas_in_sync)
 
 
-def _flat(variables: Any) -> Iterable[Any]:
+def _var_key(var: Any) -> tuple[Any, Any]:
+    var = getattr(var, "_container", None) or var
+    var = getattr(var, "primary", var)  # the first copy stands for all copies of a distributed variable
+    # An optimizer keeps no variable alive.
+    return (None, var._handle._id) if var._handle.is_eager else (var.op.graph, var.op.name)
+
+
+@functools.lru_cache(maxsize=256)
+def _updates_together(optimizer: type[Optimizer]) -> bool:
+    """Returns whether an optimizer has one operation for several variables that does what it does for each of them."""
+    together = "_resource_apply_dense_together"
+    alternatives = {"_apply_dense", "_resource_apply_dense", "_update", together}
+    definer = next(cls for cls in optimizer.__mro__ if not alternatives.isdisjoint(vars(cls)))
+    return definer is not Optimizer and together in vars(definer)
+
+
+def _alike(given: list[tuple[Any, Any]]) -> tuple[list[list[tuple[Any, Any]]], list[tuple[Any, Any]]]:
+    """Returns the pairs that one operation can update, by type and device, and the others."""
+    alike: dict[Any, list[tuple[Any, Any]]] = {}
+    others = []
+    for grad, variable in given:
+        if variable.constraint is None and isinstance(grad, Tensor):
+            alike.setdefault((grad.dtype, variable._handle.kind), []).append((grad, variable))
+        else:
+            others.append((grad, variable))
+    return list(alike.values()), others
+
+
+def _graph_key(graph: Any) -> Any:
+    """Returns the graph to which variables belong that are used in a graph; None for eager execution."""
+    home = None if graph is None else outermost(graph)
+    return None if home is None or home.executes else home
+
+
+def flat_variables(variables: Any) -> Iterable[Any]:
     if isinstance(variables, dict):
         variables = [variables[key] for key in sorted(variables)]
     if isinstance(variables, list | tuple | set):
         for item in variables:
-            yield from _flat(item)
+            yield from flat_variables(item)
     elif isinstance(variables, Iterable) and not isinstance(variables, Variable | Tensor):
         for item in list(variables):
-            yield from _flat(item)
+            yield from flat_variables(item)
     else:
         yield variables
 
@@ -338,6 +476,28 @@ def _require_variable(variable: Any) -> Any:
     if not isinstance(variable, Variable):
         raise NotImplementedError(f"an optimizer updates variables, but {variable!r} is not a variable")
     return variable
+
+
+def given_gradients(grads_and_vars: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Returns the pairs that have a gradient, at least one, as tensors and variables."""
+    pairs = [(_as_gradient(grad), _require_variable(variable)) for grad, variable in grads_and_vars]
+    if not pairs:
+        raise ValueError("No variables provided.")
+    given = [(grad, variable) for grad, variable in pairs if grad is not None]
+    if not given:
+        raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+    return given
+
+
+def _collected(applied: Any) -> Operation:
+    """Returns the operation of an update, after adding it to the collection TRAIN_OP."""
+    if executing_eagerly():
+        return applied  # type: ignore[no-any-return]
+    operation: Operation = applied.op if isinstance(applied, Tensor) else applied
+    train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
+    if operation not in train_ops:
+        train_ops.append(operation)
+    return operation
 
 
 def _as_gradient(grad: Any) -> Any:

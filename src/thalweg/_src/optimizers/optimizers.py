@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.dtypes import DType
@@ -42,6 +42,12 @@ class GradientDescentOptimizer(Optimizer):
         rate = cast(self._learning_rate_tensor, grad.dtype)
         return training.resource_apply_gradient_descent.operation(
             handle._handle, rate, grad, use_locking=self._use_locking
+        )
+
+    def _resource_apply_dense_together(self, grads: Sequence[Any], variables: Sequence[Any]) -> Any:
+        rate = cast(self._learning_rate_tensor, grads[0].dtype)
+        return training.apply_gradient_descent_group.operation(
+            *self._handles_together(variables), rate, grads, use_locking=self._use_locking
         )
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
@@ -84,6 +90,16 @@ class MomentumOptimizer(Optimizer):
             grad,
             *indices,
             cast(self._momentum_tensor, grad.dtype),
+            use_locking=self._use_locking,
+            use_nesterov=self._use_nesterov,
+        )
+
+    def _resource_apply_dense_together(self, grads: Sequence[Any], variables: Sequence[Any]) -> Any:
+        return training.apply_momentum_group.operation(
+            *self._handles_together(variables, "momentum"),
+            cast(self._learning_rate_tensor, grads[0].dtype),
+            grads,
+            cast(self._momentum_tensor, grads[0].dtype),
             use_locking=self._use_locking,
             use_nesterov=self._use_nesterov,
         )
@@ -274,11 +290,19 @@ class AdamOptimizer(Optimizer):
     def _numbers(self, dtype: DType) -> list[Any]:
         """Returns both powers, learning rate, both betas and epsilon in the dtype of a variable."""
         tensors = (*self._read_powers(), self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t)
-        return [cast(t, dtype) for t in tensors]
+        return [t if t.dtype is dtype else cast(t, dtype) for t in tensors]
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         return training.resource_apply_adam.operation(
             *self._handles(handle, "m", "v"), *self._numbers(grad.dtype), grad, use_locking=self._use_locking
+        )
+
+    def _resource_apply_dense_together(self, grads: Sequence[Any], variables: Sequence[Any]) -> Any:
+        return training.apply_adam_group.operation(
+            *self._handles_together(variables, "m", "v"),
+            *self._numbers(grads[0].dtype),
+            grads,
+            use_locking=self._use_locking,
         )
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
@@ -301,7 +325,7 @@ class AdamOptimizer(Optimizer):
         beta1_power, beta2_power = self._get_beta_accumulators()
         read1, read2 = self._read_powers()
         self._powers = None
-        with control_dependencies(update_ops), colocate_with(beta1_power.op):
+        with control_dependencies(update_ops), colocate_with(beta1_power):
             updates = [
                 beta1_power.assign(multiply(read1, self._beta1_t), use_locking=self._use_locking, read_value=False),
                 beta2_power.assign(multiply(read2, self._beta2_t), use_locking=self._use_locking, read_value=False),

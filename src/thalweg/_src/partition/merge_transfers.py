@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from math import prod
 
-from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
+from thalweg._src.devices import task_of
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, blocking_ancestors
 from thalweg._src.graph.op_def import OPS
 
 LARGE = 1 << 20  # bytes; sending these takes longer than a message costs
@@ -18,7 +19,7 @@ LARGE = 1 << 20  # bytes; sending these takes longer than a message costs
 
 def merge_transfers(partitions: dict[str, StepGraph]) -> None:
     """Merges the transfers between partitions of different tasks; those in branches and loops stay as they are."""
-    if len(set(map(_task, partitions))) < 2:
+    if len(set(map(task_of, partitions))) < 2:
         return
     receives = {
         (node.attrs["send_device"], device, node.attrs["tensor_name"]): node
@@ -48,27 +49,15 @@ def merge_transfers(partitions: dict[str, StepGraph]) -> None:
 
 def _groups(device: str, part: StepGraph) -> list[tuple[str, list[Node]]]:
     """Returns the sends of a partition that can be merged, with their destination."""
-    after: dict[Node, int] = {}  # the blocking ancestors of each node, as bits
-    bits: dict[Node, int] = {}
     groups: dict[tuple[str, int], list[Node]] = {}
     if part.is_unstructured:
         return []
-    for node in part.nodes:
-        ancestors = 0
-        for producer in node.predecessors():
-            ancestors |= after[producer] | bits.get(producer, 0)
-        after[node] = ancestors
-        if waits(node):
-            bits[node] = 1 << len(bits)
+    for node, ancestors in blocking_ancestors(part).items():
         if node.type == "_Send" and not node.guard and not _is_large(node):
             destination = node.attrs["recv_device"]
-            if _task(destination) not in ("", _task(device)):
+            if task_of(destination) not in ("", task_of(device)):
                 groups.setdefault((destination, ancestors), []).append(node)
     return [(destination, sends) for (destination, _), sends in groups.items() if len(sends) > 1]
-
-
-def _task(device: str) -> str:
-    return device.rpartition("/device:")[0]
 
 
 def _is_large(send: Node) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from thalweg._src.devices import task_of
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.place.groups import device_type
 from thalweg._src.place.work import Sizes, bytes_accessed, flop_count
@@ -112,7 +113,7 @@ class CostModel:
         exact = self.links.get(f"{source}>{destination}")
         if exact is not None:
             return exact
-        if _task(source) != _task(destination):
+        if task_of(source) != task_of(destination):
             return self.links[_REMOTE]
         return self.links.get(f"{device_type(source)}>{device_type(destination)}") or self.links["CPU>GPU"]
 
@@ -224,10 +225,6 @@ def _timed(stats: Any) -> tuple[float, str]:
     """Returns the seconds and the op type of a traced node."""
     seconds = stats.all_end_rel_nanos / 1e9 or max(stats.all_end_rel_micros, 0.5) / 1e6
     return seconds, stats.timeline_label.partition(" = ")[2].partition("(")[0]
-
-
-def _task(device: str) -> str:
-    return device.rpartition("/device:")[0]
 
 
 def signature(node: Node) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from thalweg._src import dtypes
+from thalweg._src.devices import task_of
 from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
 from thalweg._src.place import policy, search  # noqa: F401  they register their placers
 from thalweg._src.place.cost import CostModel
@@ -223,7 +224,7 @@ def _stateful_nodes(group: Group) -> list[Node]:
     """
     found = [node for node in group.nodes if node.definition.stateful and node.type not in ("_Arg", "_While")]
     found = [node for node in found if dtypes.resource not in _taken(node)]
-    tasks = {name.rpartition("/device:")[0] for name in group.feasible}
+    tasks = set(map(task_of, group.feasible))
     shared = bool(found) and len(tasks) == 1 and all(device_type(name) == "CPU" for name in group.feasible)
     return [node for node in found if not (shared and node.type == "VarHandleOp")]
 

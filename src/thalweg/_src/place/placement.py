@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from thalweg._src.config import RunMetadata
+from thalweg._src.devices import task_of
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.place.groups import Group
 from thalweg._src.place.simulate import Schedule
@@ -58,7 +59,7 @@ class Placement:
 
     def _explained(self) -> Iterable[tuple[str, str, str, str, str]]:
         seen = {*self.devices.values(), *(device for group in self.groups for device in group.feasible)}
-        short = _last if len({device.rpartition("/device:")[0] for device in seen}) == 1 else str
+        short = _last if len(set(map(task_of, seen))) == 1 else str
         group_of = {node: group for group in self.groups for node in group.nodes}
         yield "node", "op", "device", "feasible", "why"
         for node, device in self.devices.items():

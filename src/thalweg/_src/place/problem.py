@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from thalweg._src.devices import task_of
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.groups import Group, device_type
@@ -50,7 +51,7 @@ class Problem:
         self.core_pools: list[tuple[int, float]] = []
         for name in self.devices:
             share = self.costs.contention.get(device_type(name))
-            key = (name, "") if share is None else (name.rpartition("/device:")[0], device_type(name))
+            key = (name, "") if share is None else (task_of(name), device_type(name))
             number = numbers.setdefault(key, len(numbers))
             if number == len(self.core_pools):
                 self.core_pools.append((0, share or 0.0))

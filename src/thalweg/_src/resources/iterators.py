@@ -230,15 +230,30 @@ class IteratorResource(Resource):
             with self.lock:
                 if step.cancellation.error is not None and serial == self._serial:
                     self._made = outcome
-                self._busy = bool(self.wait_queues[0])
-                others = self._busy
-            if others:
-                workers.start(self._work)
+            self._release()
         if isinstance(outcome, BaseException):
             fail(step, outcome)  # type: ignore[arg-type]
         else:
             finish(*outcome)
         return True
+
+    def take(self) -> Outcome:
+        """Returns the next element or its error, produced on the calling thread; None if another thread takes one."""
+        with self.lock:
+            if self._busy:
+                return None
+            self._busy = True
+        try:
+            return outcome_of(self._next)
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        """Ends the production of an element on a caller's thread, and serves the requests that came meanwhile."""
+        with self.lock:
+            self._busy = others = bool(self.wait_queues[0])
+        if others:
+            workers.start(self._work)
 
     # -- the wait queue -----------------------------------------------------------------------------------------------
 

@@ -99,6 +99,10 @@ class Step:
         self._limit = milliseconds
         self.deadline = time.monotonic() + milliseconds / 1000
 
+    def milliseconds_left(self) -> int:
+        """Returns the time that is left to the step, at least one millisecond; 0 if it has no limit."""
+        return 0 if self.deadline is None else max(1, int((self.deadline - time.monotonic()) * 1000))
+
     def event(self) -> threading.Event | PumpedEvent:
         """Returns an event for the thread that waits for this step."""
         return threading.Event() if self.pump is None else PumpedEvent(self.pump)

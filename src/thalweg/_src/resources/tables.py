@@ -183,7 +183,8 @@ class StaticTable(LookupTable):
         raise self._read_only("Insert")
 
     def replace(self, keys: Value, values: Value) -> None:
-        raise self._read_only("Import")
+        """Fills the table, as initializers of TensorFlow 2 do."""
+        self.fill(self.keys_of(keys), self.values_of(values))
 
     def remove(self, keys: Value) -> None:
         raise self._read_only("Remove")

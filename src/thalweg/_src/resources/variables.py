@@ -46,7 +46,10 @@ def capturing() -> Iterator[None]:
 class VariableResource:
     """One variable: a buffer, or None before initialization, guarded by a lock."""
 
-    __slots__ = ("captured", "device", "dtype", "layout_pinned", "lock", "memory_format", "name", "shape", "value")
+    __slots__ = (
+        *("__weakref__", "captured", "device", "dtype", "layout_pinned", "lock"),
+        *("memory_format", "name", "shape", "value"),
+    )
 
     def __init__(self, name: str, dtype: DType, shape: Shape, device: torch.device) -> None:
         self.name = name

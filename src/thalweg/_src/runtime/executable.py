@@ -15,6 +15,7 @@ from thalweg._src import errors
 from thalweg._src.compile.failure import explain
 from thalweg._src.compile.inductor import warn
 from thalweg._src.compile.tiers import StepTiers, Tier, Tiers
+from thalweg._src.dtypes import variant
 from thalweg._src.execute.program import Program
 from thalweg._src.execute.run import Run, new_run
 from thalweg._src.execute.sync_run import as_synchronous_run
@@ -37,6 +38,7 @@ class Executable:
 
     compiles: whether programs that run often are compiled in the background
     tiers: those of the programs
+    before: called before each step
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class Executable:
         placement: Placement,
         compiles: bool = False,
         tiers: Tiers | None = None,
+        before: Callable[[], None] | None = None,
     ) -> None:
         self.programs = list(programs)
+        self._before = before
         structured = not any(program.is_unstructured for program in programs)
         self._tiers = tiers or Tiers()
         self._tiers.step = StepTiers(any(program.large for program in programs), compiles and structured)
@@ -58,7 +62,7 @@ class Executable:
             (position, program.device)
             for program in programs
             for position, (node, _) in program.numbered_fetches
-            if node.type == "_CopyToHost" and program.device.torch.type != "cpu"
+            if node.type == "_CopyToHost" and program.device.torch.type != "cpu" and node.dtypes[0] is not variant
         ]
         self._function: Callable[..., Any] | None = None
         if len(programs) == 1 and not programs[0].waiting and not programs[0].is_unstructured:
@@ -104,6 +108,8 @@ class Executable:
         function = self._function
         if function is None or step.trace is not None:
             return self._run_programs(step, feeds)
+        if self._before is not None:
+            self._before()
         guard = _InferenceMode(True)
         borrowed = _TINY * 1.0 != 0.0
         if borrowed:
@@ -205,6 +211,8 @@ class Executable:
 
         here: whether this thread may run one of them; otherwise the call returns at once.
         """
+        if self._before is not None:
+            self._before()
         step.share()
         left = [len(self.programs)]
         lock = threading.Lock()

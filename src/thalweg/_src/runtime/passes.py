@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,13 +19,17 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.registry import Known, device_types, invoke
 from thalweg._src.kernels.types import from_numpy, to_numpy
+from thalweg._src.optimize.consistency import make_consistent, order_first_reads
 from thalweg._src.optimize.functionalize import functionalize
+from thalweg._src.optimize.inline_functions import inline_functions
 from thalweg._src.optimize.lower_references import lower_references, order_latest_reads
 from thalweg._src.optimize.optimize import OPTIMIZATIONS, Optimization
 from thalweg._src.optimize.order_hints import apply_order_hints
 from thalweg._src.optimize.pooling import pool_before_bias
 from thalweg._src.optimize.prune import prune
+from thalweg._src.partition.all_reduce_buckets import fuse_all_reduce
 from thalweg._src.partition.client import receive_feeds, send_fetches
+from thalweg._src.partition.collectives import lower_collectives
 from thalweg._src.partition.host_memory import assign_memory
 from thalweg._src.partition.merge_transfers import merge_transfers
 from thalweg._src.partition.partition import partition
@@ -45,6 +49,7 @@ class Compilation:
 
     is_partial: feeds arrive, and fetches leave, while the step runs
     counters: nodes of loops that compute with Python numbers
+    members: the operations that others wait for; by default all
     """
 
     feeds: Sequence[Tensor]
@@ -57,6 +62,7 @@ class Compilation:
     placement: Placement = field(default_factory=Placement)
     partitions: dict[str, StepGraph] = field(default_factory=dict)
     counters: set[Node] = field(default_factory=set)
+    members: Collection[Operation] | None = None
     costs: CostModel | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +93,7 @@ class Pass:
 
 
 def _prune(c: Compilation) -> None:
-    c.step = prune(c.feeds, c.fetches, c.targets)
+    c.step = prune(c.feeds, c.fetches, c.targets, c.members)
 
 
 def _functionalize(c: Compilation) -> None:
@@ -125,7 +131,7 @@ def _on_accelerators(function: Callable[[StepGraph, Device], None]) -> Callable[
         for name, part in c.partitions.items():
             device = c.device(name)
             if device.type != "CPU":
-                function(part, device)
+                device.on_stream(function)(part, device)
 
     return run
 
@@ -133,6 +139,11 @@ def _on_accelerators(function: Callable[[StepGraph, Device], None]) -> Callable[
 def _send_first(c: Compilation) -> None:
     for part in c.partitions.values() if len(c.partitions) > 1 else ():
         send_first(part)
+
+
+def _lower_collectives(c: Compilation) -> None:
+    parts = {name: part for name, part in c.partitions.items() if not part.is_unstructured}
+    lower_collectives(parts, is_connected=c.devices[0].collectives is not None)
 
 
 def _plan_memory(c: Compilation) -> None:
@@ -148,9 +159,12 @@ def _count_in_numbers(c: Compilation) -> None:
 
 STEP_PASSES: tuple[Pass, ...] = (
     Pass("prune", _prune),
+    Pass("inline functions", lambda c: inline_functions(c.step)),
     Pass("reference variables", lambda c: lower_references(c.step)),
     Pass("functionalize", _functionalize),
     Pass("fetched variables", lambda c: order_latest_reads(c.step)),
+    Pass("first reads", lambda c: order_first_reads(c.step)),
+    Pass("consistency", lambda c: make_consistent(c.step)),
     Pass("client transfers", _transfer_to_client),
     Pass("order hints", lambda c: apply_order_hints(c.step)),
     *map(_optimize, OPTIMIZATIONS),
@@ -160,6 +174,8 @@ STEP_PASSES: tuple[Pass, ...] = (
     Pass("merge transfers", lambda c: merge_transfers(c.partitions)),
 )
 PARTITION_PASSES: tuple[Pass, ...] = (
+    Pass("collectives", _lower_collectives),
+    Pass("all-reduce buckets", lambda c: fuse_all_reduce(c.partitions)),
     Pass("pooling before bias", _on_accelerators(lambda part, device: pool_before_bias(part)), level=0),
     Pass("host memory", _on_accelerators(lambda part, device: assign_memory(part))),
     Pass("memory plan", _plan_memory),
@@ -169,7 +185,8 @@ PARTITION_PASSES: tuple[Pass, ...] = (
 PASSES = STEP_PASSES + PARTITION_PASSES  # in a cluster the master runs the first ones, each worker the others
 
 
-_CYCLIC = ("prune", "reference variables")  # the user's control flow has cycles until it is functionalized
+# The user's control flow has cycles until it is functionalized.
+_CYCLIC = ("prune", "inline functions", "reference variables")
 
 
 def run_passes(

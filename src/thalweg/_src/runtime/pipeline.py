@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from thalweg._src.compile.tiers import Tiers
 from thalweg._src.config import ConfigProto
@@ -12,7 +12,7 @@ from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.show import show_step
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.resources.devices import Device
+from thalweg._src.resources.devices import Device, ordered
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.passes import PARTITION_PASSES, STEP_PASSES, Compilation, Pass, run_passes
 
@@ -24,30 +24,23 @@ def compile_step(
     config: ConfigProto,
     devices: Sequence[Device],
     is_partial: bool = False,
+    members: Collection[Operation] | None = None,
 ) -> Executable:
     """Compiles the subgraph that a step needs: runs all passes, then generates one program per device.
 
     is_partial: feeds and fetches pass through the rendezvous while the step runs
+    members: the operations that others wait for; by default all
     """
     with collector_paused():
-        c = Compilation(feeds, fetches, targets, config, devices, is_partial)
+        c = Compilation(feeds, fetches, targets, config, devices, is_partial, members=members)
         run_passes(c)
         return _executable(c, len(c.step.fetches))
 
 
-def partition_step(
-    feeds: Sequence[Tensor],
-    fetches: Sequence[Tensor],
-    targets: Sequence[Operation],
-    config: ConfigProto,
-    devices: Sequence[Device],
-    is_partial: bool = False,
-) -> Compilation:
+def partition_step(c: Compilation) -> None:
     """Runs the passes over the whole step: what a master does before workers compile their partitions."""
     with collector_paused():
-        c = Compilation(feeds, fetches, targets, config, devices, is_partial)
         run_passes(c, passes=STEP_PASSES)
-        return c
 
 
 def compile_partitions(
@@ -64,7 +57,7 @@ def _executable(c: Compilation, num_fetches: int) -> Executable:
     level = c.config.graph_options.optimizer_options.global_jit_level
     tiers = Tiers()
     programs = [Program(part, c.device(name), level > 0, c.counters, tiers) for name, part in c.partitions.items()]
-    return Executable(programs, num_fetches, c.placement, level == 0, tiers)
+    return Executable(programs, num_fetches, c.placement, level == 0, tiers, ordered(c.devices))
 
 
 def show_passes(

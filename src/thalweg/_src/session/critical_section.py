@@ -34,7 +34,7 @@ class _Execution:
 class CriticalSection:
     """Runs one function at a time among all steps and sessions that share it."""
 
-    name = ReadOnly[str]("The name of the critical section.", "_handle.op.name")
+    name = ReadOnly[str]("The name of the critical section.", "_handle.source_name")
 
     def __init__(
         self,
@@ -48,12 +48,16 @@ class CriticalSection:
         graph = get_default_graph()
         with name_scope(name, "CriticalSection", []) as scope, control_dependencies(None):
             self._handle = mutex_op(
-                shared_name=shared_name or scope.rstrip("/"), container=graph.scopes.container, name=scope
+                shared_name=shared_name or ("" if graph.executes else scope.rstrip("/")),
+                container=graph.scopes.container,
+                name=scope,
             )
 
     def execute(self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None) -> Any:
         """Returns the results of the function, whose operations run while the section is locked."""
         graph = get_default_graph()
+        if graph.executes:
+            return self._execute_now(fn)
         with name_scope(name, "critical_section_execute", []):
             lock = mutex_lock_op(self._handle)
             with graph._lock:
@@ -77,6 +81,14 @@ class CriticalSection:
                 CRITICAL_SECTION_EXECUTIONS, _Execution(lock.op, self._handle, resources, exclusive_resource_access)
             )
             return packed
+
+    def _execute_now(self, fn: Callable[[], Any]) -> Any:
+        """Returns the results of the function, which runs at once."""
+        lock = mutex_lock_op(self._handle)
+        try:
+            return fn()
+        finally:
+            consume_mutex_lock_op.operation(lock)
 
     def _enter_after_inputs(self, lock: Operation, made: list[Operation]) -> None:
         """Delays the lock until all external inputs are computed, since those may need another section."""

@@ -15,6 +15,8 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.config import ConfigProto, RunMetadata, RunOptions
+from thalweg._src.devices import task_of
+from thalweg._src.errors import describe, invalid
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import device as on
 from thalweg._src.graph.tensor import Tensor
@@ -81,22 +83,38 @@ def measure_costs(config: ConfigProto | None = None, path: str | Path | None = N
     return costs
 
 
-class _Measurement:
-    """Measures small graphs on the devices of a configuration."""
+def measure_link(target: str, seconds: float = 0.1) -> Link:
+    """Measures the link between two tasks of a cluster, the first and the last one, by idle transfers.
 
-    def __init__(self, config: ConfigProto, seconds: float) -> None:
+    target: the address of a session, "grpc://host:port"
+    seconds: the duration of each of six measurements
+    """
+    measurement = _Measurement(ConfigProto(), seconds, target)
+    hosts = {task_of(name): name for name, kind in measurement.devices if kind == "CPU"}
+    if len(hosts) < 2:
+        hint = "give the address of a task of a cluster"
+        raise invalid(describe("a link needs two tasks", received=", ".join(hosts.values()), hint=hint))
+    first, *_, last = (hosts[task] for task in sorted(hosts))
+    return measurement.idle_link(first, last)
+
+
+class _Measurement:
+    """Measures small graphs on the devices of a configuration, at a target if they are those of a cluster."""
+
+    def __init__(self, config: ConfigProto, seconds: float, target: str = "") -> None:
         self._config = config
         self._seconds = seconds / _ROUNDS
-        with Session(graph=Graph(), config=config) as session:
-            self._devices = [(found.name, found.device_type) for found in session.list_devices()]
+        self._target = target
+        with Session(target, Graph(), config) as session:
+            self.devices = [(found.name, found.device_type) for found in session.list_devices()]
 
     def costs(self) -> CostModel:
         types: dict[str, list[str]] = {}
-        for name, kind in self._devices:
+        for name, kind in self.devices:
             types.setdefault(kind, []).append(name)
         links: dict[str, Link] = {}
         starts: list[float] = []
-        for (a, kind), (b, other) in permutations(self._devices, 2):
+        for (a, kind), (b, other) in permutations(self.devices, 2):
             pair = f"{kind}>{other}"
             if pair in links and kind == other != "CPU":  # links between accelerators may differ
                 pair = f"{a}>{b}"
@@ -157,6 +175,11 @@ class _Measurement:
         rest = (each - overhead) / 2  # split evenly between the latency of the link and the start of the segment
         return Link(rest, min(4.0 * _BIG / max(big - idle, _LEAST), 1e12), overhead), rest
 
+    def idle_link(self, a: str, b: str) -> Link:
+        """Measures transfers between devices that do nothing else."""
+        small, big = self._crossing(a, b, 2, _CROSSINGS), self._crossing(a, b, _BIG, _BIG_CROSSINGS)
+        return Link(small, min(4.0 * _BIG / max(big - small, _LEAST), 1e12))
+
     def _crossing(self, a: str, b: str, elements: int, count: int) -> float:
         def shuttle(*names: str) -> Callable[[Tensor], Tensor]:
             def build(s: Tensor) -> Tensor:
@@ -202,7 +225,7 @@ class _Measurement:
             for name in ("single", "round_robin"):
                 config = ConfigProto()
                 config.CopyFrom(self._config)
-                config.device_count.update(dict.fromkeys({kind for _, kind in self._devices} - {"CPU"}, 0))
+                config.device_count.update(dict.fromkeys({kind for _, kind in self.devices} - {"CPU"}, 0))
                 config.experimental.placer = name
                 session = sessions.enter_context(Session(graph=graph, config=config))
                 if not steps:
@@ -239,7 +262,7 @@ class _Measurement:
                 with Graph().as_default() as graph:
                     scalar = placeholder(dtypes.float32, [])
                     fetched = build(scalar)
-                session = sessions.enter_context(Session(graph=graph, config=self._config))
+                session = sessions.enter_context(Session(self._target, graph, self._config))
                 steps.append(functools.partial(session.make_callable(fetched, [scalar]), 0.5))
             return self._alternate(steps, times)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.types import fetched
 from thalweg._src.optimize.prune import needed_feeds
@@ -27,13 +28,14 @@ MAX_PARTIAL_RUNS = 1024  # per session, set up and neither finished nor failed
 
 @dataclass(slots=True)
 class _Started:
-    """A running step: the feeds that it still waits for, and the feeds that each fetch depends on."""
+    """A running step: its feeds and fetches, those that were given and taken, and what depends on given feeds only."""
 
     step: Step
     feeds: set[Tensor]
     fed: set[Tensor] = field(default_factory=set)
     fetchable: set[Any] = field(default_factory=set)
     fetched: set[Any] = field(default_factory=set)
+    computable: set[Operation] = field(default_factory=set)  # as far as fetches have needed them
 
 
 class PartialRuns:
@@ -59,8 +61,10 @@ class PartialRuns:
         executable = self._session._backend.compile(feed_tensors, flat.tensors, flat.operations, is_partial=True)
         step = Step()
         step.finished = threading.Event()
-        self._session._running.add(step)
-        executable.start(step, [], lambda: self._session._running.discard(step))
+        running = self._session._running
+        running.add(step)
+        step.cancellation.register(lambda error: running.discard(step))  # a step that fails is never done
+        executable.start(step, [], lambda: running.discard(step))
         handle = f"partial_run_{next(self._serial)}"
         self._started[handle] = _Started(step, set(feed_tensors), fetchable={*flat.tensors, *flat.operations})
         return handle
@@ -79,16 +83,17 @@ class PartialRuns:
             _require(tensor in state.feeds, f"The feed {tensor.name} was not specified in partial_run_setup.")
             _require(tensor not in state.fed, f"The feed {tensor.name} has already been fed.")
             values[tensor] = converter(tensor)(value)
-        known = state.fed | values.keys()
         wanted: list[Any] = [*flat.tensors, *flat.operations]
         for element in wanted:
             _require(element in state.fetchable, f"The fetch {element.name} was not specified in partial_run_setup.")
             _require(element not in state.fetched, f"The fetch {element.name} has already been fetched.")
-        if not needed_feeds(wanted, state.feeds) <= known:
-            _explain_missing(wanted, state.feeds, known)
+        needed, operations = needed_feeds(wanted, state.feeds, state.computable)
+        if needed - state.fed - values.keys():
+            _explain_missing(wanted, state.feeds, state.fed | values.keys())
         for tensor, value in values.items():
             state.step.rendezvous.send(rendezvous_key(CLIENT, "", f"feed {tensor.name}"), value)
-        state.fed |= values.keys()
+        state.fed.update(values)
+        state.computable |= operations
         state.fetched.update(wanted)
         if self._session._config.operation_timeout_in_ms:
             state.step.limit(self._session._config.operation_timeout_in_ms)
@@ -129,7 +134,7 @@ def _require(condition: bool, message: str) -> None:
 def _explain_missing(wanted: list[Any], feeds: set[Tensor], known: set[Tensor]) -> None:
     """Raises the error for the first fetch that depends on a feed without a value."""
     for element in wanted:
-        missing = needed_feeds([element], feeds) - known
+        missing = needed_feeds([element], feeds)[0] - known
         names = ", ".join(sorted(tensor.name for tensor in missing))
         known_sentence = f"Fetch {element.name} can't be computed from the feeds that have been fed so far."
         _require(not missing, f"{known_sentence} These are missing: {names}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.autodiff import functions  # noqa: F401  gives functions their symbolic gradients
 from thalweg._src.config import ConfigProto, GraphOptions, RunMetadata, RunOptions
 from thalweg._src.distributed import client
 from thalweg._src.export import export

@@ -22,14 +22,14 @@ from thalweg._src.config import ConfigProto
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
-from thalweg._src.graph.default import start_with_an_empty_graph
+from thalweg._src.graph.default import executing_eagerly, start_with_an_empty_graph
 from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.indexed_slices import IndexedSlices
-from thalweg._src.graph.nest import flatten, is_nested
+from thalweg._src.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
+from thalweg._src.graph.nest import flatten, is_nested, map_structure
 from thalweg._src.graph.scopes import device
 from thalweg._src.graph.seeds import set_random_seed
-from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.resources.accelerators import gpu_count
 from thalweg._src.session.session import Session
@@ -86,6 +86,28 @@ class CheckedThread:
             self._test.fail("a checkedThread was started and never joined")
 
 
+class _EagerSession:
+    """What a test gets instead of a session in eager execution."""
+
+    def __init__(self, test: TestCase) -> None:
+        self._test = test
+
+    def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        """Returns the values of eager tensors."""
+        return self._test.evaluate(fetches)
+
+
+def _eager_value(value: Any) -> Any:
+    """Returns the value of an eager tensor or variable; calls a function first."""
+    if isinstance(value, SparseTensor):
+        return SparseTensorValue(*map(_eager_value, (value.indices, value.values, value.dense_shape)))
+    if isinstance(value, IndexedSlices):
+        return IndexedSlicesValue(value.values.numpy(), value.indices.numpy(), _eager_value(value.dense_shape))  # type: ignore[attr-defined]
+    if callable(value):
+        return map_structure(_eager_value, value())
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
 @export("test.TestCase")
 class TestCase(absltest.TestCase):
     """A test case with an empty default graph and fixed seeds for each test."""
@@ -100,7 +122,8 @@ class TestCase(absltest.TestCase):
         super().setUp()
         random.seed(_SEED)
         np.random.seed(_SEED)
-        start_with_an_empty_graph()
+        if not executing_eagerly():
+            start_with_an_empty_graph()
         set_random_seed(_SEED)
 
     def tearDown(self) -> None:
@@ -128,16 +151,22 @@ class TestCase(absltest.TestCase):
     @contextlib.contextmanager
     def session(
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
-    ) -> Iterator[Session]:
+    ) -> Iterator[Any]:
         """Yields a new session, the default one in the block."""
+        if executing_eagerly():
+            yield _EagerSession(self)
+            return
         with Session(graph=graph, config=_test_config(config)) as session, _on_device(use_gpu, force_gpu):
             yield session
 
     @contextlib.contextmanager
     def cached_session(
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
-    ) -> Iterator[Session]:
+    ) -> Iterator[Any]:
         """Yields this test's session, created on the first call: its variables last until the test ends."""
+        if executing_eagerly():
+            yield _EagerSession(self)
+            return
         if self._session is None:
             self._session = Session(graph=graph, config=_test_config(config))
         elif graph is not None and graph is not self._session.graph:
@@ -156,7 +185,9 @@ class TestCase(absltest.TestCase):
         return make(graph, config, use_gpu, force_gpu)
 
     def evaluate(self, tensors: Any) -> Any:
-        """Returns the values of tensors in the default session, or in this test's session."""
+        """Returns the values of tensors: of eager ones, or in the default session, or in this test's session."""
+        if executing_eagerly():
+            return map_structure(_eager_value, tensors)
         session = get_default_session() or self._session
         if session is None:
             with self.session() as session:
@@ -165,6 +196,8 @@ class TestCase(absltest.TestCase):
 
     def _value(self, value: Any) -> Any:
         """Returns the array to compare: the value of a tensor, or any other value converted."""
+        if isinstance(value, Tensor) and value.is_eager:
+            return _eager_value(value)
         if isinstance(value, Tensor | SparseTensor | IndexedSlices) or hasattr(value, "_as_graph_element"):
             value = self.evaluate(value)
         return value

@@ -216,7 +216,7 @@ def report_uninitialized_variables(
     with name_scope(name):
         if not variables:
             return constant([], dtypes.string)
-        names = constant([variable.op.name for variable in variables], dtypes.string)
+        names = constant([variable._shared_name for variable in variables], dtypes.string)
         missing = [logical_not(is_variable_initialized(variable)) for variable in variables]
         with device("/cpu:0"):
             return boolean_mask(names, pack(missing))

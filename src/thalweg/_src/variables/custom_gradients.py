@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.autodiff.custom_gradient import custom_gradient
 from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.eager.gradient_tape import GradientTape
+from thalweg._src.eager.tape import VariableWatcher, stop_recording, variable_accessed
 from thalweg._src.export import export
+from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.variables.variable_scope import get_variable_scope, variable_scope
 
@@ -25,15 +29,28 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         def inner(*tensors: Any) -> Any:
             def grad(*grads: Any, variables: Any = None) -> Any:
                 # The dependency on the gradients prevents common-subexpression elimination with the first computation.
-                with control_dependencies(list(grads)), variable_scope(scope, reuse=True):
-                    again = f(*tensors, **kwargs)
                 sources = [*tensors, *(variables or ())]
+                with (
+                    control_dependencies(list(grads)),
+                    variable_scope(scope, reuse=True),
+                    GradientTape() if executing_eagerly() else contextlib.nullcontext() as tape,
+                ):
+                    if tape is not None:
+                        tape.watch(sources)
+                    again = f(*tensors, **kwargs)
                 outputs = list(again) if isinstance(again, list | tuple) else [again]
-                found = gradients(outputs, sources, grad_ys=list(grads))
+                if tape is None:
+                    found = gradients(outputs, sources, grad_ys=list(grads))
+                else:
+                    found = tape.gradient(outputs, sources, list(grads))
                 inputs, own = found[: len(tensors)], found[len(tensors) :]
                 return (inputs, own) if variables else inputs
 
-            return f(*tensors, **kwargs), grad
+            with stop_recording(), VariableWatcher() as watcher:
+                result = f(*tensors, **kwargs)
+            for variable in watcher.variables.values():
+                variable_accessed(variable)
+            return result, grad
 
         return inner(*args)
 

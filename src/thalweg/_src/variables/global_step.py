@@ -13,6 +13,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
+from thalweg._src.variables.replication import VariableAggregation
 from thalweg._src.variables.slots import filled_with
 from thalweg._src.variables.variable_scope import get_variable
 from thalweg._src.variables.variables import Variable
@@ -36,6 +37,8 @@ def get_global_step(graph: Graph | None = None) -> Any:
         return None
     if found:
         step = found[0]
+    elif graph.executes:
+        return None
     else:
         try:
             step = graph.get_tensor_by_name("global_step:0")
@@ -75,6 +78,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
             initializer=filled_with(0),
             trainable=False,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
         )
 
 

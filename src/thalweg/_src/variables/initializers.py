@@ -25,6 +25,7 @@ from thalweg._src.shapes import ShapeLike, as_shape, is_fully_defined, show
 _TRUNCATED_STDDEV = 0.87962566103423978
 
 
+@export("keras.initializers.Initializer")
 class Initializer:
     """Base class: `initializer(shape, dtype)` returns a tensor, and `from_config(get_config())` a copy."""
 
@@ -69,7 +70,7 @@ def _full_sizes(shape: Any, partition_info: Any) -> list[int]:
     return _sizes(shape if partition_info is None else partition_info.full_shape)
 
 
-@export("zeros_initializer", "initializers.zeros")
+@export("zeros_initializer", "initializers.zeros", "keras.initializers.Zeros", "keras.initializers.zeros")
 class Zeros(Initializer):
     """Initializes with zeros, False or empty strings."""
 
@@ -80,7 +81,7 @@ class Zeros(Initializer):
         return zeros(shape, dtype)
 
 
-@export("ones_initializer", "initializers.ones")
+@export("ones_initializer", "initializers.ones", "keras.initializers.Ones", "keras.initializers.ones")
 class Ones(Initializer):
     """Initializes with ones."""
 
@@ -91,7 +92,7 @@ class Ones(Initializer):
         return ones(shape, dtype)
 
 
-@export("constant_initializer", "initializers.constant")
+@export("constant_initializer", "initializers.constant", "keras.initializers.Constant", "keras.initializers.constant")
 class Constant(Initializer):
     """Initializes with constant values; the last one fills the rest of the shape."""
 
@@ -184,7 +185,7 @@ class UniformUnitScaling(Initializer):
         return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
 
 
-@export("variance_scaling_initializer", "initializers.variance_scaling")
+@export("variance_scaling_initializer", "initializers.variance_scaling", "keras.initializers.VarianceScaling")
 class VarianceScaling(Initializer):
     """Initializes with values whose variance is `scale` divided by fan-in, fan-out or their mean."""
 
@@ -233,7 +234,7 @@ def _fans(sizes: Sequence[int]) -> tuple[float, float]:
     return float(sizes[-2] * window), float(sizes[-1] * window)
 
 
-@export("glorot_uniform_initializer", "initializers.glorot_uniform")
+@export("glorot_uniform_initializer", "initializers.glorot_uniform", "keras.initializers.glorot_uniform")
 class GlorotUniform(VarianceScaling):
     """Initializes with a uniform distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
@@ -243,7 +244,7 @@ class GlorotUniform(VarianceScaling):
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
 
-@export("glorot_normal_initializer", "initializers.glorot_normal")
+@export("glorot_normal_initializer", "initializers.glorot_normal", "keras.initializers.glorot_normal")
 class GlorotNormal(VarianceScaling):
     """Initializes with a truncated normal distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
@@ -253,7 +254,7 @@ class GlorotNormal(VarianceScaling):
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
-@export("initializers.identity")
+@export("initializers.identity", "keras.initializers.Identity", "keras.initializers.identity")
 class Identity(Initializer):
     """Initializes with a multiple of the identity matrix."""
 
@@ -273,7 +274,12 @@ class Identity(Initializer):
         return array_constant((self.gain * matrix).astype(dtype.as_numpy_dtype), dtype)
 
 
-@export("orthogonal_initializer", "initializers.orthogonal")
+@export(
+    "orthogonal_initializer",
+    "initializers.orthogonal",
+    "keras.initializers.Orthogonal",
+    "keras.initializers.orthogonal",
+)
 class Orthogonal(Initializer):
     """Initializes with an orthogonal matrix times `gain`; other shapes are flattened to a matrix."""
 
@@ -294,25 +300,25 @@ class Orthogonal(Initializer):
         return multiply(reshape(matrix_transpose(q) if rows < columns else q, sizes), self.gain)
 
 
-@export("initializers.he_normal")
+@export("initializers.he_normal", "keras.initializers.he_normal")
 def he_normal(seed: int | None = None) -> VarianceScaling:
     """Returns the normal initializer of He et al. for rectified units."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
-@export("initializers.he_uniform")
+@export("initializers.he_uniform", "keras.initializers.he_uniform")
 def he_uniform(seed: int | None = None) -> VarianceScaling:
     """Returns the initializer of He et al. for rectified units, with a uniform distribution."""
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
-@export("initializers.lecun_normal")
+@export("initializers.lecun_normal", "keras.initializers.lecun_normal")
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
     """Returns the normal initializer of LeCun et al."""
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
-@export("initializers.lecun_uniform")
+@export("initializers.lecun_uniform", "keras.initializers.lecun_uniform")
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
     """Returns the initializer of LeCun et al., with a uniform distribution."""
     return VarianceScaling(1.0, "fan_in", "uniform", seed)

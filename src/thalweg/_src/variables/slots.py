@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.graph.scopes import colocate_with
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import multiply
 from thalweg._src.ops.reshape import ones, shape, zeros
@@ -56,16 +57,28 @@ def like(primary: Any, value: float) -> Any:
     return multiply(ones(shape(_initial(primary)), dtype), cast(value, dtype))
 
 
+def owner_name(primary: Any) -> str:
+    """Returns the name of a variable, or of the operation of a tensor, as the prefix of a slot's name."""
+    return primary.op.name if isinstance(primary, Tensor) else primary._shared_name
+
+
 def _initial(primary: Any) -> Any:
     return primary.initialized_value() if isinstance(primary, Variable) else primary
+
+
+def beside(primary: Any) -> contextlib.AbstractContextManager[None]:
+    """Returns a context manager that creates variables on the device of another one; for a distributed one, on each."""
+    strategy = getattr(primary, "distribute_strategy", None)
+    return colocate_with(primary) if strategy is None else strategy.extended.colocate_vars_with(primary)
 
 
 def _make(
     primary: Any, initializer: Any, name: str, shape: TensorShape | None, dtype: Any, colocate_with_primary: bool
 ) -> Any:
     known = shape if shape is not None else initializer.get_shape()
-    place = colocate_with(primary.op) if colocate_with_primary else contextlib.nullcontext()
-    with variable_scope(None, f"{primary.op.name}/{name}"), place:
+    place = beside(primary) if colocate_with_primary else contextlib.nullcontext()
+    owner = owner_name(getattr(primary, "primary", primary))  # of a distributed variable, that of its first copy
+    with variable_scope(None, f"{owner}/{name}"), place:
         scope = get_variable_scope()
         partitioner = scope.partitioner
         scope.set_partitioner(None)
@@ -83,7 +96,7 @@ def _make(
             scope.set_partitioner(partitioner)
     part = primary._get_save_slice_info() if isinstance(primary, Variable) else None
     if part is not None:  # slots of the partitions of a variable are partitions of a partitioned slot
-        own_name = slot.op.name[len(primary.op.name) + 1 :]
+        own_name = slot._shared_name[len(owner) + 1 :]
         slot._set_save_slice_info(
             Variable.SaveSliceInfo(f"{part.full_name}/{own_name}", part.full_shape, part.var_offset, part.var_shape)
         )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.graph.scopes import GraphKeys, get_collection, get_collection_ref
 from thalweg._src.graph.source_line import made_at, user_stack
-from thalweg._src.variables.variable_scope import VariableScope, variable_scope
+from thalweg._src.variables.variable_scope import EagerVariableStore, VariableScope, variable_scope
 
 
 class Template:
@@ -30,6 +32,9 @@ class Template:
         self._unique_name = unique_name
         self._custom_getter = custom_getter
         self._stack = user_stack()
+        self._store = EagerVariableStore.current() if executing_eagerly_outside_functions() else None
+        if self._store is not None and unique_name is not None:
+            raise ValueError("unique_name_ cannot be used when eager execution is enabled.")
         self._variable_scope: VariableScope | None = None
         self._variables_created = False
         self._first_call = True
@@ -42,6 +47,10 @@ class Template:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function inside the template's scope."""
+        with contextlib.nullcontext() if self._store is None else self._store.as_default():
+            return self._call_in_scope(args, kwargs)
+
+    def _call_in_scope(self, args: Any, kwargs: Any) -> Any:
         if self._variable_scope is None:
             with self._new_scope() as scope:
                 self._variable_scope = scope
@@ -66,15 +75,21 @@ class Template:
             raise
 
     def _call_again(self, args: Any, kwargs: Any) -> Any:
-        trainable = get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
-        before = len(trainable)
+        before = len(self._all_trainable())
         result = self._func(*args, **kwargs)
+        trainable = self._all_trainable()
         if len(trainable) != before:
             raise ValueError(
                 f"a later call of the template created new trainable variables: {trainable[before:]}; "
                 "hint: tf.get_variable shares variables between calls, tf.Variable does not"
             )
         return result
+
+    def _all_trainable(self) -> list[Any]:
+        """Returns the trainable variables of the graph or the store, in the order of their creation."""
+        if self._store is None:
+            return get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
+        return [variable for variable in self._store._store.variables.values() if variable.trainable]
 
     @property
     def name(self) -> str:
@@ -101,6 +116,10 @@ class Template:
         return name if not name or name.endswith("/") else f"{name}/"
 
     def _collection(self, key: str) -> list[Any]:
+        if self._store is not None:
+            own = self._store.variables() if key == GraphKeys.GLOBAL_VARIABLES else []
+            own = self._store.trainable_variables() if key == GraphKeys.TRAINABLE_VARIABLES else own
+            return [variable for variable in own if variable.name.startswith(self.variable_scope_name or "")]
         return get_collection(key, self.variable_scope_name) if self._variables_created else []
 
     @property
@@ -129,7 +148,7 @@ class Template:
     non_trainable_weights = non_trainable_variables
 
 
-@export("make_template")
+@export("make_template", "contrib.eager.make_template")
 def make_template(
     name_: str,
     func_: Callable[..., Any],

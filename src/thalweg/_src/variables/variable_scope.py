@@ -14,7 +14,7 @@ from thalweg._src.devices import DeviceSpec
 from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.export import export, export_constants
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, graph_of, name_scope
 from thalweg._src.graph.types import TensorLike
@@ -75,6 +75,10 @@ class VariableScope:
         self._dtype = dtypes.as_dtype(dtype)
         self._use_resource = use_resource
         self._constraint = constraint
+        if executing_eagerly():
+            if caching_device is not None:
+                raise NotImplementedError("caching_device: variables of eager execution have no cached copies")
+            self._reuse, self._use_resource = AUTO_REUSE, True
 
     def reuse_variables(self) -> None:
         """Makes this scope return existing variables from now on."""
@@ -145,6 +149,8 @@ class VariableScope:
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
         """Returns the variable of this name under this scope, whatever the current name scope is."""
+        if executing_eagerly_outside_functions():
+            reuse = AUTO_REUSE  # whether variables are shared depends on the store
         # The name depends on variable scopes only.
         with name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
@@ -199,8 +205,63 @@ def _scope_store() -> _ScopeStore:
 
 
 def variable_store() -> VariableStore:
-    """Returns the store of the default graph's variables."""
-    return get_default_graph().kept("variable_store", VariableStore)  # type: ignore[no-any-return]
+    """Returns the variables of the default graph; of eager execution, those of the current EagerVariableStore."""
+    graph = get_default_graph()
+    if not executing_eagerly_outside_functions():
+        return graph.kept("variable_store", VariableStore)  # type: ignore[no-any-return]
+    return _eager.stores[-1] if _eager.stores else VariableStore()
+
+
+class _EagerStores(threading.local):
+    def __init__(self) -> None:
+        self.stores: list[VariableStore] = []
+
+
+_eager = _EagerStores()
+
+
+@export("contrib.eager.EagerVariableStore")
+class EagerVariableStore:
+    """Keeps the variables that `get_variable` creates in eager execution, so that scopes can share them."""
+
+    def __init__(self, store: VariableStore | None = None) -> None:
+        if store is not None and not isinstance(store, VariableStore):
+            raise ValueError(f"Cannot construct EagerVariableStore from {store!r}: expected a VariableStore")
+        self._store = VariableStore() if store is None else store
+
+    @staticmethod
+    def current() -> EagerVariableStore:
+        """Returns the store of the current scopes, or a new one."""
+        return EagerVariableStore(_eager.stores[-1] if _eager.stores else None)
+
+    @contextlib.contextmanager
+    def as_default(self) -> Iterator[None]:
+        """Context manager: `get_variable` creates and finds variables here."""
+        _eager.stores.append(self._store)
+        try:
+            yield
+        finally:
+            _eager.stores.pop()
+
+    def variables(self) -> list[Any]:
+        """Returns all variables, sorted by name."""
+        return sorted(self._store.variables.values(), key=lambda variable: variable.name)
+
+    def trainable_variables(self) -> list[Any]:
+        """Returns the trainable variables, sorted by name."""
+        return [variable for variable in self.variables() if variable.trainable]
+
+    def non_trainable_variables(self) -> list[Any]:
+        """Returns the variables that are not trainable, sorted by name."""
+        return [variable for variable in self.variables() if not variable.trainable]
+
+    def copy(self) -> EagerVariableStore:
+        """Returns a store with copies of the variables, of the same names and values."""
+        store = VariableStore()
+        for name, variable in self._store.variables.items():
+            short = name.rpartition("/")[2]
+            store.variables[name] = Variable(variable.read_value(), name=short, trainable=variable.trainable)
+        return EagerVariableStore(store)
 
 
 @export("get_variable_scope")
@@ -300,7 +361,7 @@ class variable_scope:
         self._reuse = reuse or None  # reuse is inherited, so False has no effect
         self._auxiliary_name_scope = auxiliary_name_scope
         self._custom_getter = custom_getter
-        self._changes = {
+        self._changes: dict[str, Any] = {
             "_initializer": initializer,
             "_regularizer": regularizer,
             "_caching_device": caching_device,
@@ -359,7 +420,12 @@ class variable_scope:
 
     def _derive(self, base: VariableScope, name: str, original_name_scope: str) -> VariableScope:
         """Returns a copy of `base` with the given settings replaced."""
-        scope = VariableScope(self._reuse or base.reuse, name=name, name_scope=original_name_scope)
+        scope = VariableScope(
+            self._reuse or base.reuse,
+            name=name,
+            caching_device=self._changes["_caching_device"],
+            name_scope=original_name_scope,
+        )
         for key, value in self._changes.items():
             setattr(scope, key, getattr(base, key) if value is None else value)
         scope._custom_getter = _wrap(self._custom_getter, base.custom_getter)

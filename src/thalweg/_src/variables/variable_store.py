@@ -254,8 +254,8 @@ def _default_initializer(name: str, dtype: DType) -> Any:
 
 
 def _regularize(variable: Any, name: str, regularizer: Callable[[Any], Any]) -> None:
-    graph = variable.graph
-    with graph.colocate_with(variable.op), graph.name_scope(f"{name}/Regularizer/"), init_scope():
+    graph = variable._owner_graph
+    with graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"), init_scope():
         loss = regularizer(variable)
     if loss is not None:
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +15,10 @@ from thalweg._src.compat.switches import resource_variables_enabled
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.dtypes import DType, DTypeLike
+from thalweg._src.eager.mode import eager_graph
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.op_def import OpDef
@@ -27,6 +29,7 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import state
 from thalweg._src.ops.control import group
 from thalweg._src.ops.operators import install_operators
+from thalweg._src.ops.slicing import strided_slice_arguments
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike, TensorShape
 from thalweg._src.variables.partitions import SaveSliceInfo
@@ -44,7 +47,8 @@ class _Creators(threading.local):
         self.building = False
 
 
-def _creators() -> _Creators:
+def variable_creators() -> _Creators:
+    """Returns the functions of `variable_creator_scope` that this thread has entered in the default graph."""
     return get_default_graph().kept("variable_creators", _Creators)  # type: ignore[no-any-return]
 
 
@@ -52,7 +56,7 @@ def _creators() -> _Creators:
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
     """Context manager: `variable_creator(next_creator, **kwargs)` creates every variable inside."""
-    stack = _creators().stack
+    stack = variable_creators().stack
     stack.append(variable_creator)
     try:
         yield
@@ -71,6 +75,7 @@ class Variable:
     _classes: ClassVar[dict[bool, type[Variable]]] = {}  # by whether they use resources
     _use_resource_in_scope: ClassVar[Callable[[], bool | None]]  # which thalweg._src.variables.variable_scope installs
     uses_resource: ClassVar[bool]  # whether operations address it by a handle
+    _container: Variable | None = None  # the distributed variable that this one is a copy of
 
     def __init_subclass__(cls, uses_resource: bool | None = None) -> None:
         if uses_resource is not None:
@@ -82,12 +87,14 @@ class Variable:
         """Returns the class of a variable: as given, as the current variable scope says, or the default."""
         if use_resource is None:
             use_resource = cls._use_resource_in_scope()
+        if executing_eagerly_outside_functions():
+            return cls._classes[True]
         return cls._classes[resource_variables_enabled() if use_resource is None else bool(use_resource)]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not Variable:
             return super().__new__(cls)
-        creators = _creators()
+        creators = variable_creators()
         if not creators.stack or creators.building:
             use_resource = args[_USE_RESOURCE] if len(args) > _USE_RESOURCE else kwargs.get("use_resource")
             variable_def = kwargs.get("variable_def")
@@ -151,7 +158,10 @@ class Variable:
         )
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
-        self.graph.add_to_collections(collections, self)
+        if not self._handle.is_eager:
+            self.graph.add_to_collections(collections, self)
+        elif GraphKeys.GLOBAL_STEP in collections:  # the only collection that eager execution reads
+            eager_graph().add_to_collection(GraphKeys.GLOBAL_STEP, self)
 
     def _add_operations(
         self,
@@ -193,11 +203,16 @@ class Variable:
 
     # -- facts --------------------------------------------------------------------------------------------------------
 
-    name = ReadOnly[str]('The name of the variable, ending in ":0".', "_handle.name")
+    _shared: str | None = None  # the name of a variable of eager execution
+
+    @property
+    def name(self) -> str:
+        """The name of the variable, ending in ":0"."""
+        return self._handle.name if self._shared is None else f"{self._shared}:0"
 
     @property
     def _shared_name(self) -> str:
-        return self._handle.op.name
+        return self._handle.op.name if self._shared is None else self._shared
 
     dtype = ReadOnly[DType]("The element type; of a reference variable, its reference type.")
 
@@ -218,6 +233,12 @@ class Variable:
     op = ReadOnly[Operation]("The operation of the variable.", "_handle.op")
     graph = ReadOnly[Graph]("The graph of the variable.", "_handle.graph")
     device = ReadOnly[str]("The device of the variable.", "_handle.device")
+
+    @property
+    def _owner_graph(self) -> Graph:
+        """The graph of the variable, also in eager execution."""
+        return eager_graph() if self._handle.is_eager else self._handle.graph
+
     initializer = ReadOnly[Operation]("The operation that assigns the initial value to the variable.")
     create = ReadOnly[Operation]("The operation that initializes the variable.", "_initializer")
     initial_value = ReadOnly[Tensor]("The tensor of the initial value.")
@@ -233,7 +254,7 @@ class Variable:
         self._save_slice_info = save_slice_info
 
     def _as_graph_element(self) -> Tensor:
-        return self._graph_element
+        return self.value() if self._handle.is_eager else self._graph_element
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """Returns the variable as a VariableDef message; None if it is outside the scope."""
@@ -247,7 +268,18 @@ class Variable:
         return variable
 
     def __repr__(self) -> str:
-        return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
+        read: Any = self.read_value() if self._handle.is_eager and executing_eagerly() else None
+        value = "" if read is None else f", numpy={read._text(True)}"
+        return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}{value}>"
+
+    def numpy(self) -> Any:
+        """Returns the value as a NumPy array; only in eager execution."""
+        if not executing_eagerly():
+            raise NotImplementedError("numpy() is only available when eager execution is enabled.")
+        return self.read_value().numpy()  # type: ignore[attr-defined]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.read_value().__array__(dtype)
 
     def __iter__(self) -> NoReturn:
         raise TypeError("'Variable' object is not iterable.")
@@ -257,6 +289,9 @@ class Variable:
     @contextlib.contextmanager
     def _at_handle(self) -> Iterator[None]:
         """Keeps operations on the handle from requesting a device of their own, which could contradict it."""
+        if self._handle.is_eager:
+            yield
+            return
         graph = self.graph
         if not graph.scopes.devices and not graph.scopes.colocated:
             yield
@@ -302,6 +337,9 @@ class Variable:
     def __getitem__(self, key: Any) -> Tensor:
         """Slices the value; the result has an `assign` that writes to the slice of the variable."""
         part: Any = self.value()[key]
+        if part.is_eager:
+            part.assign = functools.partial(self._assign_slice, key)
+            return part  # type: ignore[no-any-return]
         operation = part.op
         if operation.type == "StridedSlice":
 
@@ -314,6 +352,11 @@ class Variable:
 
             part.assign = assign
         return part  # type: ignore[no-any-return]
+
+    def _assign_slice(self, key: Any, value: Any, name: str | None = None) -> Any:
+        bounds, masks = strided_slice_arguments(key)
+        options: dict[str, Any] = {"name": name, **masks}
+        return self._write(state.resource_strided_slice_assign, *bounds, self._convert(value), **options)
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -403,6 +446,18 @@ class Variable:
         """Replaces elements or slices, each addressed by a vector of indices."""
         return self._write(state.resource_scatter_nd_update, indices, self._convert(updates), name=name)
 
+    # -- checkpoints --------------------------------------------------------------------------------------------------
+
+    def _value_to_save(self) -> Tensor:
+        if not self.uses_resource:
+            return self._handle
+        with self._at_handle():
+            return self._read()
+
+    def _restore(self, value: Tensor) -> Operation:
+        with self._at_handle():
+            return state.assign_variable_op.operation(self._handle, value)
+
     def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
         """Increments the variable, and fails with OutOfRangeError once it has reached the limit."""
         with self._at_handle():
@@ -436,7 +491,7 @@ Variable.__new__.__signature__ = inspect.signature(Variable.__init__)  # type: i
 
 def create_variable(**kwargs: Any) -> Any:
     """Creates a variable through the current functions of `variable_creator_scope`, innermost first."""
-    creators = _creators()
+    creators = variable_creators()
 
     def build(**given: Any) -> Any:
         before, creators.building = creators.building, True

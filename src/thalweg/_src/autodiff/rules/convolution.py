@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.autodiff.registry import gradient
+from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
@@ -24,7 +25,15 @@ def _register(forward: OpDef, to_input: OpDef, to_filter: OpDef) -> None:
     def by_input_and_filter(op: Operation, grad: Tensor) -> Sequence[Any]:
         x, w = op.inputs
         attrs = _settings(op)
-        return [to_input(shape(x), w, grad, **attrs), to_filter(x, shape(w), grad, **attrs)]
+
+        def by_input() -> Tensor:
+            return to_input(shape(x), w, grad, **attrs)
+
+        def by_filter() -> Tensor:
+            return to_filter(x, shape(w), grad, **attrs)
+
+        # A graph has both, as TensorFlow's do; what no fetch needs is pruned.
+        return [by_input, by_filter] if stacks.is_eager else [by_input(), by_filter()]
 
     @gradient(to_input.name)
     def of_gradient_by_input(op: Operation, grad: Tensor) -> Sequence[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src import dtypes
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import complete, static_value
@@ -72,6 +73,8 @@ def _along_axis(params: Tensor, indices: Tensor, axis: Any, batch_dims: int, gra
 @gradient("GatherNd")
 def gather_nd(op: Operation, grad: Tensor) -> list[Any]:
     params, indices = op.inputs
+    if indices.dtype not in dtypes.INDEX:
+        indices = cast(indices, dtypes.int32)
     dims = shape(params, out_type=indices.dtype)
     if indices.dims is not None and len(indices.dims) == 2 and indices.dims[-1] == 1:
         return [IndexedSlices(grad, squeeze(indices, [-1]), dims), None]

@@ -91,7 +91,9 @@ def softmax(op: Operation, grad: Tensor) -> Tensor:
 
 def _is_zero(grad: Tensor | None) -> bool:
     """Returns whether a gradient consists of the zeros of an unused output."""
-    return grad is None or grad.op.type == "ZerosLike" or (grad.op.type == "Const" and not grad.op.attrs["value"].any())
+    if grad is None or grad.is_eager or grad.is_filler:
+        return grad is None or grad.is_filler
+    return grad.op.type == "ZerosLike" or (grad.op.type == "Const" and not grad.op.attrs["value"].any())
 
 
 def _through_backprop(features: Tensor, grad: Tensor) -> Tensor:
@@ -112,11 +114,15 @@ def softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tenso
     features, labels = op.inputs
     column = expand_dims(grad_loss, -1)
     grad = column * op.outputs[1]
-    grad_labels = -column * nn.log_softmax_op(features)
-    if not _is_zero(grad_backprop):
+    through = not _is_zero(grad_backprop)
+    if through:
         grad += _through_backprop(features, grad_backprop)
-        grad_labels -= grad_backprop
-    return [_sum_if_repeated(features, grad, labels), _sum_if_repeated(labels, grad_labels, features)]
+
+    def grad_labels() -> Tensor:
+        found = -column * nn.log_softmax_op(features)
+        return _sum_if_repeated(labels, found - grad_backprop if through else found, features)
+
+    return [_sum_if_repeated(features, grad, labels), grad_labels]
 
 
 @gradient("SparseSoftmaxCrossEntropyWithLogits")

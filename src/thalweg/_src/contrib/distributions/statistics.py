@@ -162,5 +162,5 @@ def tridiag(
 def _rank(tensor: Tensor) -> int:
     rank = tensor.shape.ndims
     if rank is None:
-        raise ValueError(f"{tensor.name!r}: expected a tensor of known rank")
+        raise ValueError(f"{tensor.label}: expected a tensor of known rank")
     return rank

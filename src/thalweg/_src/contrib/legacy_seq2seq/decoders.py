@@ -170,7 +170,7 @@ def attention_decoder(
                 current = _fed_back(loop_function, outputs[-1], step)
             width = current.get_shape().with_rank(2)[1].value
             if width is None:
-                raise ValueError(f"decoder_inputs: the size of {current.name!r} must be known")
+                raise ValueError(f"decoder_inputs: the size of {current.label} must be known")
             joined = linear([cast(part, dtype) for part in [current, *seen]], width, True)
             output, state = cell(joined, state)
             with variable_scope(get_variable_scope(), reuse=True if initial_state_attention else None):

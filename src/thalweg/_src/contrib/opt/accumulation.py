@@ -96,11 +96,11 @@ class AccumulatingOptimizer(Optimizer):
         return applied
 
     def _sum_of(self, grad: Any, variable: Any) -> _DenseSum | _SparseSum:
-        with colocate_with(variable.op):
+        with colocate_with(variable):
             if not isinstance(grad, IndexedSlices):
                 return _DenseSum(grad, self._own(create_zeros_slot(variable, self._name)))
             row = variable.get_shape().as_list()[1:]
-            with name_scope(""), name_scope(f"{variable.op.name}/{self._name}"):
+            with name_scope(""), name_scope(f"{variable._shared_name}/{self._name}"):
                 values = self._own(_empty_rows("values", row, grad.values.dtype))
                 indices = self._own(_empty_rows("indices", [], grad.indices.dtype))
             return _SparseSum(grad, values, indices)

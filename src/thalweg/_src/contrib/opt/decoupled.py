@@ -213,7 +213,7 @@ class LARSOptimizer(MomentumOptimizer):
 
 
 def _matches(patterns: Sequence[str], variable: Any) -> bool:
-    return any(re.search(pattern, variable.op.name) for pattern in patterns)
+    return any(re.search(pattern, variable._shared_name) for pattern in patterns)
 
 
 def _norm(x: Any) -> Tensor:

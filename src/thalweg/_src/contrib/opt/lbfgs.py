@@ -28,7 +28,7 @@ from thalweg._src.ops.math import abs as absolute, floormod, minimum, multiply, 
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import reshape, zeros, zeros_like
 from thalweg._src.ops.where import where
-from thalweg._src.optimizers.optimizer import Optimizer, _flat
+from thalweg._src.optimizers.optimizer import Optimizer, flat_variables
 from thalweg._src.variables.variables import Variable, trainable_variables
 
 Loss = Callable[[], Any]
@@ -82,7 +82,7 @@ class LBFGSOptimizer(Optimizer):
 
         A function is needed if conditionals or loops lie between the variables and the loss.
         """
-        variables = list(_flat(trainable_variables() if var_list is None else var_list))
+        variables = list(flat_variables(trainable_variables() if var_list is None else var_list))
         point = _Point(variables)
         with name_scope(name, self._name) as scope:
             with init_scope():

@@ -23,33 +23,11 @@ from thalweg._src.ops.state import resource_scatter_update
 from thalweg._src.optimizers.clipping import clip_by_global_norm, clip_by_norm
 from thalweg._src.optimizers.moving_averages import ExponentialMovingAverage
 from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.optimizers.wrapping import WrappingOptimizer
 from thalweg._src.variables.global_step import get_or_create_global_step
 from thalweg._src.variables.variables import Variable, global_variables
 
 Pairs = Iterable[tuple[Any, Any]]
-
-
-class WrappingOptimizer(Optimizer):
-    """The base class of wrappers, which delegate gradients and slots to another optimizer."""
-
-    def __init__(self, opt: Optimizer, name: str) -> None:
-        if not isinstance(opt, Optimizer):
-            raise TypeError(f"opt must be an Optimizer, not {opt!r}")
-        super().__init__(opt._use_locking, name)
-        self._opt = opt
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        return self._opt.compute_gradients(*args, **kwargs)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        return self._opt.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        """Returns the slot names of the wrapped optimizer."""
-        return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> list[Any]:
-        return self._opt.variables()
 
 
 @export("contrib.opt.MovingAverageOptimizer")
@@ -80,23 +58,24 @@ class MovingAverageOptimizer(WrappingOptimizer):
         self._swapped = {}
         for variable in variables:
             average = self._ema.average(variable)
-            self._swapped[variable.op.name] = average
-            self._swapped[average.op.name] = variable
+            self._swapped[variable._shared_name] = average
+            self._swapped[average._shared_name] = variable
         return control.group(train_op, averaged, name="train_with_avg")
 
     def swapped(self, var_list: Any) -> dict[str, Any]:
         """Returns the variables to save by name, with variables and their averages swapped."""
         if self._swapped is None:
             raise RuntimeError("Must call apply_gradients or minimize before creating the swapping_saver")
-        named = var_list if isinstance(var_list, dict) else {variable.op.name: variable for variable in var_list}
-        names = {variable.op.name for variable in named.values()}
+        named = var_list if isinstance(var_list, dict) else {variable._shared_name: variable for variable in var_list}
+        names = {variable._shared_name for variable in named.values()}
         for variable in named.values():
-            partner = self._swapped.get(variable.op.name)
-            if partner is not None and partner.op.name not in names:
+            partner = self._swapped.get(variable._shared_name)
+            if partner is not None and partner._shared_name not in names:
                 raise ValueError(
-                    f"Variable to swap {variable.op.name} cannot be saved: its partner {partner.op.name} is not there"
+                    f"Variable to swap {variable._shared_name} cannot be saved: "
+                    f"its partner {partner._shared_name} is not there"
                 )
-        return {name: self._swapped.get(variable.op.name, variable) for name, variable in named.items()}
+        return {name: self._swapped.get(variable._shared_name, variable) for name, variable in named.items()}
 
     def swapping_saver(self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any) -> Any:
         """Returns a Saver that saves each average under the name of its variable, for evaluation to restore."""
@@ -135,7 +114,7 @@ class VariableClippingOptimizer(WrappingOptimizer):
             with control_dependencies([updated]):
                 for grad, variable in pairs:
                     if grad is not None and variable in self._dims:
-                        with colocate_with(variable.op):
+                        with colocate_with(variable):
                             clipped.append(self._clip(grad, variable))
             return control.group(updated, *clipped, name=name or "train_with_clip")
 

@@ -9,7 +9,7 @@ from thalweg._src import dtypes
 from thalweg._src.contrib.summary.writers import DEFAULTS, SUMMARIES, handle_of, should_record_summaries
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import add_to_collection, control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -44,7 +44,8 @@ def _record(name: str, tensor: Any, family: str | None, write: Callable[[Tensor,
 
     with device("cpu:0"):
         op = smart_cond(should_record_summaries(), record, lambda: constant(False), name="summary_cond")
-    add_to_collection(SUMMARIES, op)
+    if not executing_eagerly():
+        add_to_collection(SUMMARIES, op)
     return op
 
 

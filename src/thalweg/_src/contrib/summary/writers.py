@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
+from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
@@ -42,6 +44,8 @@ class SummaryWriter:
     def __init__(self, handle: Tensor | None = None, init_op: Operation | None = None) -> None:
         self._handle = handle
         self._init_op = init_op
+        if handle is not None and handle.is_eager:
+            weakref.finalize(self, handle.value.close)  # type: ignore[attr-defined]
 
     def set_as_default(self) -> None:
         """Makes this the default writer of the thread."""
@@ -86,7 +90,9 @@ def create_file_writer(
         return SummaryWriter()
     folder = os.fspath(logdir) if isinstance(logdir, os.PathLike) else logdir
     with device("cpu:0"):
-        handle = ops.summary_writer_op(shared_name=f"logdir:{folder}" if name is None else name)
+        # A writer of eager execution is closed with its object, so that it shares no file.
+        default = "" if executing_eagerly() else f"logdir:{folder}"
+        handle = ops.summary_writer_op(shared_name=default if name is None else name)
         init_op = ops.create_summary_file_writer_op.operation(
             handle,
             folder,
@@ -94,13 +100,16 @@ def create_file_writer(
             2 * 60 * 1000 if flush_millis is None else flush_millis,
             ".v2" if filename_suffix is None else filename_suffix,
         )
-    add_to_collection(INITIALIZERS, init_op)
+    if not executing_eagerly():
+        add_to_collection(INITIALIZERS, init_op)
     return SummaryWriter(handle, init_op)
 
 
 @export("contrib.summary.summary_writer_initializer_op")
 def summary_writer_initializer_op() -> list[Operation]:
     """Returns the operations that open the event files of all writers of the default graph."""
+    if executing_eagerly():
+        raise RuntimeError("tf.contrib.summary.summary_writer_initializer_op is only supported in graph mode.")
     return get_collection(INITIALIZERS)
 
 
@@ -118,6 +127,8 @@ def initialize(graph: Any = None, session: Any = None) -> None:
         graph: A graph or GraphDef to write; None writes none.
         session: The session to use; by default the default session.
     """
+    if executing_eagerly():
+        return  # files are open
     if DEFAULTS.writer is None:
         raise RuntimeError("there is no default summary writer: call this inside `with writer.as_default():`")
     if session is None:
@@ -203,5 +214,9 @@ def record_summaries_every_n_global_steps(
         global_step: The variable that counts the steps; by default the global step, created if missing.
     """
     step = get_or_create_global_step() if global_step is None else global_step
-    with device("cpu:0"):
-        return _recording(equal(step % n, 0))
+
+    def is_due() -> Any:
+        with device("cpu:0"):
+            return equal(step % n, 0)
+
+    return _recording(is_due if executing_eagerly() else is_due())

@@ -187,6 +187,25 @@ class StepGraph:
                 part.prune_and_sort()
 
 
+def blocking_ancestors(step: StepGraph) -> dict[Node, int]:
+    """Returns the nodes that may block among the ancestors of each node, as bits: 1 << i is the i-th blocking node.
+
+    A chain of blocking nodes has as many sets, each with all nodes before: as sets of objects they would take gigabytes
+    for ten thousand nodes. Equal sets are one object.
+    """
+    number = {node: index for index, node in enumerate(filter(waits, step.nodes))}
+    sets: dict[Node, int] = {}
+    shared: dict[int, int] = {}
+    for node in step.nodes:
+        awaited = 0
+        for producer in node.predecessors():
+            awaited |= sets[producer]
+            if producer in number:
+                awaited |= 1 << number[producer]
+        sets[node] = shared.setdefault(awaited, awaited)
+    return sets
+
+
 def waits(node: Node) -> bool:
     """Returns whether a node may block, itself or in a loop that it repeats."""
     if node.type == "_While":

@@ -380,8 +380,24 @@ class RaggedTensor:
         """Evaluates the tensor in the given or the default session and returns its RaggedTensorValue."""
         return self.graph.session_for(session, self._row_splits.name).run(self, feed_dict)
 
+    def to_list(self) -> list[Any]:
+        """Returns the rows as nested lists; only in eager execution."""
+        if not self._row_splits.is_eager:
+            raise ValueError(
+                "RaggedTensor.to_list() is only supported in eager mode; in graph mode, evaluate it first."
+            )
+        return self._value().to_list()
+
+    def _value(self) -> RaggedTensorValue:
+        values: Any = self._values
+        inner = values._value() if isinstance(values, RaggedTensor) else values.numpy()
+        return RaggedTensorValue(inner, self._row_splits.numpy())  # type: ignore[attr-defined]
+
     def __repr__(self) -> str:
-        return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
+        return f"tf.RaggedTensor(values={self._values!s}, row_splits={self._row_splits!s})"
+
+    def __str__(self) -> str:
+        return f"<tf.RaggedTensor {self.to_list()}>" if self._row_splits.is_eager else repr(self)
 
     def __bool__(self) -> bool:
         raise TypeError("RaggedTensor may not be used as a boolean.")

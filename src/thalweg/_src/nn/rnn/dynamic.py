@@ -77,11 +77,11 @@ class _Sequences:
         for tensor in tensors:
             shape = tensor.dims
             if shape is None or len(shape) < 3:
-                raise ValueError(f"inputs must have a rank of 3 at least, but {tensor.name!r} has shape {tensor.shape}")
+                raise ValueError(f"inputs must have a rank of 3 at least, but {tensor.label} has shape {tensor.shape}")
             if None in shape[2:]:
                 raise ValueError(
                     "Input size (depth of inputs) must be accessible via shape inference, but saw value None: "
-                    f"{tensor.name!r} has shape {tensor.shape}"
+                    f"{tensor.label} has shape {tensor.shape}"
                 )
             steps, batch = shape[:2]
             if None not in (steps, self._static_steps) and steps != self._static_steps:

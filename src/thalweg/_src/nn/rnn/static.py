@@ -85,12 +85,12 @@ def _batch_size(inputs: list[Any]) -> Any:
     for tensor in tensors:
         shape = tensor.dims
         if shape is None or len(shape) < 2:
-            raise ValueError(f"inputs: expected two dimensions or more, but {tensor.name!r} has shape {tensor.shape}")
+            raise ValueError(f"inputs: expected two dimensions or more, but {tensor.label} has shape {tensor.shape}")
         if isinstance(batch_size, int) and shape[0] not in (None, batch_size):
             raise ValueError(f"inputs have different batch sizes: {batch_size} and {shape[0]}")
         if None in shape[1:]:
             raise ValueError(
-                f"inputs: sizes after the batch must be known, but {tensor.name!r} has shape {tensor.shape}"
+                f"inputs: sizes after the batch must be known, but {tensor.label} has shape {tensor.shape}"
             )
     return batch_size
 

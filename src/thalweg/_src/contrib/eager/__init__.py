@@ -1,0 +1,1 @@
+"""tf.contrib.eager: metrics, savers and networks for programs that execute eagerly."""

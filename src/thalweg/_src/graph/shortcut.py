@@ -1,0 +1,52 @@
+"""Shortcuts: functions of two tensors that in eager execution call the kernel of an op without steps in between."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from thalweg._src.graph.default_stacks import stacks
+from thalweg._src.graph.dispatch import ERRORS, implementation_for
+from thalweg._src.graph.op_def import OpDef
+
+F = TypeVar("F", bound=Callable[..., Any])
+_new = object.__new__  # a call of the class would take a frame for its __init__
+
+
+def shortcut(definition: OpDef) -> Callable[[F], F]:
+    """Decorator: `dispatches` for a function of x and y that calls one op for all types that the op supports.
+
+    If the op was called with such tensors before, its kernel is called at once.
+    """
+    calls = definition.calls
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(x: Any, y: Any, name: str | None = None) -> Any:
+            if stacks.is_plain and type(x) is type(y):
+                try:
+                    known = calls[x.kind, y.kind]
+                except (AttributeError, KeyError):  # they are no tensors, or the call is a new one
+                    pass
+                else:
+                    output = _new(known.tensor)
+                    try:
+                        output.value = known.function(x.value, y.value)
+                    except Exception as error:
+                        raise known.binding.explain(error, [x.value, y.value]) from None
+                    output.kind = known.kind
+                    if stacks.tapes:
+                        known.record(known.binding, (x, y), (output,))
+                    return output
+            try:
+                return function(x, y, name)
+            except ERRORS:
+                found = implementation_for(call, (x, y), {})
+                if found is None:
+                    raise
+            return found(x, y, name=name)
+
+        return cast(F, call)
+
+    return decorate
