@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import copy
 import functools
 import inspect
@@ -18,7 +19,7 @@ from thalweg._src.checkpoint.trackable import Part, attributes_of, is_trackable,
 from thalweg._src.dtypes import DTypeLike
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, init_scope, name_scope
@@ -30,6 +31,7 @@ from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import ShapeLike
 from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.variables.restoration import RestoresParts, part_added
 from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope, variable_store
 from thalweg._src.variables.variables import Variable
 
@@ -39,7 +41,7 @@ _SHARED_BY_COPIES = (Graph, Tensor, Operation, Variable, PartitionedVariable, Va
 
 
 @export("layers.Layer")
-class Layer:
+class Layer(RestoresParts):
     """The base class of layers; a subclass creates variables in `build` and computes in `call`.
 
     Variables are created in a variable scope that the first call opens, with the given name or one derived from the
@@ -84,7 +86,7 @@ class Layer:
         self._trainable_weights: list[Any]
         self._non_trainable_weights: list[Any]
         self._updates: list[Operation]
-        self._losses: list[Tensor]
+        self._losses: list[Any]
         self._calls: list[tuple[Any, Any]]
         self._named_weights: dict[str, Any]
         if scope:
@@ -169,7 +171,9 @@ class Layer:
                 aggregation=aggregation,
             )
             parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
-            if regularizer is not None and len(store.variables) > before:
+            if regularizer is not None and executing_eagerly_outside_functions():
+                self.add_loss([functools.partial(regularizer, part) for part in parts])
+            elif regularizer is not None and len(store.variables) > before:
                 for part in parts:
                     with name_scope(f"{name}/Regularizer"), init_scope():
                         self.add_loss(regularizer(part))
@@ -177,7 +181,20 @@ class Layer:
             trained = trainable and getattr(part, "trainable", True)  # a custom getter may have changed it
             (self._trainable_weights if trained else self._non_trainable_weights).append(part)
         self._named_weights.setdefault(name, variable)
+        part_added()
         return variable
+
+    @contextlib.contextmanager
+    def _unpartitioned(self) -> Iterator[None]:
+        """Context manager: variables are not partitioned, even if the scope has a partitioner."""
+        self._set_scope()
+        assert self._scope is not None
+        partitioner = self._scope.partitioner
+        self._scope.set_partitioner(None)
+        try:
+            yield
+        finally:
+            self._scope.set_partitioner(partitioner)
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:
         """Deprecated name of `add_weight`."""
@@ -215,7 +232,13 @@ class Layer:
     # -- losses and updates -------------------------------------------------------------------------------------------
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Adds losses, also to the collection REGULARIZATION_LOSSES."""
+        """Adds losses, also to the collection REGULARIZATION_LOSSES.
+
+        In eager execution, functions are called whenever `losses` is read, and tensors are kept until the next call.
+        """
+        if executing_eagerly_outside_functions():
+            self._losses += _listed(losses)
+            return
         for loss in _listed(losses):
             loss = loss() if callable(loss) else loss
             if loss is not None:
@@ -227,13 +250,14 @@ class Layer:
         """Adds operations to run with each training step, also to the collection UPDATE_OPS."""
         for update in _listed(updates):
             update = update() if callable(update) else update
-            if update is not None:
+            if update is not None and not executing_eagerly():  # otherwise it has run
                 self._updates.append(update if isinstance(update, Operation) else update.op)
 
     @property
     def losses(self) -> list[Tensor]:
         """The losses of the layer."""
-        return list(self._losses)
+        found = [loss() if callable(loss) else loss for loss in self._losses]
+        return [loss for loss in found if loss is not None]
 
     @property
     def updates(self) -> list[Operation]:
@@ -242,6 +266,9 @@ class Layer:
 
     def get_losses_for(self, inputs: Any) -> list[Tensor]:
         """Returns the losses that depend on the inputs; for None, those that depend on no input of the layer."""
+        if executing_eagerly():
+            functions = [loss for loss in self._losses if callable(loss)]
+            return [loss for function in functions if (loss := function()) is not None] if inputs is None else []
         return [loss for loss in self.losses if self._belongs(loss.op, inputs)]
 
     def get_updates_for(self, inputs: Any) -> list[Operation]:
@@ -286,12 +313,15 @@ class Layer:
                     require_inputs(self.input_spec, tensors, self.name)
                 if not self.built:
                     self._build(inputs, tensors)
+                if executing_eagerly():
+                    self._losses = [loss for loss in self._losses if callable(loss)]
                 outputs = self.call(inputs, *args, **kwargs)
                 if outputs is None:
                     raise ValueError(f"Layer {self.name!r}: call() returned None, expected tensors.")
                 if self._activity_regularizer is not None:
                     self._regularize_activity(outputs)
-        self._calls.append((inputs, outputs))
+        if not executing_eagerly():
+            self._calls.append((inputs, outputs))
         for update in self.updates:
             _add_once(GraphKeys.UPDATE_OPS, update)
         return outputs
@@ -376,9 +406,9 @@ class Layer:
         """Copies the layer; objects of the graph are shared."""
         result = memo[id(self)] = type(self).__new__(type(self))
         for key, value in vars(self).items():
-            if isinstance(value, _SHARED_BY_COPIES):
+            if _is_shared(value):
                 setattr(result, key, value)
-            elif any(isinstance(leaf, _SHARED_BY_COPIES) for leaf in flat(value)):
+            elif any(map(_is_shared, flat(value))):
                 setattr(result, key, copy.copy(value))
             else:
                 setattr(result, key, copy.deepcopy(value, memo))
@@ -395,6 +425,11 @@ def _parts(layer: Layer) -> Iterator[Part]:
     yield from (
         (name, part) for name, part in attributes_of(layer, without=_LISTED) if name not in layer._named_weights
     )
+
+
+def _is_shared(value: Any) -> bool:
+    """Returns whether copies of a layer share a value; variables of eager execution are copied."""
+    return isinstance(value, _SHARED_BY_COPIES) and not (isinstance(value, Variable) and value._handle.is_eager)
 
 
 def snake_case(name: str) -> str:

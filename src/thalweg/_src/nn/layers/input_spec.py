@@ -11,7 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 
 
-@export("layers.InputSpec")
+@export("layers.InputSpec", "keras.layers.InputSpec")
 @dataclass(slots=True)
 class InputSpec:
     """Requirements on an input: dtype, shape, rank or sizes of some axes; None is unspecified."""

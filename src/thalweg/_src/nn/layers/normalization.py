@@ -23,8 +23,11 @@ from thalweg._src.ops.normalization import batch_normalization as normalized, fu
 from thalweg._src.ops.reduction import reduce_mean
 from thalweg._src.ops.reshape import ones_like, reshape, shape, zeros_like
 from thalweg._src.shapes import ShapeLike, as_shape
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_scope import ReuseMode
 
+# Replicas move averages of their own; outside of them, and in checkpoints, the mean counts.
+_PER_REPLICA: Any = {"synchronization": VariableSynchronization.ON_READ, "aggregation": VariableAggregation.MEAN}
 _SMALL = (dtypes.float16, dtypes.bfloat16)
 _CLIPPING_KEYS = {"rmax", "rmin", "dmax"}
 
@@ -153,32 +156,29 @@ class BatchNormalization(Layer):
             regularizer=regularizer,
             constraint=constraint,
             trainable=trainable,
+            **_PER_REPLICA if not trainable else {},
         )
 
     def _add_averages(self) -> None:
         """Creates the moving averages, unpartitioned even if the scope has a partitioner."""
-        self._set_scope()
-        assert self._scope is not None
-        partitioner = self._scope.partitioner
-        self._scope.set_partitioner(None)
-        try:
+        with self._unpartitioned():
             self.moving_mean = self._parameter("moving_mean", self.moving_mean_initializer)
             self.moving_variance = self._parameter("moving_variance", self.moving_variance_initializer)
-            if self.renorm:
-                # They start at zero with weight zero, so that the first batch has full weight.
-                for key, beside in (("renorm_mean", self.moving_mean), ("renorm_stddev", self.moving_variance)):
-                    with colocate_with(beside.op):
-                        setattr(self, key, self._parameter(key, ZEROS))
-                        weight = self.add_weight(
-                            f"{key}_weight",
-                            shape=(),
-                            dtype=self._param_dtype,
-                            initializer=ZEROS,
-                            trainable=False,
-                        )
-                        setattr(self, f"{key}_weight", weight)
-        finally:
-            self._scope.set_partitioner(partitioner)
+            if not self.renorm:
+                return
+            # They start at zero with weight zero, so that the first batch has full weight.
+            for key, beside in (("renorm_mean", self.moving_mean), ("renorm_stddev", self.moving_variance)):
+                with colocate_with(beside):
+                    setattr(self, key, self._parameter(key, ZEROS))
+                    weight = self.add_weight(
+                        f"{key}_weight",
+                        shape=(),
+                        dtype=self._param_dtype,
+                        initializer=ZEROS,
+                        trainable=False,
+                        **_PER_REPLICA,
+                    )
+                    setattr(self, f"{key}_weight", weight)
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
@@ -319,7 +319,7 @@ class BatchNormalization(Layer):
 
 
 def _moved_towards(variable: Any, value: Any, momentum: Any, read_value: bool = True) -> Any:
-    with name_scope(None, "AssignMovingAvg", [variable, value, momentum]) as scope, colocate_with(variable.op):
+    with name_scope(None, "AssignMovingAvg", [variable, value, momentum]) as scope, colocate_with(variable):
         rate = cast_ops.cast(convert_to_tensor(1.0 - momentum, name="decay"), variable.dtype.base_dtype)
         return variable.assign_sub((variable - value) * rate, name=scope, read_value=read_value)
 

@@ -10,7 +10,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.nn.metrics.state import Result, matched_ranks, metric, metric_variable
+from thalweg._src.nn.metrics.state import Result, across_replicas, matched_ranks, metric, metric_variable
 from thalweg._src.nn.weights import require_compatible
 from thalweg._src.ops.bincount import confusion_matrix
 from thalweg._src.ops.cast import cast
@@ -45,7 +45,7 @@ def _counted(
         if weights is not None:
             with control_dependencies([assert_rank_in(weights, (0, rank(values)))]):
                 values = multiply(values, cast(weights, dtypes.float32))
-        return count.value(), assign_add(count, reduce_sum(values))
+        return across_replicas(lambda count: count.value(), count), assign_add(count, reduce_sum(values))
 
 
 @export("metrics.true_positives")
@@ -100,7 +100,7 @@ def precision(
         predictions, labels, weights = _truths(predictions, labels, weights)
         right, update_right = true_positives(labels, predictions, weights)
         wrong, update_wrong = false_positives(labels, predictions, weights)
-        return _ratio(right, wrong, "value"), _ratio(update_right, update_wrong, "update_op")
+        return across_replicas(_ratio, right, wrong, "value"), _ratio(update_right, update_wrong, "update_op")
 
 
 @export("metrics.recall")
@@ -113,7 +113,7 @@ def recall(
         predictions, labels, weights = _truths(predictions, labels, weights)
         found, update_found = true_positives(labels, predictions, weights)
         missed, update_missed = false_negatives(labels, predictions, weights)
-        return _ratio(found, missed, "value"), _ratio(update_found, update_missed, "update_op")
+        return across_replicas(_ratio, found, missed, "value"), _ratio(update_found, update_missed, "update_op")
 
 
 # -- classes ----------------------------------------------------------------------------------------------------------
@@ -143,9 +143,13 @@ def mean_per_class_accuracy(
             factors = cast(_flat(convert_to_tensor(weights)), dtypes.float32)
             right, each = multiply(right, factors), multiply(each, factors)
         totals, counts = scatter_add(total, labels, each), scatter_add(count, labels, right)
-        value = reduce_mean(div_no_nan(count, maximum(total, 0.0)), name="mean_accuracy")
+        value = across_replicas(_mean_accuracy, total, count)
         update = div_no_nan(counts, maximum(totals, 0.0), name="update_op")
         return value, update
+
+
+def _mean_accuracy(total: Any, count: Any) -> Tensor:
+    return reduce_mean(div_no_nan(count, maximum(total, 0.0)), name="mean_accuracy")
 
 
 @export("metrics.mean_iou")
@@ -169,7 +173,7 @@ def mean_iou(
         factors = None if weights is None else _flat(convert_to_tensor(weights))
         current = confusion_matrix(labels, predictions, num_classes, weights=factors, dtype=dtypes.float64)
         update = assign_add(matrix, current)
-        return _mean_iou(matrix), update
+        return across_replicas(_mean_iou, matrix), update
 
 
 def _mean_iou(matrix: Any) -> Tensor:

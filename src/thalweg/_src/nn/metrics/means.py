@@ -9,7 +9,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.nn.metrics.state import Result, matched_ranks, metric, metric_variable
+from thalweg._src.nn.metrics.state import Result, across_replicas, matched_ranks, metric, metric_variable
 from thalweg._src.nn.weights import broadcast_weights, require_compatible, squeeze_to_common_rank, with_rank_of
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, less
@@ -69,7 +69,7 @@ def _averaged(total: Any, count: Any, values: Tensor, sums: Tensor, number: Tens
     added = assign_add(total, sums)
     with control_dependencies([values]):
         counted = assign_add(count, number)
-    value = div_no_nan(total, maximum(count, 0.0), name="value")
+    value = across_replicas(lambda total, count: div_no_nan(total, maximum(count, 0.0), name="value"), total, count)
     update = div_no_nan(added, maximum(counted, 0.0), name="update_op")
     return value, update
 
@@ -105,7 +105,7 @@ def mean_cosine_distance(
     predictions, labels, weights = matched_ranks(predictions, labels, weights)
     products = reduce_sum(multiply(predictions, labels), axis=[dim], keepdims=True)
     value, update = mean(products, weights, name=name or "mean_cosine_distance")
-    return subtract(1.0, value), subtract(1.0, update)
+    return across_replicas(lambda value: subtract(1.0, value), value), subtract(1.0, update)
 
 
 @export("metrics.mean_relative_error")
@@ -144,7 +144,7 @@ def root_mean_squared_error(
 ) -> Result:
     """Returns the square root of the mean squared error."""
     value, update = mean_squared_error(labels, predictions, weights, name=name or "root_mean_squared_error")
-    return sqrt(value), sqrt(update)
+    return across_replicas(sqrt, value), sqrt(update)
 
 
 @export(

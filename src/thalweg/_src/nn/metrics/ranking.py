@@ -12,7 +12,7 @@ from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.nn.metrics.state import Result, metric, metric_variable
+from thalweg._src.nn.metrics.state import Result, across_replicas, metric, metric_variable
 from thalweg._src.nn.weights import assert_broadcastable, broadcast_weights
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.comparison import equal, greater_equal
@@ -122,7 +122,7 @@ def _ratio_at_top_k(
         sets = (k, class_id, labels, predictions, weights)
         part, update_part = _accumulated("true_positive", _both, *sets)
         others, update_others = _accumulated(rest_title, rest, *sets)
-        value = divide(part, add(part, others), name=scope)
+        value = across_replicas(lambda part, others: divide(part, add(part, others), name=scope), part, others)
         update = divide(update_part, add(update_part, update_others), name="update")
         return value, update
 
@@ -220,7 +220,7 @@ def average_precision_at_k(
         with name_scope("total", values=[average]) as inner:
             total = metric_variable([], dtypes.float64, name=inner)
             update_total = assign_add(total, reduce_sum(average), name="update")
-        value = div_no_nan(total, most, name="mean")
+        value = across_replicas(lambda total, most: div_no_nan(total, most, name="mean"), total, most)
         update = div_no_nan(update_total, update_most, name=scope)
         return value, update
 

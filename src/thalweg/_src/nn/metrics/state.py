@@ -8,11 +8,13 @@ from functools import wraps
 from typing import Any
 
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.weights import require_compatible, squeeze_to_common_rank, with_rank_of
 from thalweg._src.ops.reshape import zeros
 from thalweg._src.signatures import parameter, taking
+from thalweg._src.variables.distribution import current_mode
 from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variables import Variable
 
@@ -33,6 +35,14 @@ def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: s
     )
 
 
+def across_replicas(compute: Callable[..., Any], *parts: Any) -> Any:
+    """Returns a function of variables; in a replica of a strategy, that of the totals of all replicas."""
+    mode = current_mode()
+    if mode is None or mode.replica is None:
+        return compute(*parts)
+    return mode.replica.merge_call(lambda strategy, *merged: compute(*merged), args=parts)
+
+
 def metric(function: Callable[..., Result]) -> Callable[..., Result]:
     """Adds `metrics_collections` and `updates_collections` before the parameter `name` of a metric.
 
@@ -43,6 +53,11 @@ def metric(function: Callable[..., Result]) -> Callable[..., Result]:
 
     @wraps(function)
     def collecting(metrics_collections: Any, updates_collections: Any, **given: Any) -> Result:
+        if executing_eagerly():
+            raise RuntimeError(
+                f"tf.metrics.{function.__name__} is not supported when eager execution is enabled; "
+                "hint: tf.contrib.eager.metrics"
+            )
         return collected(*function(**given), metrics_collections, updates_collections)
 
     return taking(own.replace(parameters=[*before, *_COLLECTIONS, own.parameters["name"]]), collecting)
@@ -50,7 +65,8 @@ def metric(function: Callable[..., Result]) -> Callable[..., Result]:
 
 def collected(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> Result:
     """Returns value and update, after adding them to the given collections."""
-    if metrics_collections:
+    mode = current_mode()
+    if metrics_collections and (mode is None or not mode.copy):  # the value of all replicas is one tensor
         add_to_collections(metrics_collections, value)
     if updates_collections:
         add_to_collections(updates_collections, update)

@@ -12,7 +12,7 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.nn.metrics.state import Result, collected, matched_ranks, metric, metric_variable
+from thalweg._src.nn.metrics.state import Result, across_replicas, collected, matched_ranks, metric, metric_variable
 from thalweg._src.nn.weights import broadcast_weights
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.check import assert_greater_equal, assert_less_equal
@@ -95,7 +95,8 @@ def _at_thresholds(
     with variable_scope(name, measure.title, [predictions, labels, weights]):
         values, updates = _counts(labels, predictions, thresholds, weights, measure.kinds)
         names = measure.names
-        return measure.function(*values, name=names[0]), measure.function(*updates, name=names[1])
+        value = across_replicas(lambda *counts: measure.function(*counts, name=names[0]), *values)
+        return value, measure.function(*updates, name=names[1])
 
 
 # -- counts -----------------------------------------------------------------------------------------------------------

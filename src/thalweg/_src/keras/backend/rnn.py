@@ -1,0 +1,171 @@
+"""The loop of recurrent layers over time, with masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.control_flow.while_loop import while_loop
+from thalweg._src.export import export
+from thalweg._src.graph import nest
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.keras.backend.control import expanded
+from thalweg._src.ops.cast import cast
+from thalweg._src.ops.comparison import greater, less
+from thalweg._src.ops.concat import stack, unstack
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.math import subtract
+from thalweg._src.ops.pad_tile import reverse
+from thalweg._src.ops.reduction import reduce_max
+from thalweg._src.ops.reshape import shape, transpose, zeros_like
+from thalweg._src.ops.where import where_v2
+
+Mask = Callable[[Any], Tensor]  # of a time step: whether each example has it
+
+
+@export("keras.backend.rnn")
+def rnn(
+    step_function: Callable[..., tuple[Any, Any]],
+    inputs: Any,
+    initial_states: Any,
+    go_backwards: bool = False,
+    mask: TensorLike | None = None,
+    constants: Sequence[Any] | None = None,
+    unroll: bool = False,
+    input_length: Any = None,
+    time_major: bool = False,
+    zero_output_for_mask: bool = False,
+) -> tuple[Any, Any, Any]:
+    """Returns the last output, the outputs of all steps, and the states after the last step.
+
+    A step that is masked leaves the states of an example as they are, and repeats its last output or, if that is asked
+    for, gives zeros.
+    """
+    inputs = nest.map_structure(lambda each: _time_first(each, time_major), inputs)
+    first = nest.flatten(inputs)[0]
+    steps, batch = first.shape.as_list()[:2]
+    if unroll and not steps:
+        raise ValueError("unroll: expected a known number of time steps, received inputs of unknown length")
+    masks = None if mask is None else _time_first(cast(convert_to_tensor(mask), dtypes.bool), time_major)
+    if go_backwards:
+        inputs = nest.map_structure(lambda each: reverse(each, [0]), inputs)
+        masks = None if masks is None else reverse(masks, [0])
+    step = _Step(step_function, initial_states, list(constants or ()), zero_output_for_mask)
+    if unroll:
+        parts = None if masks is None else unstack(masks)
+        is_given = _mask_of_lengths(input_length, go_backwards) if parts is None else parts.__getitem__
+        outputs, states = _unrolled(step, inputs, is_given)
+    else:
+        array = None if masks is None else _array_of(masks)
+        is_given = _mask_of_lengths(input_length, go_backwards) if array is None else array.read
+        outputs, states = _looped(step, inputs, is_given)
+    outputs = nest.map_structure(lambda each: _with_sizes(each, steps, batch), outputs)
+    last = nest.map_structure(lambda each: each[-1], outputs)
+    return last, nest.map_structure(lambda each: _time_first(each, time_major), outputs), states
+
+
+def _time_first(x: TensorLike, time_major: bool) -> Tensor:
+    """Returns a tensor with its first two axes exchanged, unless the time is first."""
+    x = convert_to_tensor(x)
+    rank = x._rank()
+    if rank is None or rank < 2:
+        raise ValueError(f"expected a tensor with axes for the batch and the time, received shape {x.shape}")
+    return x if time_major else transpose(x, [1, 0, *range(2, rank)])
+
+
+def _with_sizes(output: Tensor, steps: int | None, batch: int | None) -> Tensor:
+    if not output.is_eager:
+        output.set_shape([steps, batch, *output.shape.as_list()[2:]])
+    return output
+
+
+def _mask_of_lengths(lengths: Any, go_backwards: bool) -> Mask | None:
+    """Returns the mask of sequences of given lengths; a number is the length of all of them and masks nothing."""
+    if not isinstance(lengths, Tensor):
+        return None
+    if go_backwards:
+        missing = subtract(subtract(reduce_max(lengths, 0), 1), lengths)
+        return lambda time: less(missing, time)
+    return lambda time: greater(lengths, time)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step of the loop: a function of inputs, states and constants."""
+
+    function: Callable[..., tuple[Any, Any]]
+    initial_states: Any
+    constants: list[Any]
+    zero_output: bool  # whether masked steps have zeros as outputs
+
+    def __call__(self, inputs: Any, states: Any) -> tuple[Any, Any]:
+        """Returns the output of a step and the states after it, of the static shapes of those before."""
+        output, new = self.function(inputs, (*states, *self.constants))
+        flat = [convert_to_tensor(state) for state in nest.flatten(new)]
+        for state, before in zip(flat, nest.flatten(states)):
+            if not state.is_eager:
+                state.set_shape(before.shape)
+        return nest.map_structure(convert_to_tensor, output), nest.pack_sequence_as(states, flat)
+
+    def masked(self, inputs: Any, states: Any, mask: Tensor, before: Any) -> tuple[Any, Any]:
+        """Returns output and states of a step that only some examples have; before is the last output, if any."""
+        output, new = self(inputs, states)
+        other = nest.map_structure(zeros_like, output) if self.zero_output or before is None else before
+        return _chosen(mask, output, other), _chosen(mask, new, states)
+
+
+def _chosen(mask: Tensor, given: Any, otherwise: Any) -> Any:
+    return nest.map_structure(lambda x, y: where_v2(expanded(mask, x), x, y), given, otherwise)
+
+
+def _unrolled(step: _Step, inputs: Any, mask: Mask | None) -> tuple[Any, Any]:
+    """Adds each step of its own; returns the outputs, stacked, and the last states."""
+    states = nest.map_structure(convert_to_tensor, step.initial_states)
+    outputs: list[Any] = []
+    for time, leaves in enumerate(zip(*[unstack(each) for each in nest.flatten(inputs)])):
+        current = nest.pack_sequence_as(inputs, list(leaves))
+        if mask is None:
+            output, states = step(current, states)
+        else:
+            output, states = step.masked(current, states, mask(time), outputs[-1] if outputs else None)
+        outputs.append(output)
+    return nest.map_structure(lambda *each: stack(each), *outputs), states
+
+
+def _looped(step: _Step, inputs: Any, mask: Mask | None) -> tuple[Any, Any]:
+    """Adds a loop over the steps; returns the outputs, stacked, and the last states."""
+    with name_scope("rnn"):
+        states = nest.map_structure(convert_to_tensor, step.initial_states)
+        sources = [_array_of(each) for each in nest.flatten(inputs)]
+        length = shape(nest.flatten(inputs)[0])[0]
+        # The structure and the types of outputs are known once the function has been called.
+        like, _ = step(nest.map_structure(lambda each: each[0], inputs), states)
+        arrays = [TensorArray(each.dtype, size=length, element_shape=each.shape) for each in nest.flatten(like)]
+        before = [] if mask is None else [zeros_like(each) for each in nest.flatten(like)]
+
+        def body(time: Tensor, arrays: Any, before: Any, states: Any) -> tuple[Any, ...]:
+            current = nest.pack_sequence_as(inputs, [source.read(time) for source in sources])
+            if mask is None:
+                output, states = step(current, states)
+                before = []
+            else:
+                previous = nest.pack_sequence_as(like, before)
+                output, states = step.masked(current, states, mask(time), previous)
+                before = nest.flatten(output)
+            written = [array.write(time, each) for array, each in zip(arrays, nest.flatten(output))]
+            return time + 1, written, before, states
+
+        loop_vars = (constant(0, name="time"), arrays, before, states)
+        _, arrays, _, states = while_loop(lambda time, *_: less(time, length), body, loop_vars, parallel_iterations=32)
+        return nest.pack_sequence_as(like, [array.stack() for array in arrays]), states
+
+
+def _array_of(values: Tensor) -> TensorArray:
+    """Returns the slices of a tensor along its first axis as an array that a loop reads."""
+    return TensorArray(values.dtype, size=shape(values)[0], element_shape=values.shape[1:]).unstack(values)

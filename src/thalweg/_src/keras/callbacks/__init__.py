@@ -1,0 +1,1 @@
+"""Callbacks: what is called at points of training."""

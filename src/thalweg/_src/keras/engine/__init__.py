@@ -1,0 +1,1 @@
+"""Layers, models, and how they are trained."""

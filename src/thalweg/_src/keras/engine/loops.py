@@ -1,0 +1,185 @@
+"""The loops of training, evaluation and prediction over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.keras.callbacks.base import CallbackList, History, ProgbarLogger
+from thalweg._src.keras.engine.batches import Batches
+from thalweg._src.keras.engine.steps import Batch
+
+
+class Averages:
+    """The loss, averaged over examples, and the losses of outputs, averaged over batches as Keras does.
+
+    Metrics average by themselves: their last values count.
+    """
+
+    def __init__(self, names: list[str], num_losses: int) -> None:
+        self._names = names
+        self._losses = num_losses
+        self._sums = np.zeros(num_losses)
+        self._counts = np.zeros(num_losses)
+        self._last: list[Any] = [np.nan] * len(names)
+
+    def add(self, values: list[Any], size: int) -> None:
+        """Adds the values of a batch."""
+        weights = np.array([size, *[1] * (self._losses - 1)])
+        self._sums += np.asarray([float(value) for value in values[: self._losses]]) * weights
+        self._counts += weights
+        self._last = [*(self._sums / self._counts), *values[self._losses :]]
+
+    @property
+    def logs(self) -> dict[str, Any]:
+        """The averages so far, by name."""
+        return dict(zip(self._names, self._last))
+
+    @property
+    def values(self) -> list[Any]:
+        """The averages so far."""
+        return [float(value) if np.ndim(value) == 0 else value for value in self._last]
+
+
+def train(
+    model: Any,
+    batches: Batches,
+    epochs: int,
+    initial_epoch: int,
+    verbose: int,
+    callbacks: list[Any],
+    validate: Callable[[list[Any]], list[Any]] | None,
+    validation_freq: Any,
+) -> History:
+    """Trains a model for some epochs, and returns the history of its loss and metrics."""
+    names = model.metrics_names
+    every = [*names, *(f"val_{name}" for name in names if validate is not None)]
+    history = History()
+    own = (
+        [ProgbarLogger("samples" if batches.samples is not None else "steps", names[model._num_losses :])]
+        if verbose
+        else []
+    )
+    params = {
+        "batch_size": batches.batch_size,
+        "epochs": epochs,
+        "steps": batches.steps,
+        "samples": batches.samples,
+        "verbose": verbose,
+        "do_validation": validate is not None,
+        "metrics": every,
+    }
+    calls = CallbackList([*own, *callbacks, history], model, params)
+    model.history = history
+    model.stop_training = False
+    if verbose and batches.samples is not None:
+        held = (
+            ""
+            if validate is None or model._validation_samples is None
+            else f", validate on {model._validation_samples} samples"
+        )
+        print(f"Train on {batches.samples} samples{held}")
+    calls.call("on_train_begin", {})
+    for epoch in range(initial_epoch, epochs):
+        model.reset_metrics()
+        calls.call("on_epoch_begin", epoch, {})
+        logs = _epoch(model, batches, calls)
+        if validate is not None and _is_due(epoch, validation_freq):
+            logs.update(zip((f"val_{name}" for name in names), validate(callbacks)))
+        calls.call("on_epoch_end", epoch, logs)
+        if model.stop_training:
+            break
+    calls.call("on_train_end", {})
+    return history
+
+
+def _epoch(model: Any, batches: Batches, calls: CallbackList) -> dict[str, Any]:
+    averages = Averages(model.metrics_names, model._num_losses)
+    count = 0
+    for number, batch in enumerate(batches.epoch()):
+        calls.call("on_train_batch_begin", number, {"batch": number, "size": batch.size})
+        values = model._steps.train(batch)
+        averages.add(values, batch.size)
+        logs = {"batch": number, "size": batch.size, **dict(zip(model.metrics_names, values))}
+        calls.call("on_train_batch_end", number, logs)
+        count += 1
+        if model.stop_training:
+            break
+    if not count:
+        raise ValueError("Empty training data.")
+    if batches.steps is None:
+        batches.steps = count
+    return {name: _number(value) for name, value in averages.logs.items()}
+
+
+def _number(value: Any) -> Any:
+    return value if np.ndim(value) else np.asarray(value)[()]
+
+
+def _is_due(epoch: int, validation_freq: Any) -> bool:
+    if isinstance(validation_freq, int):
+        return (epoch + 1) % validation_freq == 0
+    return epoch + 1 in validation_freq
+
+
+def test(
+    model: Any,
+    batches: Batches,
+    verbose: int = 0,
+    callbacks: list[Any] | None = None,
+    is_validation: bool = False,
+) -> list[Any]:
+    """Returns the loss and the metrics of a model, averaged over batches.
+
+    is_validation: whether it is a part of a training, whose callbacks know what they are for already
+    """
+    averages = Averages(model.metrics_names, model._num_losses)
+    own = (
+        [ProgbarLogger("samples" if batches.samples is not None else "steps", model.metrics_names[1:])]
+        if verbose
+        else []
+    )
+    params = {
+        "batch_size": batches.batch_size,
+        "steps": batches.steps,
+        "samples": batches.samples,
+        "verbose": verbose,
+        "epochs": None,
+        "metrics": model.metrics_names,
+    }
+    calls = CallbackList([*own, *(callbacks or ())], model, None if is_validation else params)
+    model.reset_metrics()
+    calls.call("on_test_begin", {})
+    for number, batch in enumerate(batches.epoch()):
+        calls.call("on_test_batch_begin", number, {"batch": number, "size": batch.size})
+        values = model._steps.test(batch)
+        averages.add(values, batch.size)
+        calls.call(
+            "on_test_batch_end", number, {"batch": number, "size": batch.size, **dict(zip(model.metrics_names, values))}
+        )
+    calls.call("on_test_end", {})
+    return averages.values
+
+
+def predict(model: Any, batches: Batches, verbose: int = 0, callbacks: list[Any] | None = None) -> list[Any]:
+    """Returns the outputs of a model for all batches, one after the other."""
+    found: list[list[Any]] = []
+    own = [ProgbarLogger("samples" if batches.samples is not None else "steps")] if verbose else []
+    params: dict[str, Any] = {
+        "steps": batches.steps,
+        "samples": batches.samples,
+        "verbose": verbose,
+        "epochs": None,
+        "metrics": [],
+    }
+    calls = CallbackList([*own, *(callbacks or ())], model, params)
+    calls.call("on_predict_begin", {})
+    for number, batch in enumerate(batches.epoch()):
+        calls.call("on_predict_batch_begin", number, {"batch": number, "size": batch.size})
+        outputs = model._steps.predict(Batch(batch.inputs))
+        found.append(outputs)
+        calls.call("on_predict_batch_end", number, {"batch": number, "size": batch.size, "outputs": outputs})
+    calls.call("on_predict_end", {})
+    return [np.concatenate(parts) for parts in zip(*found)]

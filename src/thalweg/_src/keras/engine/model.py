@@ -1,0 +1,409 @@
+"""Model: a network that `compile` gives a loss and an optimizer, and `fit` trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.data.dataset import Dataset
+from thalweg._src.export import export
+from thalweg._src.graph import nest
+from thalweg._src.graph.default import executing_eagerly_outside_functions
+from thalweg._src.keras.backend import state
+from thalweg._src.keras.engine import batches, loops
+from thalweg._src.keras.engine.batches import ArrayBatches, Batches, IteratedBatches
+from thalweg._src.keras.engine.input_layer import Input
+from thalweg._src.keras.engine.network import Network
+from thalweg._src.keras.engine.objectives import Objectives
+from thalweg._src.keras.engine.steps import Batch, EagerSteps, SessionSteps, Steps
+from thalweg._src.keras.losses import functions
+from thalweg._src.keras.optimizers import lookup as optimizers
+from thalweg._src.keras.utils.data_utils import Sequence as BatchSequence
+
+_BATCH = 32
+
+
+@export("keras.Model", "keras.models.Model")
+class Model(Network):
+    """Layers from inputs to outputs, or a subclass with a `call` of its own, that can be trained."""
+
+    def __init__(self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any) -> None:
+        super().__init__(inputs, outputs, name, **kwargs)
+        self.history: Any = None
+        self.loss: Any = None
+        self._objectives: Any = None
+        self._made_steps: Any = None
+        self._run_eagerly: bool | None = None
+        self._validation_samples: int | None = None
+        self._takes_list = False
+
+    # -- compiling ----------------------------------------------------------------------------------------------------
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
+        sample_weight_mode: Any = None,
+        weighted_metrics: Any = None,
+        target_tensors: Any = None,
+        distribute: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Sets what the training minimizes, how, and what it measures."""
+        self._run_eagerly = kwargs.pop("run_eagerly", None)
+        for key in kwargs:
+            if key not in ("session", "options", "run_metadata", "feed_dict", "fetches", "cloning"):
+                raise TypeError(f"Invalid keyword argument in `compile`: {key}")
+        if target_tensors is not None or distribute is not None:
+            raise ValueError("compile: target_tensors and distribute cannot be given; pass targets to `fit`")
+        self.optimizer = optimizers.get(optimizer)
+        self.loss = loss or {}
+        self.loss_weights = loss_weights
+        self.sample_weight_mode = sample_weight_mode
+        self._compiled_with = (loss, metrics, loss_weights, weighted_metrics)
+        self._made_steps = self._objectives = None
+        if self.outputs is not None:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        """Makes the losses and metrics, once the outputs are known."""
+        if self._objectives is None:
+            self._objectives = Objectives(self, *self._compiled_with)
+            self._objectives.prepare(self.outputs)
+
+    @property
+    def run_eagerly(self) -> bool:
+        """Whether steps run operation by operation, so that Python's debugger can stop in them."""
+        if self.dynamic and self._run_eagerly is False:
+            raise ValueError("A dynamic model runs eagerly: run_eagerly=False is not possible.")
+        if self._run_eagerly and not executing_eagerly_outside_functions():
+            raise ValueError("You can only set `run_eagerly` if eager execution is enabled.")
+        return bool(self._run_eagerly or self.dynamic)
+
+    @run_eagerly.setter
+    def run_eagerly(self, value: bool) -> None:
+        self._run_eagerly = value
+        self._made_steps = None
+
+    @property
+    def _steps(self) -> Steps:
+        if self._made_steps is None:
+            if executing_eagerly_outside_functions():
+                self._made_steps = EagerSteps(self, not self.run_eagerly)
+            else:
+                self._made_steps = SessionSteps(self)
+        return self._made_steps  # type: ignore[no-any-return]
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of what training and evaluation return."""
+        self._require_compiled()
+        self._prepare()
+        return list(self._objectives.names)
+
+    @property
+    def _num_losses(self) -> int:
+        return 1 + (sum(loss is not None for loss in self._objectives.losses) if len(self.output_names) > 1 else 0)
+
+    def _require_compiled(self) -> None:
+        if self.optimizer is None:
+            raise RuntimeError(
+                "You must compile your model before training/testing. Use `model.compile(optimizer, loss)`."
+            )
+
+    def reset_metrics(self) -> None:
+        """Starts the metrics anew."""
+        self._objectives.reset()
+
+    # -- data ---------------------------------------------------------------------------------------------------------
+
+    def _set_inputs(self, inputs: Any) -> None:
+        """Makes the symbolic inputs and outputs of a subclass, from the first data that it gets."""
+        flat = nest.flatten(inputs)
+        self._takes_list = isinstance(inputs, list | tuple) and len(flat) > 1
+        arrays = [np.asarray(value) if not hasattr(value, "shape") else value for value in flat]
+        symbols = [Input(tuple(array.shape[1:]), dtype=_input_type(array.dtype)) for array in arrays]
+        with state.get_graph().as_default():
+            given = nest.pack_sequence_as(inputs, symbols) if self._takes_list else symbols[0]
+            outputs = self(given)
+        self.inputs, self.outputs = symbols, nest.flatten(outputs)
+        self.input_names = [f"input_{index + 1}" for index in range(len(symbols))]
+        self.output_names = [f"output_{index + 1}" for index in range(len(self.outputs))]
+
+    def _batch(self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None) -> Batch:
+        """Returns the values of inputs, targets and weights in the order of the model."""
+        if self.inputs is None:
+            self._set_inputs(list(x) if isinstance(x, tuple) else x)
+        shapes = [tensor.shape.as_list() if tensor.shape.ndims is not None else None for tensor in self.inputs]
+        inputs = batches.standardized(x, self.input_names, shapes, "input")
+        if self.optimizer is not None:
+            self._prepare()
+        if y is None:
+            return Batch(inputs)
+        targets = batches.standardized(
+            y, self.output_names, [self._target_shape(i) for i in range(len(self.outputs))], "target"
+        )
+        weights = batches.standardized(sample_weight, self.output_names, [None] * len(self.outputs), "sample_weight")
+        weights = [
+            None if w is None else np.asarray(w, np.float32).reshape(np.asarray(w).shape[: self._weight_rank])
+            for w in weights
+        ]
+        if class_weight:
+            weights = [_product(w, batches.class_weights_of(t, class_weight)) for w, t in zip(weights, targets)]
+        batch = Batch(inputs, targets, weights)
+        batches.require_equal_sizes(batch)
+        return batch
+
+    @property
+    def _weight_rank(self) -> int:
+        return 2 if self.sample_weight_mode == "temporal" else 1
+
+    def _target_shape(self, index: int) -> Any:
+        """Returns the shape that the target of an output must have, None if its loss takes any."""
+        loss = self._objectives.losses[index]
+        shape = self.outputs[index].shape
+        if loss is None or shape.ndims is None:
+            return None
+        computed_by = getattr(loss, "fn", None)
+        if computed_by is functions.sparse_categorical_crossentropy:
+            return [*shape.as_list()[:-1], 1]
+        if computed_by is None or not getattr(computed_by, "__module__", "").startswith("thalweg."):
+            return None
+        return shape.as_list()
+
+    def _batches(
+        self,
+        x: Any,
+        y: Any,
+        sample_weight: Any,
+        batch_size: int | None,
+        shuffle: Any,
+        steps: int | None,
+        class_weight: Any = None,
+    ) -> Batches:
+        if batches.is_iterated(x):
+            if y is not None:
+                raise ValueError(
+                    "`y` argument is not supported when data come batch by batch: they contain the targets"
+                )
+            return IteratedBatches(x, lambda element: self._element(element, class_weight), steps)
+        batch = self._batch(x, y, sample_weight, class_weight)
+        size = batch_size or (_BATCH if not steps else -(-batch.size // steps))
+        return ArrayBatches(batch, size, shuffle)
+
+    def _element(self, element: Any, class_weight: Any) -> Batch:
+        """Returns the batch of an element of a generator, a sequence or a dataset."""
+        parts = element if isinstance(element, tuple) else (element,)
+        if not 1 <= len(parts) <= 3:
+            raise ValueError(
+                "Output of generator should be a tuple `(x, y, sample_weight)` or `(x, y)`. Found: " + str(element)
+            )
+        x, y, weights = (*parts, None, None)[:3]
+        return self._batch(x, y, weights, class_weight)
+
+    # -- loops --------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: int = 1,
+        callbacks: Sequence[Any] | None = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: bool | str = True,
+        class_weight: dict[int, float] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_freq: Any = 1,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Trains the model, and returns the history of its loss and metrics."""
+        epochs = kwargs.pop("nb_epoch", epochs)
+        if kwargs:
+            raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
+        self._require_compiled()
+        held: Batches | None = None
+        self._validation_samples = None
+        if validation_split and not batches.is_iterated(x) and validation_data is None:
+            whole = self._batch(x, y, sample_weight, class_weight)
+            first, last = batches.split(whole, validation_split)
+            source: Batches = ArrayBatches(first, batch_size or _BATCH, shuffle)
+            held = ArrayBatches(last, batch_size or _BATCH, False)
+        else:
+            source = self._batches(x, y, sample_weight, batch_size, shuffle, steps_per_epoch, class_weight)
+        if validation_data is not None:
+            held = self._held_out(validation_data, batch_size, validation_steps)
+        if held is not None:
+            self._validation_samples = held.samples
+        self._ensure_prepared(source)
+        validate = None if held is None else lambda calls: loops.test(self, held, 0, calls, is_validation=True)
+        return loops.train(
+            self, source, epochs, initial_epoch, verbose, list(callbacks or ()), validate, validation_freq
+        )
+
+    def _held_out(self, data: Any, batch_size: int | None, steps: int | None) -> Batches:
+        if batches.is_iterated(data):
+            return self._batches(data, None, None, None, False, steps)
+        if not isinstance(data, list | tuple) or len(data) not in (2, 3):
+            raise ValueError(
+                "When passing a `validation_data` argument, it must contain 2 items (x_val, y_val) or 3 items (x_val, "
+                f"y_val, val_sample_weights), received {len(data) if hasattr(data, '__len__') else data}"
+            )
+        return self._batches(data[0], data[1], data[2] if len(data) == 3 else None, batch_size, False, steps)
+
+    def _ensure_prepared(self, source: Any) -> None:
+        """Makes losses and metrics of a subclass that has seen no data: the first batch says what they are."""
+        if self.outputs is None:
+            elements = source._elements()
+            first = next(elements)
+            self._element(first, None)
+            if not isinstance(source._source, BatchSequence | Dataset):
+                source._iterator = _prepended(first, elements)
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: int = 1,
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Sequence[Any] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+    ) -> Any:
+        """Returns the loss, or the loss and the metrics, averaged over the data."""
+        self._require_compiled()
+        source = self._batches(x, y, sample_weight, batch_size, False, steps)
+        self._ensure_prepared(source)
+        found = loops.test(self, source, verbose, list(callbacks or ()))
+        return found[0] if len(found) == 1 else found
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int = 0,
+        steps: int | None = None,
+        callbacks: Sequence[Any] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+    ) -> Any:
+        """Returns the outputs for all inputs."""
+        source = self._batches(x, None, None, batch_size, False, steps)
+        self._ensure_prepared(source)
+        found = loops.predict(self, source, verbose, list(callbacks or ()))
+        return found[0] if len(found) == 1 else found
+
+    def train_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, reset_metrics: bool = True
+    ) -> Any:
+        """Trains on one batch, and returns its loss, or its loss and metrics."""
+        self._require_compiled()
+        batch = self._batch(x, y, sample_weight, class_weight)
+        return self._one_batch(self._steps.train, batch, reset_metrics)
+
+    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True) -> Any:
+        """Returns the loss of one batch, or its loss and metrics."""
+        self._require_compiled()
+        batch = self._batch(x, y, sample_weight)
+        return self._one_batch(self._steps.test, batch, reset_metrics)
+
+    def _one_batch(self, step: Callable[[Batch], list[Any]], batch: Batch, reset_metrics: bool) -> Any:
+        """Runs a step; with `reset_metrics`, the metrics are those of this batch alone."""
+        if reset_metrics:
+            self.reset_metrics()
+        found = step(batch)
+        if reset_metrics:
+            self.reset_metrics()
+        return found[0] if len(found) == 1 else found
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """Returns the outputs for one batch."""
+        found = self._steps.predict(self._batch(x))
+        return found[0] if len(found) == 1 else found
+
+    def fit_generator(
+        self,
+        generator: Any,
+        steps_per_epoch: int | None = None,
+        epochs: int = 1,
+        verbose: int = 1,
+        callbacks: Sequence[Any] | None = None,
+        validation_data: Any = None,
+        validation_steps: int | None = None,
+        validation_freq: Any = 1,
+        class_weight: dict[int, float] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        shuffle: bool = True,
+        initial_epoch: int = 0,
+    ) -> Any:
+        """Trains on the batches of a generator or sequence."""
+        return self.fit(
+            generator,
+            epochs=epochs,
+            verbose=verbose,
+            callbacks=callbacks,
+            validation_data=validation_data,
+            class_weight=class_weight,
+            initial_epoch=initial_epoch,
+            steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
+            validation_freq=validation_freq,
+        )
+
+    def evaluate_generator(
+        self,
+        generator: Any,
+        steps: int | None = None,
+        callbacks: Sequence[Any] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        verbose: int = 0,
+    ) -> Any:
+        """Returns the loss, or the loss and the metrics, averaged over the batches of a generator or sequence."""
+        return self.evaluate(generator, steps=steps, callbacks=callbacks, verbose=verbose)
+
+    def predict_generator(
+        self,
+        generator: Any,
+        steps: int | None = None,
+        callbacks: Sequence[Any] | None = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        verbose: int = 0,
+    ) -> Any:
+        """Returns the outputs for the batches of a generator or sequence."""
+        return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose)
+
+
+def _product(weight: Any, factor: Any) -> Any:
+    return factor if weight is None else weight * factor
+
+
+def _input_type(kind: Any) -> Any:
+    name = getattr(kind, "name", str(kind))
+    return "float32" if name == "float64" else name
+
+
+def _prepended(first: Any, rest: Any) -> Any:
+    yield first
+    yield from rest

@@ -1,0 +1,261 @@
+"""Tracking: what belongs to a layer and to the layers inside of it: weights, losses, updates and metrics."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from thalweg._src.graph import nest
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.keras.engine import call_context
+from thalweg._src.nn.layers.base import Layer as PlainLayer, _depends
+from thalweg._src.read_only import ReadOnly
+from thalweg._src.shapes import TensorShape
+from thalweg._src.variables.variables import Variable
+
+# Attributes that refer to parts which are found by other names.
+LISTED = frozenset(
+    (
+        *("_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls", "_named_weights"),
+        *("_layers", "_metrics", "_callable_losses", "_inbound_nodes", "_outbound_nodes", "_evaluated"),
+    )
+)
+
+
+class Tracking:
+    """What belongs to a layer; layers and variables become parts of it when they become its attributes."""
+
+    name: str
+    stateful: bool
+    _trainable_weights: list[Any]
+    _non_trainable_weights: list[Any]
+    _losses: list[Any]
+    _updates: list[Operation]
+    _inbound_nodes: list[Any]
+    _layers: list[Any]
+    _metrics: list[Any]
+    _callable_losses: list[Callable[[], Any]]
+    _evaluated: weakref.WeakKeyDictionary[Any, dict[int, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        layer = super().__new__(cls)
+        layer._layers = []  # layers, and lists and dictionaries of them
+        layer._metrics = []
+        layer._callable_losses = []
+        layer._evaluated = weakref.WeakKeyDictionary()  # by graph, the losses that functions have returned
+        layer._trainable = True
+        return layer
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in LISTED and "_layers" in self.__dict__:
+            self._forget(self.__dict__.get(name))
+            self._track(value)
+        super().__setattr__(name, value)
+
+    def _forget(self, value: Any) -> None:
+        """Drops what was an attribute before."""
+        if isinstance(value, PlainLayer | list | dict | tuple):
+            self._layers[:] = [part for part in self._layers if part is not value]
+            self._metrics[:] = [metric for metric in self._metrics if metric is not value]
+
+    def _track(self, value: Any) -> None:
+        if isinstance(value, Variable):
+            weights = self._trainable_weights if value.trainable else self._non_trainable_weights
+            if not any(value is known for known in (*self._trainable_weights, *self._non_trainable_weights)):
+                weights.append(value)
+        elif getattr(value, "_is_metric", False):
+            if not any(value is known for known in self._metrics):
+                self._metrics.append(value)
+        elif isinstance(value, PlainLayer) or (isinstance(value, list | dict | tuple) and any(_layers_in(value))):
+            if not any(value is known for known in self._layers):
+                self._layers.append(value)
+        elif isinstance(value, list | dict) and not value:  # layers may be added to it later
+            self._layers.append(value)
+
+    @property
+    def _nested(self) -> list[Any]:
+        """The layers that are parts of this one, without their own parts."""
+        found: dict[int, Any] = {}
+        for part in self._layers:
+            for layer in _layers_in(part):
+                found.setdefault(id(layer), layer)
+        return list(found.values())
+
+    # -- weights ------------------------------------------------------------------------------------------------------
+
+    @property
+    def trainable(self) -> bool:
+        """Whether the variables are trained."""
+        return bool(self._trainable)
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = value
+        for layer in self._nested:
+            layer.trainable = value
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The variables that are trained."""
+        if not self.trainable:
+            return []
+        return distinct([*self._trainable_weights, *(w for layer in self._nested for w in layer.trainable_weights)])
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The variables that are not trained."""
+        if not self.trainable:
+            own = [*self._trainable_weights, *self._non_trainable_weights]
+            return distinct([*own, *(w for layer in self._nested for w in layer.weights)])
+        return distinct(
+            [*self._non_trainable_weights, *(w for layer in self._nested for w in layer.non_trainable_weights)]
+        )
+
+    @property
+    def weights(self) -> list[Any]:
+        """All variables, the trainable ones first."""
+        return distinct([*self.trainable_weights, *self.non_trainable_weights])
+
+    trainable_variables = ReadOnly[list[Any]]("The variables that are trained.", "trainable_weights")
+    non_trainable_variables = ReadOnly[list[Any]]("The variables that are not trained.", "non_trainable_weights")
+    variables = ReadOnly[list[Any]]("All variables, the trainable ones first.", "weights")
+
+    # -- losses -------------------------------------------------------------------------------------------------------
+
+    def _begin_call(self) -> None:
+        """Forgets the losses of the last call, in eager execution and functions."""
+        if executing_eagerly_outside_functions() and not call_context.is_in_call():
+            self._clear_losses()
+
+    def _clear_losses(self) -> None:
+        self._losses = []
+        for layer in self._nested:
+            if isinstance(layer, Tracking):
+                layer._clear_losses()
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds losses: tensors, or functions that return one."""
+        for loss in losses if isinstance(losses, list | tuple) else [losses]:
+            if callable(loss):
+                self._callable_losses.append(loss)
+            elif loss is not None:
+                self._losses.append(convert_to_tensor(loss))
+
+    @property
+    def losses(self) -> list[Tensor]:
+        """The losses of this layer and the layers in it."""
+        found = [
+            *self._losses,
+            *(value for loss in self._callable_losses if (value := self._value_of(loss)) is not None),
+        ]
+        return [*found, *(loss for layer in self._nested for loss in layer.losses)]
+
+    def _value_of(self, loss: Callable[[], Any]) -> Any:
+        """Returns the value of a function that returns a loss; a graph has it once."""
+        if executing_eagerly_outside_functions():
+            return loss()
+        values = self._evaluated.setdefault(get_default_graph(), {})
+        if id(loss) not in values:
+            values[id(loss)] = loss()
+        return values[id(loss)]
+
+    def get_losses_for(self, inputs: Any) -> list[Tensor]:
+        """Returns the losses that depend on the inputs; for None, those that depend on no input."""
+        if executing_eagerly():
+            return self.losses if inputs is None else []
+        return [loss for loss in self.losses if self._is_for(loss.op, inputs)]
+
+    # -- updates and metrics ------------------------------------------------------------------------------------------
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Adds operations that run with each training step."""
+        for update in updates if isinstance(updates, list | tuple) else [updates]:
+            made = update() if callable(update) else update
+            if made is not None and not executing_eagerly_outside_functions():
+                self._updates.append(made if isinstance(made, Operation) else made.op)
+
+    @property
+    def updates(self) -> list[Operation]:
+        """The update operations of this layer and the layers in it."""
+        if not self.trainable and not self.stateful:
+            return []
+        return [*self._updates, *(update for layer in self._nested for update in layer.updates)]
+
+    def get_updates_for(self, inputs: Any) -> list[Operation]:
+        """Returns the updates that depend on the inputs; for None, those that depend on no input."""
+        return [update for update in self.updates if self._is_for(update, inputs)]
+
+    def _is_for(self, operation: Operation, inputs: Any) -> bool:
+        if inputs is not None:
+            return _depends(operation, set(nest.flatten(inputs)))
+        return not _depends(operation, {t for node in self._inbound_nodes for t in nest.flatten(node.inputs)})
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics of this layer and the layers in it."""
+        return [*self._metrics, *(m for layer in self._nested if isinstance(layer, Tracking) for m in layer.metrics)]
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def _at(self, node_index: int, which: int, what: str) -> Any:
+        nodes = self._inbound_nodes
+        if not nodes:
+            raise RuntimeError(f"The layer has never been called and thus has no defined {what}.")
+        if not 0 <= node_index < len(nodes):
+            raise ValueError(
+                f"Asked to get {what} at node {node_index}, but the layer has only {len(nodes)} inbound nodes."
+            )
+        return nodes[node_index].outputs if which else nodes[node_index].inputs
+
+    def _only(self, which: int, what: str) -> Any:
+        nodes = self._inbound_nodes
+        if not nodes:
+            raise AttributeError(f"Layer {self.name} is not connected, no {what} to return.")
+        if len(nodes) > 1:
+            raise AttributeError(
+                f'Layer {self.name} has multiple inbound nodes, hence the notion of "layer {what}" is ill-defined. '
+                f"Use `get_{what}_at(node_index)` instead."
+            )
+        return nodes[0].outputs if which else nodes[0].inputs
+
+
+def _layers_in(value: Any) -> Iterator[Any]:
+    """Yields the layers in a list or dictionary, or the layer itself."""
+    if isinstance(value, PlainLayer):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _layers_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _layers_in(item)
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """Returns values in their order, each once."""
+    return list({id(value): value for value in values}.values())
+
+
+def is_shape(value: Any) -> bool:
+    """Returns whether a value is the shape of one tensor: sizes and None."""
+    if isinstance(value, TensorShape):
+        return True
+    return isinstance(value, list | tuple) and all(size is None or isinstance(size, int) for size in value)
+
+
+def map_shapes(function: Callable[[Any], Any], shapes: Any) -> Any:
+    """Applies a function to each shape in a structure."""
+    if is_shape(shapes):
+        return function(TensorShape(shapes))
+    if isinstance(shapes, dict):
+        return {key: map_shapes(function, shape) for key, shape in shapes.items()}
+    return type(shapes)(map_shapes(function, shape) for shape in shapes)
+
+
+def shapes_of(tensors: Any) -> Any:
+    """Returns the shapes of tensors, in their structure."""
+    return nest.map_structure(lambda tensor: tensor.shape, tensors)

@@ -1,0 +1,28 @@
+"""Arguments of layers: objects for the names that stand for them, and the place of channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from thalweg._src.keras import activations, constraints, initializers, regularizers
+from thalweg._src.keras.backend.settings import image_data_format
+from thalweg._src.nn.layers.windows import data_format_of
+
+_KINDS: dict[str, Callable[[Any], Any]] = {
+    "activation": activations.get,
+    "initializer": initializers.get,
+    "regularizer": regularizers.get,
+    "constraint": constraints.get,
+}
+
+
+def objects_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments by name, with objects for those that may be the name or the configuration of one."""
+    found = {name: _KINDS.get(name.rpartition("_")[2], lambda value: value) for name in given}
+    return {name: found[name](value) for name, value in given.items()}
+
+
+def channels_of(data_format: str | None) -> str:
+    """Returns where images have their channels; None stands for the setting of Keras."""
+    return data_format_of(data_format or image_data_format())

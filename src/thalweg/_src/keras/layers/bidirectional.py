@@ -1,0 +1,202 @@
+"""Bidirectional: a recurrent layer that runs over sequences from both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from thalweg._src.checkpoint.trackable import Part, attributes_of, parts_of
+from thalweg._src.export import export
+from thalweg._src.graph import nest
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.keras.engine import tracking
+from thalweg._src.keras.layers import lookup
+from thalweg._src.keras.layers.recurrent import RNN, joins_graph, separated
+from thalweg._src.keras.layers.stepping import build_within, takes
+from thalweg._src.keras.layers.wrappers import Wrapper
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.pad_tile import reverse
+from thalweg._src.shapes import TensorShape
+
+_MERGE: dict[str | None, Callable[[Any, Any], Any]] = {
+    "sum": lambda x, y: x + y,
+    "mul": lambda x, y: x * y,
+    "ave": lambda x, y: (x + y) / 2,
+    "concat": lambda x, y: concat([x, y], -1),
+    None: lambda x, y: [x, y],
+}
+# Parts that are found as those of the layers of both directions.
+_LEFT_OUT = tracking.LISTED | {"layer"}
+
+
+@export("keras.layers.Bidirectional")
+class Bidirectional(Wrapper):
+    """Runs a recurrent layer over sequences forward, and another one backward, and merges their outputs."""
+
+    def __init__(
+        self,
+        layer: Any,
+        merge_mode: str | None = "concat",
+        weights: Any = None,
+        backward_layer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        if merge_mode not in _MERGE:
+            raise ValueError(f"Invalid merge mode {merge_mode!r}: expected one of sum, mul, ave, concat and None")
+        constants = kwargs.pop("num_constants", None)
+        super().__init__(layer, **kwargs)
+        self._forget(layer)  # its weights are those of a layer made from it
+        self.merge_mode = merge_mode
+        self.forward_layer = _made_like(layer)
+        self.backward_layer: Any = _made_like(layer, True) if backward_layer is None else backward_layer
+        self._backward_is_given = backward_layer is not None
+        self._require_directions()
+        for each, direction in ((self.forward_layer, "forward"), (self.backward_layer, "backward")):
+            each._name = f"{direction}_{each.name}"
+            if isinstance(each, RNN):  # the last output of one direction says nothing about a masked step of the other
+                each.zero_output_for_mask = each.return_sequences
+        if weights:
+            half = len(weights) // 2
+            self.forward_layer._initial_weights = list(weights[:half])
+            self.backward_layer._initial_weights = list(weights[half:])
+        self.stateful = layer.stateful
+        self.return_sequences = layer.return_sequences
+        self.return_state = layer.return_state
+        self.supports_masking = True
+        self.input_spec = layer.input_spec
+        self._num_constants: int | None = constants
+
+    def _require_directions(self) -> None:
+        """Raises ValueError if both layers run in one direction, or give results of different kinds."""
+        forward, backward = self.forward_layer, self.backward_layer
+        if not hasattr(backward, "go_backwards"):
+            raise ValueError(f"backward_layer: expected a recurrent layer, received {backward!r}")
+        if forward.go_backwards == backward.go_backwards:
+            raise ValueError("Forward layer and backward layer should have different `go_backwards` value.")
+        for key in ("stateful", "return_sequences", "return_state"):
+            if getattr(forward, key) != getattr(backward, key):
+                raise ValueError(f"Forward layer and backward layer are expected to have the same value for {key}")
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def build(self, input_shape: Any = None) -> None:
+        """Creates the variables of both layers."""
+        for layer in (self.forward_layer, self.backward_layer):
+            with name_scope(layer.name):
+                build_within(layer, input_shape, self._dtype)
+        self.built = True
+
+    def __call__(self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any) -> Any:
+        """Applies the layer; states and constants that layers have returned become inputs of it."""
+        inputs, initial_state, constants = separated(inputs, initial_state, constants, self._num_constants)
+        if initial_state is not None and len(initial_state) % 2:
+            raise ValueError(
+                "When passing `initial_state` to a Bidirectional RNN, the state should be a list containing the states "
+                f"of the underlying RNNs, those of the forward one first; received {initial_state}"
+            )
+        if constants is not None:
+            self._num_constants = len(constants)
+            for layer in (self.forward_layer, self.backward_layer):
+                layer._num_constants = len(constants)
+                layer._constant_shapes = tuple(tuple(each.shape.as_list()) for each in constants)
+        extra = nest.flatten([initial_state or [], constants or []])
+        if not joins_graph(extra):
+            given = {"initial_state": initial_state, "constants": constants}
+            kwargs.update((key, value) for key, value in given.items() if value is not None)
+            return super().__call__(inputs, **kwargs)
+        specs, self.input_spec = self.input_spec, None  # the layers themselves check their inputs
+        try:
+            return super().__call__([inputs, *extra], **kwargs)
+        finally:
+            self.input_spec = specs
+
+    def call(
+        self, inputs: Any, training: Any = None, mask: Any = None, initial_state: Any = None, constants: Any = None
+    ) -> Any:
+        """Returns the merged outputs of both layers, and the states of both if they are asked for."""
+        inputs, initial_state, constants = separated(inputs, initial_state, constants, self._num_constants)
+        half = 0 if initial_state is None else len(initial_state) // 2
+        made: list[Any] = []
+        for layer, own in ((self.forward_layer, slice(0, half)), (self.backward_layer, slice(half, None))):
+            arguments: dict[str, Any] = {"mask": mask if mask is None else nest.flatten(mask)[0]}
+            arguments |= {"training": training} if takes(layer, "training") else {}
+            arguments |= {"initial_state": initial_state[own]} if initial_state is not None else {}
+            arguments |= {"constants": constants} if constants is not None else {}
+            made.append(layer(inputs, **{key: value for key, value in arguments.items() if value is not None}))
+        forward, backward = made
+        states = [*forward[1:], *backward[1:]] if self.return_state else []
+        if self.return_state:
+            forward, backward = forward[0], backward[0]
+        if self.return_sequences:
+            backward = reverse(backward, [0 if getattr(self.forward_layer, "time_major", False) else 1])
+        output = _MERGE[self.merge_mode](forward, backward)
+        if not self.return_state:
+            return output
+        return [*(output if self.merge_mode is None else [output]), *states]
+
+    def reset_states(self, states: Any = None) -> None:
+        """Resets the states of both layers to zeros, or to given arrays, those of the forward layer first."""
+        half = 0 if states is None else len(states) // 2
+        self.forward_layer.reset_states(None if states is None else states[:half])
+        self.backward_layer.reset_states(None if states is None else states[half:])
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """Returns the mask of the outputs: that of the inputs if they are sequences, None for states."""
+        found = nest.flatten(mask)[0] if self.return_sequences else None
+        masks = [found, found] if self.merge_mode is None else [found]
+        if self.return_state:
+            return [*masks, *(None for _ in 2 * nest.flatten(self.forward_layer.states))]
+        return masks if self.merge_mode is None else found
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Returns the shape of the merged outputs, and those of the states if they are asked for."""
+        found = [each.compute_output_shape(input_shape) for each in (self.forward_layer, self.backward_layer)]
+        states = [shape for each in found for shape in each[1:]] if self.return_state else []
+        first, second = (each[0] if self.return_state else each for each in found)
+        if self.merge_mode is None:
+            return [first, second, *states]
+        if self.merge_mode == "concat":
+            first = TensorShape([*first.as_list()[:-1], first.as_list()[-1] + second.as_list()[-1]])
+        return [first, *states] if self.return_state else first
+
+    # -- descriptions -------------------------------------------------------------------------------------------------
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments of the constructor."""
+        config = {**super().get_config(), "merge_mode": self.merge_mode}
+        if self._num_constants is not None:
+            config["num_constants"] = self._num_constants
+        if self._backward_is_given:
+            config["backward_layer"] = lookup.serialize(self.backward_layer)
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+        """Returns a layer made from the result of `get_config`."""
+        config = dict(config)
+        backward = config.pop("backward_layer", None)
+        if backward is not None:
+            name = backward["config"]["name"].removeprefix("backward_")
+            backward = {**backward, "config": {**backward["config"], "name": name}}
+            config["backward_layer"] = lookup.deserialize(backward, custom_objects=custom_objects)
+        return super().from_config(config, custom_objects)
+
+
+def _made_like(layer: Any, backwards: bool = False) -> Any:
+    """Returns a layer with the configuration of another one; optionally one that runs in the other direction."""
+    config = layer.get_config()
+    if backwards:
+        config["go_backwards"] = not config["go_backwards"]
+    if isinstance(layer, RNN) and "cell" in config:
+        custom = {type(each).__name__: type(each) for each in (layer.cell, *getattr(layer.cell, "cells", ()))}
+        return type(layer).from_config(config, custom_objects=custom)
+    return type(layer).from_config(config)
+
+
+@parts_of.register(Bidirectional)
+def _parts(layer: Any) -> Iterator[Part]:
+    """Yields the attributes of a layer, without the one that those of both directions were made from."""
+    yield from attributes_of(layer, without=_LEFT_OUT)
+
+
+lookup.LAYERS["Bidirectional"] = Bidirectional

@@ -1,0 +1,61 @@
+"""Layers by the name of their class, for configurations of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from thalweg._src.export import export
+from thalweg._src.keras.engine import input_layer
+from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.layers import (
+    advanced_activations,
+    attention,
+    convolutional,
+    core,
+    dense_features,
+    embeddings,
+    local,
+    merge,
+    noise,
+    normalization,
+    padding,
+    pooling,
+    spatial_dropout,
+    transposed_convolutional,
+)
+from thalweg._src.keras.serialization import class_and_config, deserialize_keras_object
+
+LAYERS: dict[str, type] = {}
+# Other names under which Keras has written classes.
+_ALIASES = {"BatchNormalizationV1": "BatchNormalization", "BatchNormalizationV2": "BatchNormalization"}
+
+
+def register_layers(namespace: Mapping[str, Any]) -> None:
+    """Makes the layers that a module defines known, given its global names; those that start with _ are left out."""
+    module = namespace.get("__name__")
+    for name, value in namespace.items():
+        is_layer = isinstance(value, type) and issubclass(value, Layer) and not name.startswith("_")
+        if is_layer and module in (None, value.__module__):
+            LAYERS[name] = value
+
+
+for _module in (
+    *(advanced_activations, attention, convolutional, core, dense_features, embeddings, input_layer, local, merge),
+    *(noise, normalization, padding, pooling, spatial_dropout, transposed_convolutional),
+):
+    register_layers(vars(_module))
+for _alias, _name in _ALIASES.items():
+    LAYERS[_alias] = LAYERS[_name]
+
+
+@export("keras.layers.serialize")
+def serialize(layer: Any) -> dict[str, Any]:
+    """Returns the class and the configuration of a layer."""
+    return class_and_config(type(layer).__name__, layer.get_config())
+
+
+@export("keras.layers.deserialize")
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """Returns the layer of a class and a configuration."""
+    return deserialize_keras_object(config, LAYERS, custom_objects, "layer")

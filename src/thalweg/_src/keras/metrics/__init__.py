@@ -1,0 +1,1 @@
+"""Metrics of Keras: objects whose variables sum up what batches measure."""

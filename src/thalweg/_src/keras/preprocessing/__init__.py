@@ -1,0 +1,1 @@
+"""Preparation of data for models: sequences of numbers, and texts."""

@@ -1,0 +1,1 @@
+"""Files of models: weights and whole models in HDF5, weights in checkpoints."""

@@ -1,0 +1,160 @@
+"""Models and weights in HDF5 files, in the format of Keras 2: what one writes, the other reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
+from thalweg._src.keras.engine.config import VERSION, _plain
+
+_MAX_ATTRIBUTE = 64512  # bytes of an attribute of a file
+_MISSING = "models are saved in HDF5 files by the package h5py: `pip install h5py`"
+
+
+def h5py() -> Any:
+    """Returns the package h5py, which only HDF5 files need."""
+    try:
+        import h5py as found
+    except ImportError:
+        raise ImportError(_MISSING) from None
+    return found
+
+
+# -- weights ----------------------------------------------------------------------------------------------------------
+
+
+def write_weights(group: Any, layers: list[Any]) -> None:
+    """Writes the weights of layers, each layer in a group of its own."""
+    _set_names(group, "layer_names", [layer.name for layer in layers])
+    group.attrs["backend"] = b"tensorflow"
+    group.attrs["keras_version"] = VERSION.encode()
+    for layer in layers:
+        inner = group.create_group(layer.name)
+        weights = in_file_order(layer)
+        _set_names(inner, "weight_names", [weight.name for weight in weights])
+        for weight, value in zip(weights, batch_get_value(weights)):
+            inner.create_dataset(weight.name, data=np.asarray(value))
+
+
+def in_file_order(layer: Any) -> list[Any]:
+    """Returns the weights of a layer in the order of files: the trainable ones first."""
+    return [*layer.trainable_weights, *layer.non_trainable_weights]
+
+
+def read_weights(group: Any, layers: list[Any], by_name: bool = False) -> None:
+    """Sets the weights of layers to those of a file, by their order or by the names of the layers."""
+    with_weights = [layer for layer in layers if layer.weights]
+    stored = {name: list(_datasets(group[name])) for name in _names(group, "layer_names")}
+    stored = {name: values for name, values in stored.items() if values}
+    if by_name:
+        pairs = [(layer, stored[layer.name]) for layer in with_weights if layer.name in stored]
+    else:
+        if len(stored) != len(with_weights):
+            raise ValueError(
+                f"You are trying to load a weight file containing {len(stored)} layers into a model with "
+                f"{len(with_weights)} layers."
+            )
+        pairs = list(zip(with_weights, stored.values()))
+    values: list[tuple[Any, Any]] = []
+    for layer, found in pairs:
+        weights = in_file_order(layer)
+        if len(weights) != len(found):
+            raise ValueError(f"Layer {layer.name!r} has {len(weights)} weights, the file has {len(found)} for it.")
+        for weight, value in zip(weights, found):
+            if tuple(weight.shape.as_list()) != value.shape:
+                raise ValueError(
+                    f"Layer {layer.name!r}: weight {weight.name!r} has shape {tuple(weight.shape.as_list())}, the file "
+                    f"has {value.shape} for it."
+                )
+            values.append((weight, value))
+    batch_set_value(values)
+
+
+def _datasets(group: Any) -> Iterator[Any]:
+    return (np.asarray(group[name]) for name in _names(group, "weight_names"))
+
+
+def _set_names(group: Any, key: str, names: list[str]) -> None:
+    """Writes a list of names as an attribute, in several parts if it is too long for one."""
+    encoded = [name.encode() for name in names]
+    if sum(map(len, encoded)) <= _MAX_ATTRIBUTE:
+        group.attrs[key] = encoded
+        return
+    array = np.asarray(encoded)
+    count = -(-array.nbytes // _MAX_ATTRIBUTE)
+    for number, part in enumerate(np.array_split(array, count)):
+        group.attrs[f"{key}{number}"] = part
+
+
+def _names(group: Any, key: str) -> list[str]:
+    """Returns a list of names that an attribute, or several parts of one, contain."""
+    if key in group.attrs:
+        found = list(group.attrs[key])
+    else:
+        found, number = [], 0
+        while f"{key}{number}" in group.attrs:
+            found += list(group.attrs[f"{key}{number}"])
+            number += 1
+    return [name.decode() if isinstance(name, bytes) else str(name) for name in found]
+
+
+# -- models -----------------------------------------------------------------------------------------------------------
+
+
+def write_model(file: Any, model: Any, include_optimizer: bool) -> None:
+    """Writes the description of a model, its weights and, on request, the state of its optimizer."""
+    description = {"class_name": type(model).__name__, "config": model.get_config()}
+    file.attrs["keras_version"] = VERSION.encode()
+    file.attrs["backend"] = b"tensorflow"
+    file.attrs["model_config"] = json.dumps(description, default=_plain).encode()
+    write_weights(file.create_group("model_weights"), model.layers)
+    optimizer = model.optimizer
+    if not include_optimizer or optimizer is None or not hasattr(optimizer, "get_config"):
+        return
+    file.attrs["training_config"] = json.dumps(_training(model), default=_plain).encode()
+    weights = optimizer.weights
+    if weights:
+        group = file.create_group("optimizer_weights")
+        _set_names(group, "weight_names", [weight.name for weight in weights])
+        for weight, value in zip(weights, batch_get_value(weights)):
+            group.create_dataset(weight.name, data=np.asarray(value))
+
+
+def _training(model: Any) -> dict[str, Any]:
+    loss, metrics, loss_weights, weighted_metrics = model._compiled_with
+    optimizer = model.optimizer
+    return {
+        "loss": loss,
+        "metrics": metrics,
+        "weighted_metrics": weighted_metrics,
+        "sample_weight_mode": model.sample_weight_mode,
+        "loss_weights": loss_weights,
+        "optimizer_config": {"class_name": type(optimizer).__name__, "config": optimizer.get_config()},
+    }
+
+
+def read_description(file: Any) -> dict[str, Any]:
+    """Returns the description of a model."""
+    found = file.attrs.get("model_config")
+    if found is None:
+        raise ValueError("No model found in config file.")
+    content: dict[str, Any] = json.loads(found.decode() if isinstance(found, bytes) else found)
+    return content
+
+
+def read_training(file: Any) -> dict[str, Any] | None:
+    """Returns what a model was compiled with, None if the file does not say."""
+    found = file.attrs.get("training_config")
+    if found is None:
+        return None
+    content: dict[str, Any] = json.loads(found.decode() if isinstance(found, bytes) else found)
+    return content
+
+
+def read_optimizer_weights(file: Any) -> list[Any]:
+    """Returns the state of an optimizer."""
+    return list(_datasets(file["optimizer_weights"])) if "optimizer_weights" in file else []

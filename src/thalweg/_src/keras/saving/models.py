@@ -1,0 +1,125 @@
+"""Models from files and descriptions: save_model, load_model, model_from_json, clone_model."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.export import export
+from thalweg._src.keras.engine.config import make_graph
+from thalweg._src.keras.engine.input_layer import InputLayer
+from thalweg._src.keras.engine.model import Model
+from thalweg._src.keras.engine.sequential import Sequential
+from thalweg._src.keras.layers.lookup import deserialize
+from thalweg._src.keras.optimizers import lookup as optimizers
+from thalweg._src.keras.saving import hdf5
+
+
+@export("keras.models.save_model")
+def save_model(
+    model: Any,
+    filepath: Any,
+    overwrite: bool = True,
+    include_optimizer: bool = True,
+    save_format: str | None = None,
+    signatures: Any = None,
+) -> None:
+    """Saves a model as an HDF5 file: its description, its weights and the state of its optimizer."""
+    model.save(filepath, overwrite=overwrite, include_optimizer=include_optimizer, save_format=save_format)
+
+
+@export("keras.models.load_model")
+def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, compile: bool = True) -> Any:
+    """Returns the model of an HDF5 file, compiled as it was when it was saved."""
+    path = filepath if isinstance(filepath, str | os.PathLike) else None
+    if path is not None and not os.path.exists(path):
+        raise OSError(f"SavedModel file does not exist at: {filepath}")
+    with hdf5.h5py().File(filepath, "r") if path is not None else _kept(filepath) as file:
+        model = model_from_config(hdf5.read_description(file), custom_objects)
+        hdf5.read_weights(file["model_weights"], model.layers)
+        training = hdf5.read_training(file)
+        if compile and training is not None:
+            _compile(model, training, custom_objects, hdf5.read_optimizer_weights(file))
+    return model
+
+
+class _kept:
+    """A file that the caller has opened, and closes."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def __enter__(self) -> Any:
+        return self._file
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+def _compile(model: Any, training: dict[str, Any], custom_objects: Any, state: list[Any]) -> None:
+    """Compiles a model as it was, with the state of its optimizer."""
+    optimizer = optimizers.deserialize(training["optimizer_config"], custom_objects=custom_objects)
+    model.compile(
+        optimizer=optimizer,
+        loss=_named(training.get("loss"), custom_objects),
+        metrics=_named(training.get("metrics"), custom_objects),
+        loss_weights=training.get("loss_weights"),
+        sample_weight_mode=training.get("sample_weight_mode"),
+        weighted_metrics=_named(training.get("weighted_metrics"), custom_objects),
+    )
+    if state:
+        optimizer._create_all(model.trainable_weights)
+        optimizer.set_weights(state)
+
+
+def _named(value: Any, custom_objects: dict[str, Any] | None) -> Any:
+    """Returns losses and metrics, with the objects of the caller in the place of their names."""
+    if isinstance(value, str):
+        return (custom_objects or {}).get(value, value)
+    if isinstance(value, list | tuple):
+        return [_named(item, custom_objects) for item in value]
+    if isinstance(value, dict) and value.get("class_name") == "MeanMetricWrapper":
+        return value["config"]["fn"]  # what later releases of Keras write for the name of a metric
+    if isinstance(value, dict) and "class_name" not in value:
+        return {key: _named(item, custom_objects) for key, item in value.items()}
+    return value
+
+
+@export("keras.models.model_from_config")
+def model_from_config(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
+    """Returns the model that a description describes."""
+    if isinstance(config, list):
+        raise TypeError("`model_from_config` expects a dictionary, not a list.")
+    return deserialize(config, custom_objects=custom_objects)
+
+
+@export("keras.models.model_from_json")
+def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
+    """Returns the model that a JSON text describes."""
+    return model_from_config(json.loads(json_string), custom_objects)
+
+
+@export("keras.models.clone_model")
+def clone_model(model: Any, input_tensors: Any = None, clone_function: Callable[[Any], Any] | None = None) -> Any:
+    """Returns a model of new layers with the configurations of those of another one, and new weights."""
+    make = clone_function or (lambda layer: type(layer).from_config(layer.get_config()))
+    if isinstance(model, Sequential):
+        first = [] if input_tensors is None else [_input_layer(input_tensors)]
+        inner = model._nested if not first else model.layers
+        return Sequential([*first, *map(make, inner)], name=model.name)
+    if not model._is_graph_network:
+        raise ValueError("Expected `model` argument to be a functional `Model` instance, but got a subclass model.")
+    made = {
+        layer.name: layer if isinstance(layer, InputLayer) and input_tensors is not None else make(layer)
+        for layer in model.layers
+    }
+    config = model.get_config()
+    return make_graph(Model, config, None, lambda data, _: made[data["name"]])
+
+
+def _input_layer(tensor: Any) -> Any:
+    given = tensor[0] if isinstance(tensor, list | tuple) else tensor
+    found = getattr(given, "_keras_history", None)
+    return found.layer if found is not None else InputLayer(input_tensor=given)

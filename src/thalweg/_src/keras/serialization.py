@@ -1,0 +1,146 @@
+"""Objects by name: what Keras writes in place of an object in a configuration, and how it finds the object again.
+
+An object with a configuration becomes `{"class_name": ..., "config": ...}`, a function or a class its name. Names are
+looked up among the objects that a call gives, among those of `get_custom_objects`, and in the module of their kind.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from thalweg._src.export import export
+
+# Marks an object inside the configuration of another, to tell it from a dictionary that the object takes as such.
+_NESTED = "__passive_serialization__"
+
+_custom_objects: dict[str, Any] = {}
+
+
+@export("keras.utils.get_custom_objects")
+def get_custom_objects() -> dict[str, Any]:
+    """Returns the dictionary of the objects of a program's own, by name, which a program may change."""
+    return _custom_objects
+
+
+@export("keras.utils.CustomObjectScope")
+class CustomObjectScope:
+    """A context in which the objects of dictionaries are found by name."""
+
+    def __init__(self, *args: Mapping[str, Any] | None) -> None:
+        self.custom_objects = args
+        self.backup: dict[str, Any] | None = None
+
+    def __enter__(self) -> CustomObjectScope:
+        self.backup = _custom_objects.copy()
+        for objects in self.custom_objects:
+            _custom_objects.update(objects or {})
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _custom_objects.clear()
+        _custom_objects.update(self.backup or {})
+
+
+@export("keras.utils.custom_object_scope")
+def custom_object_scope(*args: Mapping[str, Any] | None) -> CustomObjectScope:
+    """Returns a context in which the objects of dictionaries are found by name."""
+    return CustomObjectScope(*args)
+
+
+def class_and_config(name: str, config: Any) -> dict[str, Any]:
+    """Returns what stands for an object of a class in a configuration."""
+    return {"class_name": name, "config": config}
+
+
+@export("keras.utils.serialize_keras_object")
+def serialize_keras_object(instance: Any) -> Any:
+    """Returns the class and configuration of an object, the name of a function or class, None for None."""
+    if instance is None:
+        return None
+    if hasattr(instance, "get_config") and not isinstance(instance, type):
+        config = {key: _serialized_item(item) for key, item in instance.get_config().items()}
+        return class_and_config(type(instance).__name__, config)
+    if hasattr(instance, "__name__"):
+        return instance.__name__
+    raise ValueError(f"Cannot serialize {instance!r}: expected a function, or an object with `get_config`")
+
+
+def _serialized_item(item: Any) -> Any:
+    if isinstance(item, str):
+        return item
+    try:
+        serialized = serialize_keras_object(item)
+    except ValueError:  # a value, which stands for itself
+        return item
+    return {**serialized, _NESTED: True} if isinstance(serialized, dict) else serialized
+
+
+@export("keras.utils.deserialize_keras_object")
+def deserialize_keras_object(
+    identifier: Any,
+    module_objects: Mapping[str, Any] | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    printable_module_name: str = "object",
+) -> Any:
+    """Returns the object that a configuration or a name stands for; a function stands for itself."""
+    if identifier is None:
+        return None
+    if isinstance(identifier, dict):
+        cls, config = find_class_and_config(identifier, module_objects, custom_objects, printable_module_name)
+        return _created(cls, config, custom_objects)
+    if isinstance(identifier, str):
+        found = find_object(identifier, module_objects, custom_objects, printable_module_name)
+        return found() if isinstance(found, type) else found
+    if inspect.isfunction(identifier):
+        return identifier
+    raise ValueError(f"Could not interpret serialized {printable_module_name}: {identifier!r}")
+
+
+def find_object(
+    name: str,
+    module_objects: Mapping[str, Any] | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    printable_module_name: str = "object",
+) -> Any:
+    """Returns the object of a name."""
+    for objects in (custom_objects, _custom_objects, module_objects):
+        if objects and objects.get(name) is not None:
+            return objects[name]
+    raise ValueError(
+        f"Unknown {printable_module_name}: {name}; an object of the program's own is found if `custom_objects` or a "
+        "`tf.keras.utils.custom_object_scope` has its name"
+    )
+
+
+def find_class_and_config(
+    config: Any,
+    module_objects: Mapping[str, Any] | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    printable_module_name: str = "object",
+) -> tuple[Any, dict[str, Any]]:
+    """Returns the class that a configuration names, and what the class is configured with."""
+    if not isinstance(config, dict) or "class_name" not in config or "config" not in config:
+        raise ValueError(
+            f"Improper config format: {config!r}; expected a dictionary with the keys 'class_name' and 'config'"
+        )
+    cls = find_object(config["class_name"], module_objects, custom_objects, printable_module_name)
+    arguments = config["config"]
+    if not isinstance(arguments, dict):  # such as the list of layers of a model
+        return cls, arguments
+    return cls, {key: _item(value, module_objects, custom_objects) for key, value in arguments.items()}
+
+
+def _item(item: Any, module_objects: Mapping[str, Any] | None, custom_objects: Mapping[str, Any] | None) -> Any:
+    if not isinstance(item, dict) or _NESTED not in item:
+        return item
+    return deserialize_keras_object(item, module_objects, custom_objects, "config_item")
+
+
+def _created(cls: Any, config: dict[str, Any], custom_objects: Mapping[str, Any] | None) -> Any:
+    create: Callable[..., Any] | None = getattr(cls, "from_config", None)
+    if create is not None and "custom_objects" in inspect.signature(create).parameters:
+        return create(config, custom_objects={**_custom_objects, **(custom_objects or {})})
+    with CustomObjectScope(custom_objects):
+        return cls(**config) if create is None else create(config)

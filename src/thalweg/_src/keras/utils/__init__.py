@@ -1,0 +1,1 @@
+"""What Keras programs use around their models: arrays of classes, files, progress bars."""

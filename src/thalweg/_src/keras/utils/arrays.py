@@ -1,0 +1,34 @@
+"""NumPy arrays as Keras models take them: classes as rows of zeros and a one, rows of norm 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DTypeLike
+from thalweg._src.export import export
+
+
+@export("keras.utils.to_categorical")
+def to_categorical(y: Any, num_classes: int | None = None, dtype: DTypeLike = "float32") -> np.ndarray:
+    """Returns an array with a new last dimension that has a one at the class of each element, and zeros elsewhere."""
+    classes = np.asarray(y, dtype="int")
+    shape = classes.shape
+    if len(shape) > 1 and shape[-1] == 1:  # a column of classes
+        shape = shape[:-1]
+    classes = classes.ravel()
+    if not num_classes:
+        num_classes = int(np.max(classes)) + 1
+    result = np.zeros((classes.size, num_classes), dtypes.as_dtype(dtype).as_numpy_dtype)
+    result[np.arange(classes.size), classes] = 1
+    return result.reshape(*shape, num_classes)
+
+
+@export("keras.utils.normalize")
+def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
+    """Returns an array divided by its norms along an axis; what has norm 0 stays."""
+    norms = np.atleast_1d(np.linalg.norm(x, order, axis))
+    norms[norms == 0] = 1
+    return np.asarray(x / np.expand_dims(norms, axis))

@@ -1,0 +1,190 @@
+"""Progress on the standard output, and files of the local cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tarfile
+import time
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import numpy as np
+
+from thalweg._src.export import export
+
+
+@export("keras.utils.Progbar")
+class Progbar:
+    """Shows on the standard output how far a loop is, how long it takes, and averages of its values."""
+
+    def __init__(
+        self,
+        target: int | None,
+        width: int = 30,
+        verbose: int = 1,
+        interval: float = 0.05,
+        stateful_metrics: Iterable[str] | None = None,
+        unit_name: str = "step",
+    ) -> None:
+        self.target = target
+        self.width = width
+        self.verbose = verbose
+        self.interval = interval
+        self.stateful_metrics = set(stateful_metrics or ())
+        self.unit_name = unit_name
+        # A line is written over itself where the output may be a terminal, else each state has a line of its own.
+        self._rewrites = _may_be_terminal()
+        self._values: dict[str, tuple[Any, int]] = {}  # the sum of the values of each name, and their number
+        self._seen = 0
+        self._length = 0
+        self._start = time.time()
+        self._last_update = 0.0
+
+    def update(self, current: int, values: Sequence[tuple[str, Any]] | None = None) -> None:
+        """Sets the number of steps done; values are averaged over steps, but stateful ones shown as they are."""
+        for name, value in values or ():
+            if name in self.stateful_metrics:
+                self._values[name] = value, 1
+                continue
+            # A loop without a target may report its last step twice, which counts then.
+            steps = max(current - self._seen, 1)
+            total, number = self._values.get(name, (0, 0))
+            self._values[name] = total + value * steps, number + steps
+        self._seen = current
+        now = time.time()
+        running = self.target is not None and current < self.target
+        if self.verbose == 1:
+            if running and now - self._last_update < self.interval:
+                return
+            self._rewrite(current, now - self._start)
+        elif self.verbose == 2 and self.target is not None and not running:
+            line = f"{self._count(current)} - {now - self._start:.0f}s{self._shown_values(signed=True)}\n"
+            sys.stdout.write(line)
+            sys.stdout.flush()
+        self._last_update = now
+
+    def add(self, n: int, values: Sequence[tuple[str, Any]] | None = None) -> None:
+        """Adds to the number of steps done."""
+        self.update(self._seen + n, values)
+
+    def _rewrite(self, current: int, seconds: float) -> None:
+        line = self._bar(current) + self._times(current, seconds) + self._shown_values(signed=False)
+        padding = " " * (self._length - len(line))
+        start = "\b" * self._length + "\r" if self._rewrites else "\n"
+        end = "\n" if self.target is not None and current >= self.target else ""
+        self._length = len(line)
+        sys.stdout.write(f"{start}{line}{padding}{end}")
+        sys.stdout.flush()
+
+    def _count(self, current: int) -> str:
+        return f"{current:{len(str(self.target))}d}/{self.target}"
+
+    def _bar(self, current: int) -> str:
+        if self.target is None:
+            return f"{current:7d}/Unknown"
+        length = int(self.width * current / self.target)
+        done = "=" * (length - 1) + (">" if current < self.target else "=") if length > 0 else ""
+        return f"{self._count(current)} [{done}{'.' * (self.width - length)}]"
+
+    def _times(self, current: int, seconds: float) -> str:
+        each = seconds / current if current else 0.0
+        if self.target is not None and current < self.target:
+            return f" - ETA: {_duration(each * (self.target - current))}"
+        if each >= 1:
+            shown = f"{each:.0f}s"
+        elif each >= 1e-3:
+            shown = f"{each * 1e3:.0f}ms"
+        else:
+            shown = f"{each * 1e6:.0f}us"
+        return f" - {seconds:.0f}s {shown}/{self.unit_name}"
+
+    def _shown_values(self, signed: bool) -> str:
+        """Returns the averages; `signed` shows negative ones, like small ones, with an exponent."""
+        shown = ""
+        for name, (total, number) in self._values.items():
+            average = float(np.mean(total / max(1, number)))
+            short = (average if signed else abs(average)) > 1e-3
+            shown += f" - {name}: {average:.4f}" if short else f" - {name}: {average:.4e}"
+        return shown
+
+
+def _may_be_terminal() -> bool:
+    if os.name == "posix" or "ipykernel" in sys.modules or "PYCHARM_HOSTED" in os.environ:
+        return True
+    return hasattr(sys.stdout, "isatty") and sys.stdout.isatty()
+
+
+def _duration(seconds: float) -> str:
+    hours, minutes = int(seconds // 3600), int(seconds % 3600 // 60)
+    if seconds > 3600:
+        return f"{hours}:{minutes:02d}:{int(seconds % 60):02d}"
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}" if seconds > 60 else f"{int(seconds)}s"
+
+
+@export("keras.utils.get_file")
+def get_file(
+    fname: str,
+    origin: str,
+    untar: bool = False,
+    md5_hash: str | None = None,
+    file_hash: str | None = None,
+    cache_subdir: str = "datasets",
+    hash_algorithm: str = "auto",
+    extract: bool = False,
+    archive_format: str | Sequence[str] | None = "auto",
+    cache_dir: str | None = None,
+) -> str:
+    """Returns the path of a file in the local cache; nothing is downloaded, but files of this machine are copied."""
+    folder = Path(cache_dir or Path.home() / ".keras") / cache_subdir
+    content = folder / fname
+    if untar and content.exists():
+        return str(content)
+    path = folder / f"{fname}.tar.gz" if untar else content
+    _require_file(path, origin, file_hash or md5_hash, "md5" if file_hash is None and md5_hash else hash_algorithm)
+    if untar:
+        _extract(path, folder, "tar")
+        return str(content)
+    if extract:
+        _extract(path, folder, archive_format)
+    return str(path)
+
+
+def _require_file(path: Path, origin: str, expected: str | None, algorithm: str) -> None:
+    """Raises FileNotFoundError if a file is not in the cache and would have to be downloaded."""
+    found = path.exists()
+    if found and (expected is None or _has_hash(path, expected, algorithm)):
+        return
+    if urlsplit(origin).scheme == "file":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(url2pathname(urlsplit(origin).path), path)
+        if expected is None or _has_hash(path, expected, algorithm):
+            return
+        raise ValueError(f"{origin} has another hash than the expected {expected}")
+    fault = f"has another hash than {expected}" if found else "does not exist"
+    raise FileNotFoundError(
+        f"{path} {fault}, and thalweg does not download files: download {origin} and place it at that path"
+    )
+
+
+def _has_hash(path: Path, expected: str, algorithm: str) -> bool:
+    sha256 = algorithm == "sha256" or (algorithm == "auto" and len(expected) == 64)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256" if sha256 else "md5").hexdigest() == expected
+
+
+def _extract(path: Path, folder: Path, archive_format: str | Sequence[str] | None) -> None:
+    """Extracts an archive of one of the given formats; another file stays as it is."""
+    formats = ("tar", "zip") if archive_format == "auto" else archive_format or ()
+    if "tar" in formats and tarfile.is_tarfile(path):
+        with tarfile.open(path) as archive:
+            archive.extractall(folder, filter="data")
+    elif "zip" in formats and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)

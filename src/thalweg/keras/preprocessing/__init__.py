@@ -1,0 +1,22 @@
+"""tf.keras.preprocessing: Preparation of data."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from thalweg._src.lazy_names import lazy_names as _lazy_names
+
+if _TYPE_CHECKING:
+    from thalweg.keras.preprocessing import sequence as sequence
+    from thalweg.keras.preprocessing import text as text
+
+__getattr__, __dir__ = _lazy_names(
+    __name__,
+    ("sequence", "text",),
+    {},
+)
+
+__all__ = [
+    "sequence",
+    "text",
+]
