@@ -1,0 +1,60 @@
+"""Models that ignore their features: BaselineClassifier, BaselineRegressor and BaselineEstimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.estimator.canned.model_fns import baseline_model_fn, classification_head
+from thalweg._src.estimator.estimator import Estimator
+from thalweg._src.estimator.heads.base import Head
+from thalweg._src.estimator.heads.regression import RegressionHead
+from thalweg._src.estimator.run_config import RunConfig
+from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
+from thalweg._src.nn.losses import Reduction
+
+
+@export("estimator.BaselineEstimator", "contrib.estimator.BaselineEstimator")
+class BaselineEstimator(Estimator):
+    """A model that ignores its features, with any head."""
+
+    def __init__(
+        self, head: Head, model_dir: PathLike | None = None, optimizer: Any = "Ftrl", config: RunConfig | None = None
+    ) -> None:
+        super().__init__(baseline_model_fn(head, optimizer), model_dir, config)
+
+
+@export("estimator.BaselineClassifier")
+class BaselineClassifier(Estimator):
+    """A classifier that ignores its features: it learns how frequent each class is."""
+
+    def __init__(
+        self,
+        model_dir: PathLike | None = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        loss_reduction: str = Reduction.SUM,
+    ) -> None:
+        head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        super().__init__(baseline_model_fn(head, optimizer), model_dir, config)
+
+
+@export("estimator.BaselineRegressor")
+class BaselineRegressor(Estimator):
+    """A regression that ignores its features: it learns the mean of the labels."""
+
+    def __init__(
+        self,
+        model_dir: PathLike | None = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: RunConfig | None = None,
+        loss_reduction: str = Reduction.SUM,
+    ) -> None:
+        head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        super().__init__(baseline_model_fn(head, optimizer), model_dir, config)

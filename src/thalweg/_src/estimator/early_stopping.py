@@ -1,0 +1,212 @@
+"""Early stopping: hooks that end training at all tasks when the results of evaluations say so."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.compat import logging
+from thalweg._src.estimator.estimator import Estimator
+from thalweg._src.estimator.event_values import read_eval_metrics
+from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
+from thalweg._src.graph.scopes import GraphKeys
+from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from thalweg._src.training.step_hooks import required_global_step
+from thalweg._src.training.timers import SecondOrStepTimer
+from thalweg._src.variables.assign import assign
+from thalweg._src.variables.initializers import Constant
+from thalweg._src.variables.variable_scope import AUTO_REUSE, get_variable, variable_scope
+
+
+def _stop_variable() -> Any:
+    """Returns the variable by which the chief tells all workers to stop."""
+    with variable_scope("signal_early_stopping", reuse=AUTO_REUSE):
+        return get_variable(
+            "STOP",
+            shape=[],
+            dtype=dtypes.bool,
+            initializer=Constant(False),
+            collections=[GraphKeys.GLOBAL_VARIABLES],
+            trainable=False,
+        )
+
+
+class _StopOnPredicateHook(SessionRunHook):
+    """Calls a function from time to time, and stops all tasks when it returns True."""
+
+    def __init__(self, should_stop_fn: Callable[[], bool], secs: float | None, steps: int | None) -> None:
+        self._should_stop_fn = should_stop_fn
+        self._timer = SecondOrStepTimer(every_secs=secs, every_steps=steps)
+
+    def begin(self) -> None:
+        self._global_step = required_global_step("early stopping")
+        self._stop = _stop_variable()
+        self._set_stop = assign(self._stop, True)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        return SessionRunArgs(self._global_step)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        step = run_values.results
+        if self._timer.should_trigger_for_step(step):
+            self._timer.update_last_triggered_step(step)
+            if self._should_stop_fn():
+                logging.info("Requesting early stopping at global step %d", step)
+                run_context.session.run(self._set_stop)
+                run_context.request_stop()
+
+
+class _CheckForStoppingHook(SessionRunHook):
+    """Stops a worker when the chief has said so."""
+
+    def begin(self) -> None:
+        self._stop = _stop_variable()
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        return SessionRunArgs(self._stop)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        if run_values.results:
+            logging.info("Early stopping requested, suspending run.")
+            run_context.request_stop()
+
+
+@export("estimator.experimental.make_early_stopping_hook", "contrib.estimator.make_early_stopping_hook")
+def make_early_stopping_hook(
+    estimator: Estimator,
+    should_stop_fn: Callable[[], bool],
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Returns a hook that ends training at all tasks when a function, called by the chief alone, returns True."""
+    if not isinstance(estimator, Estimator):
+        raise TypeError(f"`estimator` must have type `tf.estimator.Estimator`. Got: {type(estimator)}")
+    if (run_every_secs is None) == (run_every_steps is None):
+        raise ValueError(
+            "exactly one of run_every_secs and run_every_steps must be given, the other one as None; received "
+            f"{run_every_secs} and {run_every_steps}"
+        )
+    if estimator.config.is_chief:
+        return _StopOnPredicateHook(should_stop_fn, run_every_secs, run_every_steps)
+    return _CheckForStoppingHook()
+
+
+Results = dict[int, dict[str, float]]
+
+
+def _hook(
+    estimator: Estimator,
+    metric_name: str,
+    eval_dir: Any,
+    min_steps: int,
+    secs: float | None,
+    steps: int | None,
+    decides: Callable[[dict[int, float]], bool],
+) -> SessionRunHook:
+    """Returns a hook that stops when a function of a metric's values by step returns True."""
+    folder = estimator.eval_dir() if eval_dir is None else str(eval_dir)
+
+    def should_stop() -> bool:
+        values: dict[int, float] = {}
+        for step, metrics in read_eval_metrics(folder).items():
+            if step >= min_steps:
+                if metric_name not in metrics:
+                    raise ValueError(
+                        f"no metric {metric_name!r} at step {step} in {folder}; there is {sorted(metrics)}"
+                    )
+                values[step] = metrics[metric_name]
+        return decides(values)
+
+    return make_early_stopping_hook(estimator, should_stop, secs, steps)
+
+
+def _crossed(metric_name: str, threshold: float, compare: Callable[[Any, Any], bool]) -> Callable[..., bool]:
+    def decide(values: dict[int, float]) -> bool:
+        for step, value in values.items():
+            if compare(value, threshold):
+                logging.info(
+                    "At step %s, metric %r has value %s, beyond the threshold %s.", step, metric_name, value, threshold
+                )
+                return True
+        return False
+
+    return decide
+
+
+def _unimproved(metric_name: str, patience: int, compare: Callable[[Any, Any], bool]) -> Callable[..., bool]:
+    def decide(values: dict[int, float]) -> bool:
+        best, best_step = None, 0
+        for step, value in values.items():
+            if best is None or compare(value, best):
+                best, best_step = value, step
+            if step - best_step >= patience:
+                logging.info(
+                    "No better %r for %d steps, with value %s at step %s.", metric_name, patience, best, best_step
+                )
+                return True
+        return False
+
+    return decide
+
+
+@export("estimator.experimental.stop_if_higher_hook", "contrib.estimator.stop_if_higher_hook")
+def stop_if_higher_hook(
+    estimator: Estimator,
+    metric_name: str,
+    threshold: float,
+    eval_dir: PathLike | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Returns a hook that stops when a metric is higher than a threshold."""
+    decide = _crossed(metric_name, threshold, operator.gt)
+    return _hook(estimator, metric_name, eval_dir, min_steps, run_every_secs, run_every_steps, decide)
+
+
+@export("estimator.experimental.stop_if_lower_hook", "contrib.estimator.stop_if_lower_hook")
+def stop_if_lower_hook(
+    estimator: Estimator,
+    metric_name: str,
+    threshold: float,
+    eval_dir: PathLike | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Returns a hook that stops when a metric is lower than a threshold."""
+    decide = _crossed(metric_name, threshold, operator.lt)
+    return _hook(estimator, metric_name, eval_dir, min_steps, run_every_secs, run_every_steps, decide)
+
+
+@export("estimator.experimental.stop_if_no_increase_hook", "contrib.estimator.stop_if_no_increase_hook")
+def stop_if_no_increase_hook(
+    estimator: Estimator,
+    metric_name: str,
+    max_steps_without_increase: int,
+    eval_dir: PathLike | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Returns a hook that stops when a metric has not increased for a number of steps."""
+    decide = _unimproved(metric_name, max_steps_without_increase, operator.gt)
+    return _hook(estimator, metric_name, eval_dir, min_steps, run_every_secs, run_every_steps, decide)
+
+
+@export("estimator.experimental.stop_if_no_decrease_hook", "contrib.estimator.stop_if_no_decrease_hook")
+def stop_if_no_decrease_hook(
+    estimator: Estimator,
+    metric_name: str,
+    max_steps_without_decrease: int,
+    eval_dir: PathLike | None = None,
+    min_steps: int = 0,
+    run_every_secs: float | None = 60,
+    run_every_steps: int | None = None,
+) -> SessionRunHook:
+    """Returns a hook that stops when a metric has not decreased for a number of steps."""
+    decide = _unimproved(metric_name, max_steps_without_decrease, operator.lt)
+    return _hook(estimator, metric_name, eval_dir, min_steps, run_every_secs, run_every_steps, decide)

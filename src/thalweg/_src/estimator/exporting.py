@@ -1,0 +1,164 @@
+"""Input receivers: the placeholders through which a served model receives its features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from thalweg._src import dtypes
+from thalweg._src.compat.switches import is_tensor
+from thalweg._src.estimator.export_outputs import SINGLE_RECEIVER_NAME
+from thalweg._src.export import export
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.input.features import parse_example
+from thalweg._src.ops.constants import placeholder
+
+SINGLE_FEATURE_NAME, SINGLE_LABEL_NAME = "feature", "label"
+Alternatives = dict[str, dict[str, Any]]
+
+
+class _Served(NamedTuple):
+    features: Any
+    receiver_tensors: dict[str, Any]
+    receiver_tensors_alternatives: Alternatives | None
+
+
+class _Supervised(NamedTuple):
+    features: Any
+    labels: Any
+    receiver_tensors: dict[str, Any]
+
+
+@export("estimator.export.ServingInputReceiver")
+class ServingInputReceiver(_Served):
+    """The features of a served model by name, and the tensors that clients feed."""
+
+    __slots__ = ()
+
+    def __new__(
+        cls, features: Any, receiver_tensors: Any, receiver_tensors_alternatives: Mapping[str, Any] | None = None
+    ) -> ServingInputReceiver:
+        checked = _named("features", features, SINGLE_FEATURE_NAME)
+        received = _named("receiver_tensors", receiver_tensors, SINGLE_RECEIVER_NAME)
+        return super().__new__(cls, checked, received, _checked_alternatives(receiver_tensors_alternatives))
+
+
+@export("estimator.export.TensorServingInputReceiver")
+class TensorServingInputReceiver(_Served):
+    """The only feature of a served model, which its function takes as a tensor, and the tensors that clients feed."""
+
+    __slots__ = ()
+
+    def __new__(
+        cls, features: Any, receiver_tensors: Any, receiver_tensors_alternatives: Mapping[str, Any] | None = None
+    ) -> TensorServingInputReceiver:
+        if features is None:
+            raise ValueError("features must be defined.")
+        _require_tensor("feature", SINGLE_FEATURE_NAME, features)
+        received = _named("receiver_tensors", receiver_tensors, SINGLE_RECEIVER_NAME)
+        return super().__new__(cls, features, received, _checked_alternatives(receiver_tensors_alternatives))
+
+
+class SupervisedInputReceiver(_Supervised):
+    """The features and labels of a model that is exported for training or evaluation."""
+
+    __slots__ = ()
+
+    def __new__(cls, features: Any, labels: Any, receiver_tensors: Any) -> SupervisedInputReceiver:
+        for what, value, name in (("feature", features, SINGLE_FEATURE_NAME), ("label", labels, SINGLE_LABEL_NAME)):
+            if value is None:
+                raise ValueError(f"{what}s must be defined.")
+            _named(f"{what}s", value, name)
+        return super().__new__(
+            cls, features, labels, _named("receiver_tensors", receiver_tensors, SINGLE_RECEIVER_NAME)
+        )
+
+
+def _require_tensor(what: str, name: str, value: Any) -> None:
+    if not is_tensor(value):
+        raise ValueError(f"{what} {name} must be a Tensor, SparseTensor, or RaggedTensor, received {value!r}")
+
+
+def _named(what: str, given: Any, default: str) -> dict[str, Any]:
+    """Returns tensors by name; a single one takes the default."""
+    if given is None:
+        raise ValueError(f"{what} must be defined.")
+    named = dict(given) if isinstance(given, Mapping) else {default: given}
+    for name, value in named.items():
+        if not isinstance(name, str):
+            raise ValueError(f"keys of {what} must be strings: {name!r}.")
+        _require_tensor(what, name, value)
+    return named
+
+
+def _checked_alternatives(given: Any) -> Alternatives | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise ValueError(f"receiver_tensors_alternatives must be a dict: {given!r}.")
+    return {name: _named("receiver_tensors_alternatives", value, SINGLE_RECEIVER_NAME) for name, value in given.items()}
+
+
+# -- functions that make receivers ------------------------------------------------------------------------------------
+
+
+@export("estimator.export.build_parsing_serving_input_receiver_fn")
+def build_parsing_serving_input_receiver_fn(
+    feature_spec: Mapping[str, Any], default_batch_size: int | None = None
+) -> Callable[[], ServingInputReceiver]:
+    """Returns a function that makes a receiver of serialized Examples, from which the features are parsed."""
+
+    def receive() -> ServingInputReceiver:
+        serialized = placeholder(dtypes.string, [default_batch_size], name="input_example_tensor")
+        return ServingInputReceiver(parse_example(serialized, feature_spec), {"examples": serialized})
+
+    return receive
+
+
+@export("estimator.export.build_raw_serving_input_receiver_fn")
+def build_raw_serving_input_receiver_fn(
+    features: Mapping[str, Any], default_batch_size: int | None = None
+) -> Callable[[], ServingInputReceiver]:
+    """Returns a function that makes a receiver of the features themselves, like given tensors but for the batch."""
+
+    def receive() -> ServingInputReceiver:
+        made = _placeholders(features, default_batch_size)
+        return ServingInputReceiver(made, made)
+
+    return receive
+
+
+@export("estimator.experimental.build_raw_supervised_input_receiver_fn")
+def build_raw_supervised_input_receiver_fn(
+    features: Any, labels: Any, default_batch_size: int | None = None
+) -> Callable[[], SupervisedInputReceiver]:
+    """Returns a function that makes a receiver of features and labels, like given tensors but for the batch."""
+    named = {
+        SINGLE_FEATURE_NAME: _named("features", features, SINGLE_FEATURE_NAME),
+        SINGLE_LABEL_NAME: _named("labels", labels, SINGLE_LABEL_NAME),
+    }
+    shared = sorted(set(named[SINGLE_FEATURE_NAME]) & set(named[SINGLE_LABEL_NAME]))
+    if shared:
+        raise ValueError(f"Feature keys and label keys must differ, both have {shared}")
+
+    def receive() -> SupervisedInputReceiver:
+        made = {what: _placeholders(tensors, default_batch_size) for what, tensors in named.items()}
+        feature_values, label_values = made[SINGLE_FEATURE_NAME], made[SINGLE_LABEL_NAME]
+        return SupervisedInputReceiver(
+            feature_values if isinstance(features, Mapping) else feature_values[SINGLE_FEATURE_NAME],
+            label_values if isinstance(labels, Mapping) else label_values[SINGLE_LABEL_NAME],
+            {**feature_values, **label_values},
+        )
+
+    return receive
+
+
+def _placeholders(tensors: Mapping[str, Any], batch_size: int | None) -> dict[str, Any]:
+    """Returns placeholders like given tensors, whose first dimension is the batch."""
+    made = {}
+    for name, tensor in tensors.items():
+        shape = tensor.get_shape()
+        dims = None if shape.ndims is None else [batch_size, *shape.as_list()[1:]]
+        is_named = isinstance(tensor, Tensor) and not tensor.is_eager
+        made[name] = placeholder(tensor.dtype, dims, name=tensor.op.name if is_named else name)
+    return made

@@ -1,0 +1,86 @@
+"""Extensions of an Estimator: further metrics, and features among its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from thalweg._src.estimator.calls import parameter_names
+from thalweg._src.estimator.estimator import Estimator
+from thalweg._src.estimator.export_outputs import PredictOutput
+from thalweg._src.estimator.spec import EstimatorSpec, checked_metrics
+from thalweg._src.export import export
+from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from thalweg._src.ops.sparse import sparse_tensor_to_dense
+from thalweg._src.training.mode_keys import ModeKeys
+
+_METRIC_PARAMETERS = {"features", "labels", "predictions", "config", "self"}
+
+
+@export("estimator.add_metrics", "contrib.estimator.add_metrics")
+def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]]) -> Estimator:
+    """Returns an Estimator with further metrics, which a function of features, labels, predictions or config makes."""
+    names = parameter_names(metric_fn)
+    unknown = sorted(set(names) - _METRIC_PARAMETERS)
+    if unknown:
+        raise ValueError(f"metric_fn ({metric_fn}) has following not expected args: {unknown}")
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        spec = estimator.model_fn(features, labels, mode, config)
+        if mode != ModeKeys.EVAL:
+            return spec
+        given = {"features": features, "labels": labels, "predictions": spec.predictions, "config": config}
+        added = metric_fn(**{name: value for name, value in given.items() if name in names})
+        return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **checked_metrics(added)})
+
+    return _extended(estimator, model_fn)
+
+
+def _extended(estimator: Estimator, model_fn: Callable[..., EstimatorSpec]) -> Estimator:
+    """Returns an Estimator with another model function, and all else as it is."""
+    return Estimator(model_fn, config=estimator.config, warm_start_from=estimator._warm_start_settings)
+
+
+@export("contrib.estimator.forward_features")
+def forward_features(
+    estimator: Estimator,
+    keys: str | Sequence[str] | None = None,
+    sparse_default_values: Mapping[str, Any] | None = None,
+) -> Estimator:
+    """Returns an Estimator whose predictions have features too, such as keys that identify the examples."""
+    wanted = [keys] if isinstance(keys, str) else keys
+    for key in wanted or ():
+        if not isinstance(key, str):
+            raise TypeError(f"All items in keys must be string. Given: {key!r}")
+
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        spec = estimator.model_fn(features, labels, mode, config)
+        if mode != ModeKeys.PREDICT:
+            return spec
+        if not isinstance(spec.predictions, Mapping):
+            raise ValueError(f"Predictions should be a dict to be able to forward features, not {spec.predictions!r}")
+        chosen = list(features) if wanted is None else wanted
+        missing = sorted(set(chosen) - set(features))
+        if missing:
+            raise ValueError(f"features has no {missing}, only {sorted(features)}")
+        taken = sorted(set(chosen) & set(spec.predictions))
+        if taken:
+            raise ValueError(f"Cannot forward feature keys that the predictions have: {taken}")
+        forwarded = {key: _dense(key, features[key], sparse_default_values) for key in chosen}
+        predictions = {**spec.predictions, **forwarded}
+        outputs = {
+            key: PredictOutput({**output.outputs, **forwarded}) if isinstance(output, PredictOutput) else output
+            for key, output in spec.export_outputs.items()
+        }
+        return spec._replace(predictions=predictions, export_outputs=outputs)
+
+    return _extended(estimator, model_fn)
+
+
+def _dense(key: str, feature: Any, defaults: Mapping[str, Any] | None) -> Any:
+    tensor = convert_to_tensor_or_sparse_tensor(feature)
+    if not isinstance(tensor, SparseTensor):
+        return tensor
+    if key not in (defaults or {}):
+        raise ValueError(f"Feature {key} is sparse: give a value for what it lacks in sparse_default_values")
+    return sparse_tensor_to_dense(tensor, default_value=(defaults or {})[key])
