@@ -40,6 +40,10 @@ class Process(Peer):
             steps += 1
         return {"seconds": (now - start) / steps}
 
+    def cpu(self) -> dict[str, Any]:
+        """Returns the CPU seconds of all threads of the process."""
+        return {"seconds": time.process_time()}
+
 
 if __name__ == "__main__":
     serve(Process)

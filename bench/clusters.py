@@ -43,7 +43,7 @@ class Cluster:
     def _start(self, program: Program) -> None:
         self.forget()
         counts = {job: number for job, number in (("ps", program.ps), ("worker", program.workers)) if number}
-        ports = iter(_free_ports(sum(counts.values())))
+        ports = iter(free_ports(sum(counts.values())))
         jobs = {job: [f"127.0.0.1:{next(ports)}" for _ in range(number)] for job, number in counts.items()}
         tasks = [(job, task) for job, number in counts.items() for task in range(number)]
         variables = {"THALWEG_CLUSTER_TRANSPORT": program.transport} if program.transport else {}
@@ -68,6 +68,10 @@ class Cluster:
             answers = pool.map(lambda worker: worker.ask("repeat", seconds=seconds), self._sessions[:workers])
             return [answer["seconds"] for answer in answers]
 
+    def cpu(self) -> list[float]:
+        """Returns the CPU seconds of each task so far, parameter servers first."""
+        return [worker.ask("cpu")["seconds"] for worker in self._tasks]
+
     def forget(self) -> dict[str, Any]:
         """Ends the processes."""
         self.close()
@@ -79,7 +83,8 @@ class Cluster:
         self._tasks, self._sessions = [], []
 
 
-def _free_ports(number: int) -> list[int]:
+def free_ports(number: int) -> list[int]:
+    """Returns ports at which nothing listens."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:

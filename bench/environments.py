@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = {"tensorflow": "tensorflow-cpu==2.21.0", "jax": "jax"}
+PACKAGES = {"tensorflow": "tensorflow-cpu==2.21.0 tf_keras==2.21.0", "jax": "jax"}
 FOLDERS = {"tensorflow": "tf", "jax": "jax"}
 
 
@@ -29,7 +29,7 @@ def _environment(library: str) -> Path:
     if not (folder / "ready").exists():
         print(f"creating {folder.relative_to(ROOT)} with {PACKAGES[library]}", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", PACKAGES[library]], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES[library].split()], check=True)
         (folder / "ready").touch()
     return python
 

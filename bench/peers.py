@@ -16,6 +16,7 @@ import environments
 
 LIMIT_SECONDS = 600  # seconds after which a peer that does not answer is killed
 WORKER = Path(__file__).with_name("worker.py")
+EAGER_WORKER = Path(__file__).with_name("eager_worker.py")
 
 
 class PeerError(Exception):
@@ -70,6 +71,13 @@ class Worker:
         self._log.seek(0)
         lines = self._log.read().strip().splitlines()
         return lines[-1] if lines else f"exit status {self._process.wait()}"
+
+
+class EagerWorker(Worker):
+    """The process of a peer that executes eagerly."""
+
+    def __init__(self, peer: str) -> None:
+        super().__init__(peer, EAGER_WORKER)
 
 
 def once(peer: str, do: str, **arguments: Any) -> dict[str, Any]:

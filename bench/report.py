@@ -35,16 +35,17 @@ def summary(results: dict[str, dict[str, list[float]]], versions: dict[str, str]
             continue
         rounds = {peer: values for peer, values in results[row.name].items() if values}
         medians = {peer: median(values) for peer, values in rounds.items()}
-        limit = row.target.limit(medians)
+        target = row.target
+        limit = target.limit(medians) if target else None
         rows.append(
             {
                 "name": row.name,
                 "title": row.title,
                 "unit": row.unit,
-                "target": row.target.words(),
+                "target": target.words() if target else "",
                 "limit": limit,
                 "ratio": medians[US] / limit if US in medians and limit else None,
-                "met": row.target.met(medians),
+                "met": target.met(medians) if target else None,
                 "medians": medians,
                 "rounds": rounds,
             }
@@ -79,7 +80,7 @@ def table(summary: Any) -> str:
     for row in summary["rows"]:
         cells = [_figure(row["medians"].get(peer)) for peer in peers]
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
-        verdict = {None: "no value", True: "met", False: "MISSED"}[row["met"]]
+        verdict = {None: "no value" if row["target"] else "", True: "met", False: "MISSED"}[row["met"]]
         lines.append([row["title"], row["unit"], *cells, row["target"], ratio, verdict])
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     left = {0, 1, len(head) - 3, len(head) - 1}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from workloads import data
+from workloads.eager_cases import CASES, TAPED
 
 US = "thalweg"
 PEERS = (US, "tensorflow", "jax", "torch", "torch_compile")
@@ -61,7 +62,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measurement and its target; `scale` converts seconds or bytes to the unit.
+    """One measurement and its target, if it has one; `scale` converts seconds or bytes to the unit.
 
     inverse: the unit is a rate. slow: a step takes seconds, so a round is one step, and there are few rounds.
     """
@@ -70,7 +71,7 @@ class Row:
     title: str
     unit: str
     scale: float
-    target: Target
+    target: Target | None
     peers: tuple[str, ...] = PEERS
     workload: str = ""
     busy: bool = False
@@ -323,6 +324,47 @@ CLUSTER = (
     ),
 )
 
+OF_TORCH = Target(1.5, ("torch",))
+SMALL_OPERATION = Target(1.5, ("torch",), also=Target(0.5, TENSORFLOW))
+EAGER_TARGETS = {
+    **dict.fromkeys(("op_add", "op_mul", "op_operator"), SMALL_OPERATION),
+    **dict.fromkeys(TAPED, OF_TORCH),
+}
+EAGER_PEERS = (US, "tensorflow", "torch")
+PER_CALL = 1e6 / data.EAGER_CALLS
+EAGER = (
+    *(
+        Row(name, case.title, "us", PER_CALL, EAGER_TARGETS.get(name), EAGER_PEERS, workload=name)
+        for name, case in (CASES | TAPED).items()
+    ),
+    Row("gradient", "a tape, multiply, its gradient", "us", PER_CALL, None, EAGER_PEERS, workload="gradient"),
+    Row(
+        "function_add",
+        "call of a traced x + y",
+        "us",
+        PER_CALL,
+        Target(1.5, ("jax",), also=Target(0.3, TENSORFLOW)),
+        (US, "tensorflow", "jax"),
+        workload="function_add",
+    ),
+    *(
+        Row(f"{name}_eager", f"{name.upper()} step, eager", "ms", 1e3, Target(1.1, ("torch",)), EAGER_PEERS, name)
+        for name in ("mlp", "cnn")
+    ),
+    *(
+        Row(
+            f"{name}_function",
+            f"{name.upper()} step by tf.function; reference: session",
+            "ms",
+            1e3,
+            Target(1.02, ("thalweg_reference",)),
+            (*BESIDE, *TENSORFLOW),
+            workload=f"{name}_function",
+        )
+        for name in ("mlp", "cnn")
+    ),
+)
+
 SECTIONS = {
     "cpu": (*STEPS, *GRAPH, IMPORT, MEMORY),
     "loops": LOOPS,
@@ -330,5 +372,6 @@ SECTIONS = {
     "checkpoints": CHECKPOINTS,
     "compiled": COMPILED,
     "cluster": CLUSTER,
+    "eager": EAGER,
 }
 ROWS = tuple(row for rows in SECTIONS.values() for row in rows)

@@ -18,7 +18,7 @@ import environments
 import quiet
 import report
 from clusters import Cluster
-from peers import PeerError, Worker, busy_core, import_seconds, once
+from peers import EagerWorker, PeerError, Worker, busy_core, import_seconds, once
 from rows import GRAPH, GRAPH_PHASES, GRAPH_SIZES, IMPORT, MEMORY, SECTIONS, TITLES, Row
 
 ROUND_SECONDS = 0.5
@@ -28,12 +28,14 @@ PATIENCE_SECONDS = 15
 LOSS_TOLERANCE = 1e-3
 
 Rounds = dict[str, list[float]]
+Start = Callable[[str], Worker | Cluster]
+STARTS: dict[str, Start] = {"cluster": Cluster, "eager": EagerWorker}
 
 
 class Bench:
     """The running peers, their measurements, and failures."""
 
-    def __init__(self, names: list[str], rounds: int, start: type[Worker] | type[Cluster] = Worker) -> None:
+    def __init__(self, names: list[str], rounds: int, start: Start = Worker) -> None:
         self.rounds = rounds
         self.slow_rounds = min(rounds, SLOW_ROUNDS)
         self.workers: dict[str, Worker | Cluster] = {}
@@ -47,7 +49,7 @@ class Bench:
         for name in names:
             self._start(name, start)
 
-    def _start(self, name: str, start: type[Worker] | type[Cluster]) -> None:
+    def _start(self, name: str, start: Start) -> None:
         try:
             worker = start(name)
             self.versions[name] = worker.ask("hello")["version"]
@@ -187,7 +189,7 @@ def measure(bench: Bench, rows: Sequence[Row]) -> None:
 def section(name: str, wanted: Sequence[Row], given: argparse.Namespace) -> None:
     """Runs the peers that a section's rows need, prints its table, and saves it if it is complete."""
     peers = given.peers.split(",") if given.peers else TITLES
-    start = Cluster if name == "cluster" else Worker
+    start = STARTS.get(name, Worker)
     bench = Bench([peer for peer in peers if any(peer in row.peers for row in wanted)], given.rounds, start)
     try:
         measure(bench, wanted)

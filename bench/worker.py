@@ -20,16 +20,17 @@ from workloads.task import Task
 
 WARM_SECONDS = 0.5
 CHECK_STEPS = 3
+Programs = dict[str, Callable[[], Any]]
 GRAPH_PROGRAMS = ("graph", "loop", "input", "checkpoint")
 
 
 class Peer:
     """A library, its programs, and the current step."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, load: Callable[[str], tuple[Any, Programs]] | None = None) -> None:
         self.name = name
         start = time.perf_counter()
-        self.module, self.programs = _load(name)
+        self.module, self.programs = (load or _load)(name)
         self.import_seconds = time.perf_counter() - start
         self.step: Callable[[], Any] | None = None
         self.slow = False
@@ -79,7 +80,7 @@ class Peer:
         return times
 
 
-def _load(name: str) -> tuple[Any, dict[str, Callable[[], Any]]]:
+def _load(name: str) -> tuple[Any, Programs]:
     """Imports a peer's library and its programs; the suffix of the peer's name selects a variant."""
     library, _, variant = name.partition("_")
     if library in ("thalweg", "tensorflow"):

@@ -158,6 +158,7 @@ SCALING: dict[str, Program] = {
     "scale_dense_1mb": Program(lambda tf, place: pull(tf, place, 250_000), ps=2, workers=data.SCALING_WORKERS),
     "scale_dense_10mb": Program(lambda tf, place: pull(tf, place, 2_500_000), ps=2, workers=data.SCALING_WORKERS),
     "scale_sparse": Program(sparse, ps=2, workers=data.SCALING_WORKERS),
+    "scale_mlp": Program(mlp, ps=2, workers=data.SCALING_WORKERS),
 }
 PROGRAMS: dict[str, Program] = {
     "noop": Program(noop),

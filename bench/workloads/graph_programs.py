@@ -84,36 +84,51 @@ def classifier(
     """Builds an MLP with the given initial values and returns its training step and session."""
     x = tf.placeholder(tf.float32, [data.MLP_BATCH, data.MLP_SIZES[0]])
     labels = tf.placeholder(tf.int32, [data.MLP_BATCH])
-    h = x
-    for i, layer in enumerate(layers):
-        weights, bias = _variables(tf, f"layer{i}", layer)
-        h = tf.matmul(h, weights) + bias
-        if i < len(layers) - 1:
-            h = tf.nn.relu(h)
+    h = mlp_logits(tf, x, [variables(tf, f"layer{i}", layer) for i, layer in enumerate(layers)])
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h))
     train = tf.train.AdamOptimizer(data.MLP_RATE).minimize(loss)
     return _training(tf, graph, loss, train, (x, labels), data.mlp_batch(), compiled, target)
 
 
-def cnn(tf: Any, compiled: bool = False, device: Any = None, target: str = "") -> Step:
+def cnn(
+    tf: Any, compiled: bool = False, device: Any = None, target: str = "", reduce: Callable[..., Any] | None = None
+) -> Step:
+    """Trains the CNN; `reduce` makes of the gradients, a list, those that are applied."""
     with tf.Graph().as_default() as graph, tf.device(device):
         x = tf.placeholder(tf.float32, [data.CNN_BATCH, data.CNN_IMAGE, data.CNN_IMAGE, data.CNN_CHANNELS[0]])
         labels = tf.placeholder(tf.int32, [data.CNN_BATCH])
-        h = x
-        convolutions, dense = data.cnn_layers()
-        for i, layer in enumerate(convolutions):
-            filters, bias = _variables(tf, f"conv{i}", layer)
-            h = tf.nn.conv2d(h, filters, strides=[1, 1, 1, 1], padding="SAME")
-            h = tf.nn.relu(tf.nn.bias_add(h, bias))
-            h = tf.nn.max_pool(h, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
-        weights, bias = _variables(tf, "dense", dense)
-        logits = tf.matmul(tf.reshape(h, [data.CNN_BATCH, dense[0].shape[0]]), weights) + bias
+        logits = cnn_logits(tf, x, cnn_variables(tf))
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
-        train = tf.train.MomentumOptimizer(data.CNN_RATE, data.CNN_MOMENTUM).minimize(loss)
+        optimizer = tf.train.MomentumOptimizer(data.CNN_RATE, data.CNN_MOMENTUM)
+        gradients, trained = zip(*optimizer.compute_gradients(loss))
+        train = optimizer.apply_gradients(zip(gradients if reduce is None else reduce(gradients), trained))
         return _training(tf, graph, loss, train, (x, labels), data.cnn_batch(), compiled, target)[0]
 
 
-def _variables(tf: Any, name: str, layer: data.Layer) -> tuple[Any, Any]:
+def mlp_logits(tf: Any, x: Any, layers: list[tuple[Any, Any]]) -> Any:
+    for i, (weights, bias) in enumerate(layers):
+        x = tf.matmul(x, weights) + bias
+        if i < len(layers) - 1:
+            x = tf.nn.relu(x)
+    return x
+
+
+def cnn_logits(tf: Any, x: Any, layers: list[tuple[Any, Any]]) -> Any:
+    *convolutions, (weights, bias) = layers
+    for filters, channel_bias in convolutions:
+        x = tf.nn.conv2d(x, filters, strides=[1, 1, 1, 1], padding="SAME")
+        x = tf.nn.relu(tf.nn.bias_add(x, channel_bias))
+        x = tf.nn.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
+    return tf.matmul(tf.reshape(x, [data.CNN_BATCH, weights.shape.as_list()[0]]), weights) + bias
+
+
+def cnn_variables(tf: Any) -> list[tuple[Any, Any]]:
+    convolutions, dense = data.cnn_layers()
+    layers = [variables(tf, f"conv{i}", layer) for i, layer in enumerate(convolutions)]
+    return [*layers, variables(tf, "dense", dense)]
+
+
+def variables(tf: Any, name: str, layer: data.Layer) -> tuple[Any, Any]:
     weights, bias = layer
     return tf.Variable(weights, name=f"{name}/weights"), tf.Variable(bias, name=f"{name}/bias")
 

@@ -38,14 +38,14 @@ def mlp(compiled: bool = False) -> Step:
     return _training(model, optimizer, data.mlp_batch(), compiled)
 
 
-def cnn(compiled: bool = False) -> Step:
+def cnn(compiled: bool = False, replicate: Callable[[nn.Module], nn.Module] = lambda model: model) -> Step:
     convolutions, dense = data.cnn_layers()
     modules: list[nn.Module] = []
     for layer in convolutions:
         modules += [_convolution(layer), nn.ReLU(), nn.MaxPool2d(2)]
     model = nn.Sequential(*modules, Flatten(), _linear(dense)).to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), data.CNN_RATE, momentum=data.CNN_MOMENTUM, fused=True)
-    return _training(model, optimizer, data.cnn_batch(), compiled)
+    return _training(replicate(model), optimizer, data.cnn_batch(), compiled)
 
 
 def lstm(compiled: bool = False) -> Step:
