@@ -16,26 +16,22 @@ Every public name of TensorFlow 1.15, covered or missing; of `tf.contrib` and `t
 programs use most. `python docs/coverage.py` generates this page. `thalweg check program.py` checks one program.
 
 """
-_EAGER = "Planned: eager execution. Operations are added to a graph, which sessions run."
+_EAGER = "Planned: functions made of graphs."
 _RAGGED = "Planned: ragged tensors."
-_STRATEGY = "Planned: strategies. `tf.train.Server` and `tf.train.replica_device_setter` replicate a model over tasks."
 _TPU = "Out of scope: there are no TPUs among the devices."
 _V2 = "Out of scope: a behaviour of TensorFlow 2."
 # Why a name is missing: for names and for all names in a namespace, of which the longest applies.
 REASONS = {
-    "tf.GradientTape": _EAGER,
     "tf.IndexedSlicesSpec": "Planned: with the specifications of `tf.function`.",
     "tf.LMDBReader": "Out of scope: there is no reader of LMDB databases; TFRecord files hold the same records.",
     "tf.RaggedTensor": _RAGGED,
     "tf.RaggedTensorSpec": _RAGGED,
     "tf.TensorArraySpec": "Planned: with the specifications of `tf.function`.",
-    "tf.autograph": "Planned: with eager execution. Python statements run while a graph is built.",
     "tf.compat.v2": _V2,
     "tf.config.experimental": "Out of scope: settings of eager execution; sessions take theirs from ConfigProto.",
     "tf.config.experimental_connect_to_cluster": _EAGER,
     "tf.config.experimental_connect_to_host": _EAGER,
     "tf.contrib": "Open: few of the published programs that are tried use it.",
-    "tf.contrib.autograph": _EAGER,
     "tf.contrib.eager": _EAGER,
     "tf.contrib.gan": "Planned: TF-GAN, of which most needs Estimators.",
     "tf.contrib.layers": "Out of scope: the feature columns before `tf.feature_column`.",
@@ -46,15 +42,12 @@ REASONS = {
     "tf.data.experimental": "Open: statistics of input pipelines, and the state of iterators in Estimators.",
     "tf.data.experimental.TensorArrayStructure": "Out of scope: elements of datasets hold no TensorArrays.",
     "tf.data.experimental.dense_to_ragged_batch": _RAGGED,
-    "tf.distribute": _STRATEGY,
     "tf.distribute.cluster_resolver.TPUClusterResolver": _TPU,
     "tf.distribute.experimental.TPUStrategy": _TPU,
-    "tf.enable_eager_execution": _EAGER,
     "tf.enable_tensor_equality": _V2,
     "tf.enable_v2_behavior": _V2,
     "tf.enable_v2_tensorshape": _V2,
     "tf.estimator": "Planned: Estimators.",
-    "tf.function": _EAGER,
     "tf.io.decode_proto": "Open: messages of any type in a graph.",
     "tf.io.encode_proto": "Open: messages of any type in a graph.",
     "tf.keras": "Planned: Keras.",
@@ -62,7 +55,6 @@ REASONS = {
     "tf.linalg": "Open: linear operators with circulant matrices.",
     "tf.lite": "Out of scope: conversion for TensorFlow Lite, which reads SavedModels.",
     "tf.lookup.experimental.DenseHashTable": "Open: `tf.contrib.lookup.MutableDenseHashTable` is the same table.",
-    "tf.nn": "Planned: losses of several replicas, with `tf.distribute`.",
     "tf.nondifferentiable_batch_function": "Open: batches across concurrent steps.",
     "tf.profiler": "Open: `profile` accounts for operations; advice, and logs for TensorFlow's own tool, are left out.",
     "tf.ragged": _RAGGED,

@@ -115,6 +115,13 @@ def test_data_parallel(example, capsys):
     assert re.search(r"CPU:3 [#.]{72}\n", capsys.readouterr().out)
 
 
+def test_mirrored(example, capsys):
+    result = example("mirrored").main(["--steps", "50"])
+    assert result["difference"] < 1e-5
+    assert result["accuracy"] > 0.8
+    assert "devices: /replica:0/task:0/device:" in capsys.readouterr().out
+
+
 def test_towers_run_concurrently(example):
     times = seen_at_once(example, lambda x, labels: example("data_parallel").training(x, labels, 2))
     assert {device for device, *_, name in times if "tower0" in name} == {"CPU:0"}
@@ -149,8 +156,26 @@ def test_replicas_share_the_steps():
     assert all(float(re.search(r"images: ([\d.]+)%", text)[1]) > 85 for text in written)
 
 
+@pytest.mark.parametrize("softmax", ["full", "sampled"])
+def test_language_model_learns(softmax, example):
+    arguments = ["--softmax", softmax, "--words", "100", "--size", "32", "--steps", "150", "--samples", "20"]
+    assert example("language_model").main(arguments)["perplexity"] < 30  # of 100 words, of which 8 are possible
+
+
+def test_a_sharded_softmax_is_a_softmax(example):
+    parts = [tf.random_normal([rows, 5], seed=rows) for rows in (3, 4, 2)]
+    biases = [tf.random_normal([rows], seed=rows) for rows in (3, 4, 2)]
+    hidden, labels = tf.random_normal([6, 5], seed=1), tf.constant([0, 2, 3, 6, 7, 8])
+    received = example("language_model").sharded_softmax_loss(parts, biases, labels, hidden)
+    logits = tf.matmul(hidden, tf.concat(parts, 0), transpose_b=True) + tf.concat(biases, 0)
+    expected = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    with tf.Session() as session:
+        np.testing.assert_allclose(*session.run([received, expected]), rtol=1e-5)
+
+
 def test_indivisible_batches_are_rejected(example, capsys):
-    for name, option in (("data_parallel", "--towers"), ("model_parallel", "--pieces")):
+    options = (("data_parallel", "--towers"), ("mirrored", "--replicas"), ("model_parallel", "--pieces"))
+    for name, option in options:
         with pytest.raises(SystemExit):
             example(name).main(["--batch", "10", option, "3"])
         assert "cannot be cut into 3 equal" in capsys.readouterr().err

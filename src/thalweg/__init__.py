@@ -35,15 +35,12 @@ from thalweg._src.compat.logging import (
 from thalweg._src.compat.switches import (
     control_flow_v2_enabled as control_flow_v2_enabled,
     disable_control_flow_v2 as disable_control_flow_v2,
-    disable_eager_execution as disable_eager_execution,
     disable_resource_variables as disable_resource_variables,
     disable_tensor_equality as disable_tensor_equality,
     disable_v2_behavior as disable_v2_behavior,
     disable_v2_tensorshape as disable_v2_tensorshape,
     enable_control_flow_v2 as enable_control_flow_v2,
     enable_resource_variables as enable_resource_variables,
-    executing_eagerly as executing_eagerly,
-    executing_eagerly_outside_functions as executing_eagerly_outside_functions,
     is_tensor as is_tensor,
     resource_variables_enabled as resource_variables_enabled,
 )
@@ -123,8 +120,21 @@ from thalweg._src.dtypes import (
     uint8 as uint8,
     variant as variant,
 )
+from thalweg._src.eager.gradient_tape import (
+    GradientTape as GradientTape,
+)
+from thalweg._src.eager.mode import (
+    disable_eager_execution as disable_eager_execution,
+    enable_eager_execution as enable_eager_execution,
+)
+from thalweg._src.eager.py_function import (
+    py_function as py_function,
+)
 from thalweg._src.errors import (
     OpError as OpError,
+)
+from thalweg._src.function.function import (
+    function as function,
 )
 from thalweg._src.gen_ops import (
     acos as acos,
@@ -203,7 +213,6 @@ from thalweg._src.gen_ops import (
     matrix_solve_op as matrix_solve,
     maximum as maximum,
     minimum as minimum,
-    multiply as multiply,
     negative as negative,
     parse_tensor as parse_tensor,
     polygamma as polygamma,
@@ -236,7 +245,6 @@ from thalweg._src.gen_ops import (
     string_strip as string_strip,
     string_to_hash_bucket_fast as string_to_hash_bucket_fast,
     string_to_hash_bucket_strong as string_to_hash_bucket_strong,
-    subtract as subtract,
     tan as tan,
     tanh as tanh,
     tile as tile,
@@ -257,6 +265,8 @@ from thalweg._src.graph.convert import (
     register_tensor_conversion_function as register_tensor_conversion_function,
 )
 from thalweg._src.graph.default import (
+    executing_eagerly as executing_eagerly,
+    executing_eagerly_outside_functions as executing_eagerly_outside_functions,
     get_default_graph as get_default_graph,
     reset_default_graph as reset_default_graph,
 )
@@ -505,10 +515,12 @@ from thalweg._src.ops.math import (
     floor_div as floor_div,
     floordiv as floordiv,
     imag as imag,
+    multiply as multiply,
     real as real,
     round as round,
     saturate_cast as saturate_cast,
     scalar_mul as scalar_mul,
+    subtract as subtract,
     truediv as truediv,
 )
 from thalweg._src.ops.matrix import (
@@ -685,9 +697,6 @@ from thalweg._src.place.placers import (
 from thalweg._src.session.critical_section import (
     CriticalSection as CriticalSection,
 )
-from thalweg._src.session.py_function import (
-    py_function as py_function,
-)
 from thalweg._src.session.session import (
     InteractiveSession as InteractiveSession,
     Session as Session,
@@ -784,6 +793,7 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg import app as app
     from thalweg import audio as audio
+    from thalweg import autograph as autograph
     from thalweg import bitwise as bitwise
     from thalweg import compat as compat
     from thalweg import config as config
@@ -804,6 +814,7 @@ if _TYPE_CHECKING:
     from thalweg import image as image
     from thalweg import initializers as initializers
     from thalweg import io as io
+    from thalweg import keras as keras
     from thalweg import layers as layers
     from thalweg import linalg as linalg
     from thalweg import logging as logging
@@ -823,6 +834,7 @@ if _TYPE_CHECKING:
     from thalweg import ragged as ragged
     from thalweg import random as random
     from thalweg import raw_ops as raw_ops
+    from thalweg import ray as ray
     from thalweg import resource_loader as resource_loader
     from thalweg import saved_model as saved_model
     from thalweg import sets as sets
@@ -853,7 +865,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("app", "audio", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distribute", "distributions", "dtypes", "errors", "estimator", "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "profiler", "python", "python_io", "quantization", "queue", "ragged", "random", "raw_ops", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
+    ("app", "audio", "autograph", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distribute", "distributions", "dtypes", "errors", "estimator", "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "keras", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "profiler", "python", "python_io", "quantization", "queue", "ragged", "random", "raw_ops", "ray", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
     {"AssetFileDef": "tensorboard.compat.proto.meta_graph_pb2", "AttrValue": "tensorboard.compat.proto.attr_value_pb2", "Event": "tensorboard.compat.proto.event_pb2", "GraphDef": "tensorboard.compat.proto.graph_pb2", "HistogramProto": "tensorboard.compat.proto.histogram_pb2", "LogMessage": "tensorboard.compat.proto.event_pb2", "MetaGraphDef": "tensorboard.compat.proto.meta_graph_pb2", "NameAttrList": "tensorboard.compat.proto.attr_value_pb2", "NodeDef": "tensorboard.compat.proto.node_def_pb2", "SessionLog": "tensorboard.compat.proto.event_pb2", "SignatureDef": "tensorboard.compat.proto.meta_graph_pb2", "Summary": "tensorboard.compat.proto.summary_pb2", "SummaryMetadata": "tensorboard.compat.proto.summary_pb2", "TensorInfo": "tensorboard.compat.proto.meta_graph_pb2"},
 )
 
@@ -884,6 +896,7 @@ __all__ = [
     "GRAPH_DEF_VERSION",
     "GRAPH_DEF_VERSION_MIN_CONSUMER",
     "GRAPH_DEF_VERSION_MIN_PRODUCER",
+    "GradientTape",
     "Graph",
     "GraphDef",
     "GraphKeys",
@@ -994,6 +1007,7 @@ __all__ = [
     "atan2",
     "atanh",
     "audio",
+    "autograph",
     "batch_gather",
     "batch_scatter_update",
     "batch_to_space",
@@ -1084,6 +1098,7 @@ __all__ = [
     "edit_distance",
     "einsum",
     "enable_control_flow_v2",
+    "enable_eager_execution",
     "enable_resource_variables",
     "encode_base64",
     "ensure_shape",
@@ -1124,6 +1139,7 @@ __all__ = [
     "floormod",
     "foldl",
     "foldr",
+    "function",
     "gather",
     "gather_nd",
     "get_collection",
@@ -1186,6 +1202,7 @@ __all__ = [
     "is_strictly_increasing",
     "is_tensor",
     "is_variable_initialized",
+    "keras",
     "kernel",
     "layers",
     "lbeta",
@@ -1299,6 +1316,7 @@ __all__ = [
     "range",
     "rank",
     "raw_ops",
+    "ray",
     "read_file",
     "real",
     "realdiv",

@@ -4,6 +4,12 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from thalweg._src.function.function import (
+    experimental_functions_run_eagerly as experimental_functions_run_eagerly,
+    experimental_functions_run_eagerly as functions_run_eagerly,
+    experimental_run_functions_eagerly as experimental_run_functions_eagerly,
+    experimental_run_functions_eagerly as run_functions_eagerly,
+)
 from thalweg._src.session.config_functions import (
     LogicalDevice as LogicalDevice,
     PhysicalDevice as PhysicalDevice,
@@ -31,11 +37,15 @@ __all__ = [
     "LogicalDevice",
     "PhysicalDevice",
     "experimental",
+    "experimental_functions_run_eagerly",
+    "experimental_run_functions_eagerly",
+    "functions_run_eagerly",
     "get_soft_device_placement",
     "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
     "optimizer",
+    "run_functions_eagerly",
     "set_soft_device_placement",
     "set_visible_devices",
     "threading",

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from thalweg._src.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
+    from thalweg.contrib import autograph as autograph
     from thalweg.contrib import cluster_resolver as cluster_resolver
     from thalweg.contrib import compiler as compiler
     from thalweg.contrib import crf as crf
     from thalweg.contrib import cudnn_rnn as cudnn_rnn
     from thalweg.contrib import data as data
     from thalweg.contrib import deprecated as deprecated
+    from thalweg.contrib import distribute as distribute
     from thalweg.contrib import distributions as distributions
+    from thalweg.contrib import eager as eager
+    from thalweg.contrib import estimator as estimator
     from thalweg.contrib import feature_column as feature_column
     from thalweg.contrib import framework as framework
     from thalweg.contrib import gan as gan
@@ -49,18 +53,22 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("cluster_resolver", "compiler", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
+    ("autograph", "cluster_resolver", "compiler", "crf", "cudnn_rnn", "data", "deprecated", "distribute", "distributions", "eager", "estimator", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
     {},
 )
 
 __all__ = [
+    "autograph",
     "cluster_resolver",
     "compiler",
     "crf",
     "cudnn_rnn",
     "data",
     "deprecated",
+    "distribute",
     "distributions",
+    "eager",
+    "estimator",
     "feature_column",
     "framework",
     "gan",

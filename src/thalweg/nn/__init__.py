@@ -4,6 +4,10 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from thalweg._src.distribute.losses import (
+    compute_average_loss as compute_average_loss,
+    scale_regularization_loss as scale_regularization_loss,
+)
 from thalweg._src.gen_ops import (
     elu as elu,
     fractional_avg_pool as fractional_avg_pool,
@@ -177,6 +181,7 @@ __all__ = [
     "bidirectional_dynamic_rnn",
     "collapse_repeated",
     "compute_accidental_hits",
+    "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -245,6 +250,7 @@ __all__ = [
     "rnn_cell",
     "safe_embedding_lookup_sparse",
     "sampled_softmax_loss",
+    "scale_regularization_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",

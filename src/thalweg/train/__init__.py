@@ -159,6 +159,9 @@ from thalweg._src.training.step_hooks import (
 from thalweg._src.training.supervisor import (
     Supervisor as Supervisor,
 )
+from thalweg._src.training.sync_replicas import (
+    SyncReplicasOptimizer as SyncReplicasOptimizer,
+)
 from thalweg._src.training.timers import (
     SecondOrStepTimer as SecondOrStepTimer,
 )
@@ -261,6 +264,7 @@ __all__ = [
     "StopAtStepHook",
     "SummarySaverHook",
     "Supervisor",
+    "SyncReplicasOptimizer",
     "VocabInfo",
     "WorkerSessionCreator",
     "add_queue_runner",

@@ -13,13 +13,25 @@ from thalweg._src.optimizers.mixed_precision import (
     disable_mixed_precision_graph_rewrite as disable_mixed_precision_graph_rewrite,
     enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite,
 )
+from thalweg._src.training.async_replicas import (
+    AsyncReplicasOptimizer as AsyncReplicasOptimizer,
+)
+from thalweg._src.training.consistency import (
+    sequential_consistency as sequential_consistency,
+)
+from thalweg._src.training.elastic_replicas import (
+    ElasticReplicasOptimizer as ElasticReplicasOptimizer,
+)
 
 __all__ = [
+    "AsyncReplicasOptimizer",
     "DynamicLossScale",
+    "ElasticReplicasOptimizer",
     "FixedLossScale",
     "LossScale",
     "MixedPrecisionLossScaleOptimizer",
     "PythonState",
     "disable_mixed_precision_graph_rewrite",
     "enable_mixed_precision_graph_rewrite",
+    "sequential_consistency",
 ]

@@ -7,8 +7,38 @@ The modules of this package hold the texts by theme; there one key of SCOPED may
 
 from __future__ import annotations
 
-from thalweg._src.parameter_docs import contrib, core, core_functions, general, input, layers, models, training, values
+from thalweg._src.parameter_docs import (
+    contrib,
+    core,
+    core_functions,
+    estimator,
+    general,
+    input,
+    keras_backend,
+    keras_callbacks,
+    keras_layers,
+    keras_losses,
+    keras_models,
+    keras_optimizers,
+    keras_recurrent,
+    keras_values,
+    layers,
+    models,
+    training,
+    values,
+)
 
+_KERAS = (
+    estimator,
+    keras_backend,
+    keras_callbacks,
+    keras_layers,
+    keras_losses,
+    keras_models,
+    keras_optimizers,
+    keras_recurrent,
+    keras_values,
+)
 GENERAL: dict[str, str] = {
     **general.PARAMETERS,
     **core.PARAMETERS,
@@ -18,10 +48,11 @@ GENERAL: dict[str, str] = {
     **training.PARAMETERS,
     **input.PARAMETERS,
     **contrib.PARAMETERS,
+    **{name: text for theme in _KERAS for name, text in theme.PARAMETERS.items()},
 }
 SCOPED: dict[str, dict[str, str]] = {}
 
-for _themes in (core_functions, values, layers, models, training, input, contrib):
+for _themes in (core_functions, values, layers, models, training, input, contrib, *_KERAS):
     for _scopes, _texts in _themes.SCOPED.items():
         for _scope in _scopes.split():
             SCOPED.setdefault(_scope, {}).update(_texts)
