@@ -14,6 +14,7 @@ DESCRIPTIONS = {
     "config.optimizer": "Settings of graph optimization.",
     "config.threading": "Sizes of the thread pools.",
     "contrib": "The parts of tf.contrib that published programs use most.",
+    "contrib.all_reduce": "Reductions over tensors on several devices and tasks, by rings, halving or shuffling.",
     "contrib.autograph": "The conversion of Python functions under the names of tf.contrib.",
     "contrib.cluster_resolver": "Cluster resolvers under the names of tf.contrib.",
     "contrib.compiler": "Compilation of operations.",

@@ -28,6 +28,7 @@ PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for 
     "data.ops.optional_ops": ("data.experimental", ""),
     "data.ops.readers": ("data",),
     "data.util.nest": ("thalweg._src.internals.data_nest",),
+    "distribute.all_reduce": ("contrib.all_reduce",),
     "distribute.central_storage_strategy": ("distribute.experimental",),
     "distribute.cluster_resolver": ("distribute.cluster_resolver", "contrib.cluster_resolver"),
     "distribute.cluster_resolver.cluster_resolver": ("distribute.cluster_resolver", "contrib.cluster_resolver"),

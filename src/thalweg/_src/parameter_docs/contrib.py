@@ -13,6 +13,21 @@ PARAMETERS: dict[str, str] = {
 }
 
 SCOPED: dict[str, dict[str, str]] = {
+    "contrib.all_reduce.": {
+        "input_tensors": "Tensors of one type and shape, each on a device of its own.",
+        "num_workers": "Number of tasks; each has as many of the tensors, one after another.",
+        "num_subchunks": "Number of rings, at most that of the devices of a worker.",
+        "gpu_perm": "The order of a worker's devices in the ring, by their indices.",
+        "subdiv": "Number of rings between workers; 1, since each worker takes part with one tensor.",
+        "gather_devices": "Devices that each reduce one piece of the tensors.",
+        "first_gather_devices": "Devices that each reduce one piece within their worker; as many at each worker.",
+        "second_gather_devices": "Devices that each reduce one piece between workers.",
+        "red_op": "Reduction, such as `tf.add`; those of shuffles take a list of tensors, as `tf.add_n` does.",
+        "red_n_op": "Reduction of a list of tensors within a worker, such as `tf.add_n`.",
+        "nccl_red_op": "Reduction within a worker: `tf.add`.",
+        "shuffle_red_op": "Reduction of a list of tensors between workers, such as `tf.add_n`.",
+        "un_op": "Function that is applied to the reduced elements, such as a division; by default none.",
+    },
     "contrib.eager.": {
         "func": "The function.",
         "cls": "The test case.",
