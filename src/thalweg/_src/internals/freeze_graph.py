@@ -15,12 +15,8 @@ from thalweg._src.graph.graphdef import message_type
 from thalweg._src.graph.import_graph_def import import_graph_def
 from thalweg._src.saved_model.files import meta_graph_with_tags, read_saved_model
 from thalweg._src.saved_model.saved_model import load
-from thalweg._src.session.graph_util import (
-    convert_variables_to_constants,
-    extract_sub_graph,
-    frozen,
-    variables_of,
-)
+from thalweg._src.session.freezing import frozen, variables_of
+from thalweg._src.session.graph_util import convert_variables_to_constants, extract_sub_graph
 from thalweg._src.session.session import Session
 
 
