@@ -1,6 +1,7 @@
 """Sessions at servers of other processes: the graph, feeds, fetches, errors and partial runs travel."""
 
 import gc
+import threading
 import time
 
 import numpy as np
@@ -8,6 +9,11 @@ import pytest
 
 import thalweg as tf
 from tests.distributed.clusters import addresses, processes
+from thalweg._src.distributed import control
+from thalweg._src.distributed.channel import Request
+from thalweg._src.distributed.client import GRPC, RemoteBackend
+from thalweg._src.distributed.frames import Kind
+from thalweg._src.resources.step import Step
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +151,65 @@ def test_a_step_that_the_client_drops_is_dropped_at_the_server():
             time.sleep(0.05)
         assert not task.service._prepared and not task.worker.waiting()
     server.stop()
+
+
+class Connected:
+    """A server of this process, and a client that uses it as one of another process would."""
+
+    def __init__(self, server):
+        self.service = server._require().service
+        self._address = server.target.removeprefix(GRPC)
+        self.backend = self.connect()
+
+    def connect(self):
+        return RemoteBackend(self._address, tf.get_default_graph(), tf.ConfigProto())
+
+    def run(self, *operations, backend=None):
+        (backend or self.backend).compile([], [], operations).run(Step(), [])
+
+
+@pytest.fixture
+def connected():
+    with tf.train.Server.create_local_server() as server:
+        found = Connected(server)
+        yield found
+        found.backend.close()
+
+
+def test_an_abort_may_arrive_before_its_step(connected):
+    v = tf.Variable(1.0, use_resource=True)
+    connected.run(v.initializer)
+    step = connected.backend.compile([], [], [v.assign_add(1.0).op])
+    connected.service.abort(77, tf.errors.CancelledError(None, None, "interrupted"))
+    reply = step._peer.start(Request(step._handle, 77, []), Kind.RUN_STEP)
+    with pytest.raises(tf.errors.CancelledError, match="interrupted"):
+        reply.receive()
+    reply.discard()
+    value = connected.backend.compile([], [v.value()], []).run(Step(), [])
+    assert float(value[0]) == 1.0
+
+
+def test_a_closed_session_leaves_no_step_at_the_server(connected):
+    queue = tf.FIFOQueue(1, [tf.float32], shared_name="left")
+    taken, put = queue.dequeue().op, queue.enqueue(4.0)
+    ended = []
+
+    def wait():
+        try:
+            connected.run(taken)
+        except tf.errors.CancelledError as error:
+            ended.append(str(error))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not connected.service._worker.waiting():
+        time.sleep(0.001)
+    backend = connected.backend
+    backend._peer.end(control.SessionName(session=backend.session))
+    thread.join()
+    assert len(ended) == 1 and "closed" in ended[0]
+    with pytest.raises(tf.errors.AbortedError):
+        connected.run(put)
+    connected.backend = connected.connect()
+    connected.run(put)
+    connected.run(taken)

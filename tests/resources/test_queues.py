@@ -38,6 +38,10 @@ class Step:
         self.cancellation = Cancellation()
         self.result = None
 
+    @property
+    def cancelled(self):
+        return self.cancellation.error is not None
+
     def finish(self, *results):
         assert self.result is None
         self.result = results
@@ -190,3 +194,17 @@ def test_shuffled_elements_leave_in_any_order():
     queue.dequeue_many(100, False, step, step.finish, step.fail)
     (taken,) = step.result
     assert taken != [(i,) for i in range(100)] and sorted(taken) == [(i,) for i in range(100)]
+
+
+def test_a_cancelled_step_takes_and_adds_nothing():
+    queue, cancelled, other = Queue("q", "fifo", InOrder(), capacity=2), Step(), Step()
+    queue.enqueue((1,), other, lambda: None, None)
+    cancelled.cancellation.cancel(errors.CancelledError(None, None, "closed"))
+    ended = []
+    queue.dequeue(cancelled, ended.append, None)
+    queue.dequeue_many(1, False, cancelled, ended.append, None)
+    queue.enqueue((2,), cancelled, lambda: ended.append("enqueued"), None)
+    assert not ended
+    queue.dequeue(other, ended.append, None)
+    queue.enqueue((3,), other, lambda: ended.append("enqueued"), None)
+    assert ended == [1, "enqueued"]

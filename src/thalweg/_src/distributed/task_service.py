@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -71,6 +71,13 @@ class Prepared:
     feeds: list[Expected]
 
 
+class RunningStep(NamedTuple):
+    """A step that runs for a client."""
+
+    session: ClientSession
+    step: Step
+
+
 class TaskService:
     """Answers calls and channels for one task."""
 
@@ -94,7 +101,7 @@ class TaskService:
         self._channels: defaultdict[str, set[Connection]] = defaultdict(set)
         self._backs: dict[WayBack, None] = {}  # of running steps
         self._handles = itertools.count(1)
-        self._running: dict[int, tuple[str, Step]] = {}
+        self._running: dict[int, RunningStep] = {}
         self._partial: deque[int] = deque(maxlen=_REMEMBERED)  # partial runs that were started
         self._lock = threading.Lock()
         self._started = time.monotonic()
@@ -260,6 +267,9 @@ class TaskService:
             for session in found:
                 for handle in session.handles:
                     self._prepared.pop(handle, None)
+            running = [step for session, step in list(self._running.values()) if session in found]
+        for step in running:
+            step.fail(errors.CancelledError(None, None, "Session has been closed."))
         for session in found:
             session.session.close()
 
@@ -359,7 +369,7 @@ class TaskService:
                 link.end(request.step)
 
         step.finished = threading.Event()
-        self._running[request.step] = (prepared.session.client, step)
+        self._begin(request.step, prepared.session, step)
         prepared.executable.start(step, [], done, request.step)
         for name in prepared.fetches:
             key = rendezvous_key("", CLIENT, f"fetch {name}")
@@ -381,11 +391,22 @@ class TaskService:
             raise errors.invalid(f"a frame of kind {kind} on a channel")
         prepared, step = self._find_prepared(request.handle), new_step(request)
         check_feeds(prepared.feeds, request.feeds)
-        self._running[request.step] = (client, step)
+        self._begin(request.step, prepared.session, step)
         try:
             return prepared.executable.run(step, request.feeds), times_of(step)
         finally:
             self._running.pop(request.step, None)
+
+    def _begin(self, number: int, session: ClientSession, step: Step) -> None:
+        """Notes a step that is to run; raises its error if its session was closed, or its abort came before it."""
+        with self._lock:
+            is_open = self._sessions.get(session.session.name) is session
+            if is_open:
+                self._running[number] = RunningStep(session, step)
+        error = self._worker.aborted(number)
+        if error is not None or not is_open:
+            self._running.pop(number, None)
+            raise error or errors.CancelledError(None, None, "Session has been closed.")
 
     # -- messages of links --------------------------------------------------------------------------------------------
 
@@ -395,7 +416,7 @@ class TaskService:
     def abort(self, step: int, error: BaseException) -> None:
         running = self._running.get(step)
         if running is not None:
-            running[1].fail(error)
+            running.step.fail(error)
         else:
             self._worker.abort(step, error)
 
@@ -415,8 +436,8 @@ class TaskService:
             channels = list(self._channels.get(link.task, ()))
         for connection in channels:  # a thread may wait for the lost task to read
             connection.shutdown()
-        for client, step in list(self._running.values()):
-            if client == link.task:
+        for session, step in list(self._running.values()):
+            if session.client == link.task:
                 step.fail(errors.CancelledError(None, None, f"the client is lost: {why}"))
         closed = [name for name, session in list(self._sessions.items()) if session.client == link.task]
         self._forget(closed)

@@ -119,6 +119,7 @@ class RegisteredStep:
     routes: the destinations of tensors for them
     feeds: what the values of its feeds must be
     received: what the tensors of other tasks must be, by key
+    running: the steps that run them now
     """
 
     executable: Executable
@@ -127,6 +128,7 @@ class RegisteredStep:
     routes: Mapping[str, Destination]
     feeds: Sequence[Expected]
     received: Mapping[str, Sequence[Expected]]
+    running: set[Step] = field(default_factory=set)
 
 
 class Worker:
@@ -171,11 +173,18 @@ class Worker:
         return merged
 
     def delete_session(self, session: str) -> None:
-        """Forgets a session with its graphs; the resources of an isolated one are destroyed."""
+        """Ends the steps of a session and forgets it with its graphs; resources of an isolated one are destroyed.
+
+        No step of the session takes anything from a queue after this has returned, so nothing that a later session
+        puts there is lost.
+        """
         with self._lock:
             found = self._sessions.pop(session, None)
-            for handle in found.handles if found is not None else ():
-                self._registered.pop(handle, None)
+            handles = () if found is None else found.handles
+            registered = [self._registered.pop(handle) for handle in handles if handle in self._registered]
+            running = [step for one in registered for step in list(one.running)]
+        for step in running:
+            step.fail(errors.CancelledError(None, None, "Session has been closed."))
         if found is not None:
             found.collectives.close()
             if found.is_isolated:
@@ -260,19 +269,24 @@ class Worker:
         back: the way to the master, if it waits for the tensors that it needs on the channel of its request
         master: the task that asks for the step, whose loss ends it
         """
-        registered = self.find(handle)
-        tasks = {*registered.others, master}
-        self.open(step_id, step, tasks, registered.routes, registered.received, back)
+        with self._lock:  # the session is deleted before or after
+            registered = self.find(handle)
+            registered.running.add(step)
         try:
-            for task, other in registered.others.items():
-                other.require(registered.incarnations.get(task, 0))
-            values = registered.executable.run(step, feeds)
-        except BaseException as error:
-            self.failed(step_id, registered.others, error)
-            raise
-        with self._lock:
-            self._steps.end(step_id)
-        return values
+            tasks = {*registered.others, master}
+            self.open(step_id, step, tasks, registered.routes, registered.received, back)
+            try:
+                for task, other in registered.others.items():
+                    other.require(registered.incarnations.get(task, 0))
+                values = registered.executable.run(step, feeds)
+            except BaseException as error:
+                self.failed(step_id, registered.others, error)
+                raise
+            with self._lock:
+                self._steps.end(step_id)
+            return values
+        finally:
+            registered.running.discard(step)
 
     def open(
         self,
@@ -332,6 +346,11 @@ class Worker:
             run = self._steps.abort(step, error)
         if run is not None:
             _fail(run, error)
+
+    def aborted(self, step: int) -> BaseException | None:
+        """Returns the error of a step that failed, or was aborted before it started."""
+        with self._lock:
+            return self._steps.aborted(step)
 
     def lose(self, task: str, why: str) -> None:
         """Ends the steps in which a lost task takes part."""

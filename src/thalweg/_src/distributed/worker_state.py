@@ -87,6 +87,10 @@ class WorkerSteps(Generic[Mailbox, Run]):
         self._remember(step, error)
         return None
 
+    def aborted(self, step: int) -> BaseException | None:
+        """Returns the error of a step that failed, or was aborted before it started."""
+        return self._failed.get(step)
+
     def lose(self, task: str) -> list[Run]:
         """Returns the runs to fail when a task is lost: those in which it takes part.
 

@@ -141,7 +141,8 @@ class Queue(Resource):
     def enqueue(self, element: Element, step: Step, finish: Finish, fail: Fail) -> None:
         """Enqueues one element, immediately if there is room and no enqueue waits."""
         with self.lock:
-            immediate = not self._enqueues and not self.is_closed and len(self._store) < self._limit
+            is_free = not self._enqueues and not self.is_closed and len(self._store) < self._limit
+            immediate = is_free and not step.cancelled
             if immediate:
                 self._store.put(element)
                 ended = self.advance() if self._dequeues else ()
@@ -162,7 +163,7 @@ class Queue(Resource):
     def dequeue(self, step: Step, finish: Finish, fail: Fail) -> None:
         """Dequeues one element, immediately if possible and no dequeue waits; calls `finish` with its components."""
         with self.lock:
-            immediate = not self._dequeues and self._store.available(self.is_closed) > 0
+            immediate = not self._dequeues and self._store.available(self.is_closed) > 0 and not step.cancelled
             if immediate:
                 element = self._store.take()
                 ended = self.advance() if self._enqueues else ()

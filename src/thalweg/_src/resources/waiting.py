@@ -52,6 +52,11 @@ class Attempt:
         """Makes as much progress as possible; the resource's lock is held."""
         raise NotImplementedError
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the step has ended, and the attempt is about to be withdrawn: it must take nothing any more."""
+        return self._step.cancelled
+
     def undo(self) -> None:
         """Returns what was taken so far, when the attempt is cancelled; the resource's lock is held."""
 
@@ -118,7 +123,7 @@ class Resource:
         moved = False
         if isinstance(queue, UnorderedWaitQueue):
             for attempt in list(queue):
-                outcome = attempt.advance()
+                outcome = NO_PROGRESS if attempt.is_cancelled else attempt.advance()
                 moved = moved or outcome is not NO_PROGRESS
                 if outcome is not NO_PROGRESS and outcome is not PROGRESS:
                     queue.remove(attempt)
@@ -126,7 +131,7 @@ class Resource:
                     ended.append((attempt, outcome))
             return moved
         while queue:
-            outcome = queue[0].advance()
+            outcome = NO_PROGRESS if queue[0].is_cancelled else queue[0].advance()
             if outcome is NO_PROGRESS:
                 break
             moved = True
