@@ -43,8 +43,9 @@ def variables_of(graph_def: Any, whitelist: Collection[str] | None, blacklist: C
 def without_nodes(graph_def: Any) -> Any:
     """Returns an empty GraphDef with the functions and the versions of another."""
     result = message_type("GraphDef")()
-    result.library.CopyFrom(graph_def.library)
-    result.versions.CopyFrom(graph_def.versions)
+    for part in ("library", "versions"):
+        if graph_def.HasField(part):
+            getattr(result, part).CopyFrom(getattr(graph_def, part))
     return result
 
 

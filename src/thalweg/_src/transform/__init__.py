@@ -1,0 +1,1 @@
+"""Transforms of GraphDefs for deployment, under the names of TensorFlow's graph_transforms tool."""
