@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent / "src" / "thalweg" / "_src"
 FILES = sorted(ROOT.rglob("*.py"))
 
 FOUNDATION = {
-    *("errors", "dtypes", "shapes", "devices", "messages", "config", "registry"),
+    *("errors", "dtypes", "shapes", "devices", "messages", "config", "registry", "entropy"),
     *("export", "documentation", "parameter_docs", "lazy_names", "read_only", "signatures"),
 }
 # Which folders a folder may import, besides itself, the foundation, and what those may import; lower ones come first.
@@ -49,7 +49,7 @@ DOWN = {
     "function": {"autograph", "runtime", "variables"},
     "optimizers": {"variables"},
     "checkpoint": {"optimizers"},
-    "saved_model": {"checkpoint"},
+    "saved_model": {"checkpoint", "function"},
     "input": {"checkpoint", "session"},
     "data": {"autograph", "input"},
     "nn": {"input"},
@@ -59,11 +59,16 @@ DOWN = {
     "keras": {"distribute", "function", "nn", "saved_model"},
     "estimator": {"distribute", "nn", "saved_model"},
     "ray": {"compat", "distributed"},
-    "contrib": {"distribute", "nn", "saved_model"},
+    # from research to production
+    "transform": {"saved_model", "session"},
+    "quantize": {"data", "nn", "transform"},
+    "onnx_export": {"quantize"},
+    "serving": {"input", "saved_model"},
+    "contrib": {"estimator"},
     "internals": {"contrib", "testing"},
     "gen_ops": {"ops"},
     # the generated modules around the package, and the tools that look names up in them
-    "public": {"contrib", "estimator", "gen_ops", "internals", "keras", "ray", "testing"},
+    "public": {"contrib", "estimator", "gen_ops", "internals", "keras", "onnx_export", "ray", "serving", "testing"},
     "cli": {"public", "simulate"},
 }
 TORCH = {"resources", "kernels", "compile", "execute", "runtime", "distributed", "eager", "function"}

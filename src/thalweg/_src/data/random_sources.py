@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from array import array
 from bisect import bisect_right
 from itertools import accumulate
@@ -12,6 +11,7 @@ import numpy as np
 
 from thalweg._src.data.element_refs import ElementRefs
 from thalweg._src.data.plan import Element, Elements, Plan, Unary
+from thalweg._src.entropy import fresh_seed
 from thalweg._src.errors import invalid
 from thalweg._src.kernels.elements import number
 
@@ -87,8 +87,7 @@ def seeded(plan: Plan, first: int) -> Stream:
     """Returns a stream seeded by two parameters of a dataset; two zeros mean a random start."""
     seed, seed2 = plan.integer(first, "seed"), plan.integer(first + 1, "seed2")
     if not seed and not seed2:
-        chance = random.SystemRandom()
-        seed, seed2 = chance.getrandbits(64), chance.getrandbits(64)
+        seed, seed2 = fresh_seed(64), fresh_seed(64)
     return Stream(seed, seed2)
 
 

@@ -21,6 +21,7 @@ from thalweg._src.eager.operation import EagerOperation
 from thalweg._src.eager.placement import default_device, for_value
 from thalweg._src.eager.tape import record_call
 from thalweg._src.eager.tensor import EagerTensor, kind_of
+from thalweg._src.entropy import fresh_seed
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.op_def import OPS, OpDef
@@ -44,7 +45,7 @@ class EagerGraph(Graph):
         self.config = config or ConfigProto()
         self.execution_mode = 0  # SYNC: errors of kernels are raised where they occur
         self._devices: list[Device] = []
-        self._seeds = random.Random()
+        self._seeds = random.Random(fresh_seed())
         self._last_seed: int | None = None
 
     @property
@@ -230,7 +231,7 @@ class EagerGraph(Graph):
 
     @seed.setter
     def seed(self, value: int | None) -> None:
-        self._seed, self._seeds, self._last_seed = value, random.Random(value), None
+        self._seed, self._seeds, self._last_seed = value, random.Random(fresh_seed() if value is None else value), None
         for definition in map(OPS.lookup, OPS):
             if definition.facts.random:  # generators start again
                 definition.bindings.clear()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
 
+from thalweg._src.entropy import fresh_seed
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.philox import Philox
@@ -102,11 +102,11 @@ def bind_fractional_pool(node: Node, device: Device) -> Function:
     ratio, overlapping, largest = attrs["pooling_ratio"], attrs["overlapping"], node.type == "FractionalMaxPool"
     seeds = (attrs["seed"], attrs["seed2"])
     if attrs["deterministic"] and seeds == (0, 0):
-        seeds = (random.getrandbits(63), random.getrandbits(63))
+        seeds = (fresh_seed(), fresh_seed())
 
     def pool(image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         check(node, image.shape)
-        chosen = seeds if attrs["deterministic"] else (random.getrandbits(63), random.getrandbits(63))
+        chosen = seeds if attrs["deterministic"] else (fresh_seed(), fresh_seed())
         generator, sizes = Philox(*chosen), tuple(image.shape[1:3])
         sequences = [
             _sequence(size, math.floor(size / r), generator, attrs["pseudo_random"])

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from thalweg._src import errors
 from thalweg._src.dtypes import DType
+from thalweg._src.entropy import fresh_seed
 from thalweg._src.resources.step import Step
 from thalweg._src.resources.waiting import NO_PROGRESS, PROGRESS, Attempt, Fail, Finish, Outcome, Resource, notify
 from thalweg._src.shapes import Shape
@@ -65,7 +66,7 @@ class Shuffled:
     def __init__(self, min_after_dequeue: int, seed: tuple[int, int]) -> None:
         self._elements: list[Element] = []
         self._stay = min_after_dequeue
-        self._random = random.Random(seed[0] << 64 | seed[1] if seed != (0, 0) else None)
+        self._random = random.Random(seed[0] << 64 | seed[1] if seed != (0, 0) else fresh_seed())
         self.put = self._elements.append
         self.clear = self._elements.clear
 
