@@ -20,27 +20,29 @@ class Averages:
 
     def __init__(self, names: list[str], num_losses: int) -> None:
         self._names = names
-        self._losses = num_losses
-        self._sums = np.zeros(num_losses)
-        self._counts = np.zeros(num_losses)
-        self._last: list[Any] = [np.nan] * len(names)
+        self._sums = [0.0] * num_losses
+        self._counts = [0] * num_losses
+        self._metrics: list[Any] = [np.nan] * (len(names) - num_losses)
 
     def add(self, values: list[Any], size: int) -> None:
         """Adds the values of a batch."""
-        weights = np.array([size, *[1] * (self._losses - 1)])
-        self._sums += np.asarray([float(value) for value in values[: self._losses]]) * weights
-        self._counts += weights
-        self._last = [*(self._sums / self._counts), *values[self._losses :]]
+        count = len(self._sums)
+        for index, value in enumerate(values[:count]):
+            weight = 1 if index else size
+            self._sums[index] += float(value) * weight
+            self._counts[index] += weight
+        self._metrics = values[count:]
 
     @property
     def logs(self) -> dict[str, Any]:
         """The averages so far, by name."""
-        return dict(zip(self._names, self._last))
+        losses = [total / count if count else np.nan for total, count in zip(self._sums, self._counts)]
+        return dict(zip(self._names, [*losses, *self._metrics]))
 
     @property
     def values(self) -> list[Any]:
         """The averages so far."""
-        return [float(value) if np.ndim(value) == 0 else value for value in self._last]
+        return [float(value) if np.ndim(value) == 0 else value for value in self.logs.values()]
 
 
 def train(
@@ -96,13 +98,14 @@ def train(
 
 
 def _epoch(model: Any, batches: Batches, calls: CallbackList) -> dict[str, Any]:
-    averages = Averages(model.metrics_names, model._num_losses)
+    names = model.metrics_names
+    averages = Averages(names, model._num_losses)
     count = 0
     for number, batch in enumerate(batches.epoch()):
         calls.call("on_train_batch_begin", number, {"batch": number, "size": batch.size})
         values = model._steps.train(batch)
         averages.add(values, batch.size)
-        logs = {"batch": number, "size": batch.size, **dict(zip(model.metrics_names, values))}
+        logs = {"batch": number, "size": batch.size, **dict(zip(names, values))}
         calls.call("on_train_batch_end", number, logs)
         count += 1
         if model.stop_training:
