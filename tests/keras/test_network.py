@@ -103,7 +103,7 @@ def test_a_subclass_owns_the_layers_of_its_attributes():
     outputs = model(ones(5, 6))
     assert value(outputs).shape == (5, 2)
     assert [layer.name for layer in model.layers] == ["first", "second", "late", "third"]
-    assert len(model.trainable_weights) == 9 and model.weights[0] is model.scale
+    assert len(model.trainable_weights) == 9 and model.weights[-1] is model.scale
     assert "block/first/kernel:0" in [weight.name for weight in model.weights]
     model.first.trainable = False
     assert len(model.trainable_weights) == 7 and len(model.non_trainable_weights) == 2
@@ -231,3 +231,11 @@ def test_wrong_arguments():
         layer(ones(1, 3))
     with pytest.raises(ValueError, match="No such layer"):
         Sequential([Dense(1)]).get_layer("two")
+
+
+def test_weights_of_a_model_come_layer_by_layer():
+    layers = [Dense(2, input_shape=(3,), name="a"), tf.keras.layers.BatchNormalization(name="b"), Dense(1, name="c")]
+    model = Sequential(layers)
+    names = [weight.name.split("/")[0] for weight in model.weights]
+    assert names == [*"aa", *"bbbb", *"cc"]
+    assert [value.shape for value in model.get_weights()] == [(3, 2), (2,), (2,), (2,), (2,), (2,), (2, 1), (1,)]

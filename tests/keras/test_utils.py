@@ -1,15 +1,11 @@
-"""Arrays of classes, progress bars as Keras prints them, and files of the cache."""
-
-import hashlib
-import tarfile
-import zipfile
+"""Arrays of classes, and progress bars as Keras prints them."""
 
 import numpy as np
 import pytest
 
 from thalweg._src.keras.utils import generic
 from thalweg._src.keras.utils.arrays import normalize, to_categorical
-from thalweg._src.keras.utils.generic import Progbar, get_file
+from thalweg._src.keras.utils.generic import Progbar
 
 _ROW = [[0, 0, 1], [1, 0, 0]]
 
@@ -172,67 +168,3 @@ def test_nothing_is_shown_without_verbosity(clock, capsys):
     bar = Progbar(10, verbose=0)
     bar.add(10, [("loss", 1.0)])
     assert capsys.readouterr().out == ""
-
-
-_URL = "https://example.com/data.txt"
-
-
-def _place(folder, content=b"content"):
-    path = folder / "datasets" / "data.txt"
-    path.parent.mkdir()
-    path.write_bytes(content)
-    return str(path)
-
-
-def test_a_file_of_the_cache_is_found(tmp_path, monkeypatch):
-    path = _place(tmp_path)
-    assert get_file("data.txt", _URL, cache_dir=str(tmp_path)) == path
-    md5, sha256 = hashlib.md5(b"content").hexdigest(), hashlib.sha256(b"content").hexdigest()
-    for hashes in ({"md5_hash": md5}, {"file_hash": md5}, {"file_hash": sha256}):
-        assert get_file("data.txt", _URL, cache_dir=str(tmp_path), **hashes) == path
-    assert get_file(path, _URL) == path
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    home = tmp_path / "home" / ".keras" / "models" / "data.txt"
-    home.parent.mkdir(parents=True)
-    home.touch()
-    assert get_file("data.txt", _URL, cache_subdir="models") == str(home)
-
-
-def test_a_file_that_has_to_be_downloaded_is_named_with_its_place(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"datasets/data\.txt does not exist.*download https://example\.com"):
-        get_file("data.txt", _URL, cache_dir=str(tmp_path))
-    _place(tmp_path)
-    with pytest.raises(FileNotFoundError, match="has another hash than 123"):
-        get_file("data.txt", _URL, file_hash="123", cache_dir=str(tmp_path))
-
-
-def test_a_file_of_this_machine_is_copied_to_the_cache(tmp_path):
-    origin = tmp_path / "own data.txt"
-    origin.write_bytes(b"content")
-    cache = tmp_path / "cache"
-    path = get_file("data.txt", origin.as_uri(), cache_dir=str(cache))
-    assert path == str(cache / "datasets" / "data.txt")
-    assert (cache / "datasets" / "data.txt").read_bytes() == b"content"
-    with pytest.raises(ValueError, match="has another hash than the expected 123"):
-        get_file("other.txt", origin.as_uri(), file_hash="123", cache_dir=str(cache))
-
-
-def test_archives_are_extracted(tmp_path):
-    member = tmp_path / "member"
-    member.write_bytes(b"content")
-    folder = tmp_path / "datasets"
-    folder.mkdir()
-    with tarfile.open(folder / "texts.tar.gz", "w:gz") as archive:
-        archive.add(member, "texts/member")
-    with zipfile.ZipFile(folder / "images.zip", "w") as archive:
-        archive.write(member, "images/member")
-    origin = "https://example.com/archive"
-    kept = get_file("images.zip", origin, cache_dir=str(tmp_path), extract=True, archive_format="tar")
-    assert kept == str(folder / "images.zip")
-    assert not (folder / "images").exists()
-    get_file("images.zip", origin, cache_dir=str(tmp_path), extract=True)
-    assert (folder / "images" / "member").read_bytes() == b"content"
-    assert get_file("texts", origin, cache_dir=str(tmp_path), untar=True) == str(folder / "texts")
-    assert (folder / "texts" / "member").read_bytes() == b"content"
-    (folder / "texts.tar.gz").unlink()
-    assert get_file("texts", origin, cache_dir=str(tmp_path), untar=True) == str(folder / "texts")

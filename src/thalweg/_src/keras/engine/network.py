@@ -25,6 +25,8 @@ from thalweg._src.nn.layers.base import snake_case
 class Network(Persistence, Layer):
     """A graph of layers, or a subclass whose attributes are layers and whose `call` uses them."""
 
+    _object_identifier = "_tf_keras_model"
+
     def __init__(self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         self.inputs: Any = None
@@ -62,6 +64,12 @@ class Network(Persistence, Layer):
         Node(self, given, made, {})
         for tensor, history in histories.items():
             tensor._keras_history = history  # they stay outputs of their own layers
+
+    @property
+    def weights(self) -> list[Any]:
+        """All variables, layer by layer."""
+        own = [*self._trainable_weights, *self._non_trainable_weights]
+        return tracking.distinct([*(weight for layer in self._nested for weight in layer.weights), *own])
 
     @property
     def layers(self) -> list[Any]:

@@ -1,19 +1,12 @@
-"""Progress on the standard output, and files of the local cache."""
+"""Progress on the standard output."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 import sys
-import tarfile
 import time
-import zipfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import numpy as np
 
@@ -126,65 +119,3 @@ def _duration(seconds: float) -> str:
     if seconds > 3600:
         return f"{hours}:{minutes:02d}:{int(seconds % 60):02d}"
     return f"{int(seconds // 60)}:{int(seconds % 60):02d}" if seconds > 60 else f"{int(seconds)}s"
-
-
-@export("keras.utils.get_file")
-def get_file(
-    fname: str,
-    origin: str,
-    untar: bool = False,
-    md5_hash: str | None = None,
-    file_hash: str | None = None,
-    cache_subdir: str = "datasets",
-    hash_algorithm: str = "auto",
-    extract: bool = False,
-    archive_format: str | Sequence[str] | None = "auto",
-    cache_dir: str | None = None,
-) -> str:
-    """Returns the path of a file in the local cache; nothing is downloaded, but files of this machine are copied."""
-    folder = Path(cache_dir or Path.home() / ".keras") / cache_subdir
-    content = folder / fname
-    if untar and content.exists():
-        return str(content)
-    path = folder / f"{fname}.tar.gz" if untar else content
-    _require_file(path, origin, file_hash or md5_hash, "md5" if file_hash is None and md5_hash else hash_algorithm)
-    if untar:
-        _extract(path, folder, "tar")
-        return str(content)
-    if extract:
-        _extract(path, folder, archive_format)
-    return str(path)
-
-
-def _require_file(path: Path, origin: str, expected: str | None, algorithm: str) -> None:
-    """Raises FileNotFoundError if a file is not in the cache and would have to be downloaded."""
-    found = path.exists()
-    if found and (expected is None or _has_hash(path, expected, algorithm)):
-        return
-    if urlsplit(origin).scheme == "file":
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(url2pathname(urlsplit(origin).path), path)
-        if expected is None or _has_hash(path, expected, algorithm):
-            return
-        raise ValueError(f"{origin} has another hash than the expected {expected}")
-    fault = f"has another hash than {expected}" if found else "does not exist"
-    raise FileNotFoundError(
-        f"{path} {fault}, and thalweg does not download files: download {origin} and place it at that path"
-    )
-
-
-def _has_hash(path: Path, expected: str, algorithm: str) -> bool:
-    sha256 = algorithm == "sha256" or (algorithm == "auto" and len(expected) == 64)
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256" if sha256 else "md5").hexdigest() == expected
-
-
-def _extract(path: Path, folder: Path, archive_format: str | Sequence[str] | None) -> None:
-    """Extracts an archive of one of the given formats; another file stays as it is."""
-    formats = ("tar", "zip") if archive_format == "auto" else archive_format or ()
-    if "tar" in formats and tarfile.is_tarfile(path):
-        with tarfile.open(path) as archive:
-            archive.extractall(folder, filter="data")
-    elif "zip" in formats and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(folder)

@@ -1,0 +1,1 @@
+"""Networks for images, as they were published: architectures, weights of ImageNet, preparation of images."""

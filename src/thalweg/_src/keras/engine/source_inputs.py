@@ -1,0 +1,25 @@
+"""The inputs that a symbolic tensor depends on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.export import export
+from thalweg._src.graph import nest
+from thalweg._src.keras.engine.node import node_of
+
+
+@export("keras.utils.get_source_inputs")
+def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = None) -> list[Any]:
+    """Returns the inputs from which layers compute a symbolic tensor."""
+    start = node_of(tensor) if layer is None else layer._inbound_nodes[node_index or -1]
+    found: dict[Any, None] = {}
+    stack, seen = [start], {start}
+    while stack:
+        node = stack.pop()
+        if not node.input_tensors:
+            found.update(dict.fromkeys(nest.flatten(node.outputs)))
+        before = [each for each in node.inbound_nodes if each not in seen]
+        seen.update(before)
+        stack += reversed(before)
+    return list(found)
