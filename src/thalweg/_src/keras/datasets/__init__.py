@@ -1,0 +1,1 @@
+"""Data sets of tutorials, read from files of the local cache."""
