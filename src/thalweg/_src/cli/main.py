@@ -15,8 +15,12 @@ from thalweg._src.cli import status
 from thalweg._src.cli.check import Report, check_files
 from thalweg._src.cli.cluster import Jobs, commands as cluster_commands
 from thalweg._src.cli.cluster_config import ClusterConfig, find_config
+from thalweg._src.cli.freeze import freeze_command, optimize_command
+from thalweg._src.cli.predict import predict_command
 from thalweg._src.cli.run import Program, parse, run
+from thalweg._src.cli.serve import serve_command
 from thalweg._src.cli.server import serve
+from thalweg._src.cli.show import show_command
 from thalweg._src.cli.simulate import simulate_command
 from thalweg._src.cli.supervisor import Supervisor
 from thalweg._src.compat.versions import THALWEG_VERSION
@@ -139,6 +143,11 @@ def show_status(addresses: tuple[str, ...], cluster: str | None, timeout: float,
     sys.exit(0 if all(task.status is not None for task in found) else 1)
 
 
+commands.add_command(freeze_command)
+commands.add_command(optimize_command)
+commands.add_command(serve_command)
+commands.add_command(predict_command)
+commands.add_command(show_command)
 commands.add_command(simulate_command)
 
 
