@@ -1,4 +1,4 @@
-"""Protocol messages of graphs that TensorBoard's set lacks: SavedModel and QueueRunnerDef."""
+"""Protocol messages of graphs that TensorBoard's set lacks: SavedModel, QueueRunnerDef, and those of Keras models."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ _MESSAGES: dict[str, dict[int, str]] = {
         4: "string cancel_op_name",
         5: "int32* queue_closed_exception_types",
     },
+    "KerasObject": {
+        2: "int32 node_id",
+        3: "string node_path",
+        4: "string identifier",
+        5: "string metadata",
+        6: "VersionDef version",
+    },
+    "KerasMetadata": {1: "KerasObject* nodes"},
 }
 
 
@@ -35,10 +43,13 @@ def _add_file() -> None:
     """Registers the messages in the descriptor pool of TensorBoard's, since one contains some of those."""
     from google.protobuf import descriptor_pb2, descriptor_pool
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+    from tensorboard.compat.proto.versions_pb2 import VersionDef
 
     file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="thalweg", syntax="proto3")
-    file.dependency.append(MetaGraphDef.DESCRIPTOR.file.name)
-    add_messages(file, _MESSAGES, {_META_GRAPH: f".{MetaGraphDef.DESCRIPTOR.full_name}"})
+    others = {_META_GRAPH: MetaGraphDef.DESCRIPTOR, "VersionDef": VersionDef.DESCRIPTOR}
+    file.dependency.extend(each.file.name for each in others.values())
+    names = {name: f".{each.full_name}" for name, each in others.items()}
+    add_messages(file, _MESSAGES, {**names, "KerasObject": ".thalweg.KerasObject"})
     descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
 
 
@@ -61,11 +72,11 @@ def parse_text(text: str, message: Any) -> Any:
     """Parses text format, in which TensorFlow may have expanded the messages that an Any holds."""
     from google.protobuf import text_format
 
-    return text_format.Parse(text, message, descriptor_pool=_tensorflow_names())
+    return text_format.Parse(text, message, descriptor_pool=tensorflow_pool())
 
 
 @functools.cache
-def _tensorflow_names() -> Any:
+def tensorflow_pool() -> Any:
     """Returns a pool that has TensorBoard's messages under their names in TensorFlow."""
     from google.protobuf import descriptor_pb2, descriptor_pool, text_format
     from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef

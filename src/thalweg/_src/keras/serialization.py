@@ -15,6 +15,9 @@ from thalweg._src.export import export
 # Marks an object inside the configuration of another, to tell it from a dictionary that the object takes as such.
 _NESTED = "__passive_serialization__"
 
+# Arguments that only later releases of Keras write, with the values that change nothing; ... for any value.
+_LATER = {"fn": ..., "groups": 1, "ignore_class": None, "synchronized": False}
+
 _custom_objects: dict[str, Any] = {}
 
 
@@ -129,7 +132,18 @@ def find_class_and_config(
     arguments = config["config"]
     if not isinstance(arguments, dict):  # such as the list of layers of a model
         return cls, arguments
-    return cls, {key: _item(value, module_objects, custom_objects) for key, value in arguments.items()}
+    return cls, {
+        key: _item(value, module_objects, custom_objects)
+        for key, value in arguments.items()
+        if key not in _LATER or not _is_later(cls, key, value)
+    }
+
+
+def _is_later(cls: Any, key: str, value: Any) -> bool:
+    """Returns whether a class of this package lacks an argument that a later release has, and does not need it."""
+    if not isinstance(cls, type) or not cls.__module__.startswith("thalweg."):
+        return False
+    return key not in inspect.signature(cls).parameters and _LATER[key] in (..., value)
 
 
 def _item(item: Any, module_objects: Mapping[str, Any] | None, custom_objects: Mapping[str, Any] | None) -> Any:

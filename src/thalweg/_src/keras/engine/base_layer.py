@@ -58,6 +58,8 @@ class Layer(Tracking, PlainLayer):
 
     supports_masking = False
     _is_graph_network = False
+    _object_identifier = "_tf_keras_layer"  # by which readers of SavedModels know the kind of a layer
+    _build_input_shape: Any = None  # for which the variables were created
     _dynamic: bool
     _batch_input_shape: tuple[Any, ...] | None
     _initial_weights: Any
@@ -260,6 +262,7 @@ class Layer(Tracking, PlainLayer):
     def _build_for(self, inputs: Any, flat: list[Any]) -> None:
         if self._dtype is None and flat and isinstance(flat[0], Tensor):
             self._dtype = flat[0].dtype.base_dtype.name
+        self._build_input_shape = tracking.shapes_of(inputs)
         with init_scope() if get_default_graph().captures else contextlib.nullcontext():
             self.build(tracking.shapes_of(inputs))
         self.built = True

@@ -1,4 +1,4 @@
-"""Descriptions of models: dictionaries and JSON texts, from which such models are made."""
+"""Descriptions of models: dictionaries, JSON and YAML texts, from which such models are made."""
 
 from __future__ import annotations
 
@@ -126,6 +126,33 @@ def as_json(model: Any, **kwargs: Any) -> str:
         "backend": "tensorflow",
     }
     return json.dumps(content, default=_plain, **kwargs)
+
+
+def as_yaml(model: Any, **kwargs: Any) -> str:
+    """Returns the description of a model as YAML."""
+    return str(yaml().safe_dump(json.loads(as_json(model)), **kwargs))
+
+
+def read_yaml(text: str) -> Any:
+    """Returns the description of a model in a YAML text; Keras may have written tuples into it."""
+    package = yaml()
+
+    class Loader(package.SafeLoader):  # type: ignore[misc, name-defined]
+        """Reads plain values and tuples."""
+
+    Loader.add_constructor(
+        "tag:yaml.org,2002:python/tuple", lambda loader, node: tuple(loader.construct_sequence(node, deep=True))
+    )
+    return package.load(text, Loader)
+
+
+def yaml() -> Any:
+    """Returns the package yaml, which only YAML texts need."""
+    try:
+        import yaml as found
+    except ImportError:
+        raise ImportError("YAML needs the package PyYAML: `pip install pyyaml`") from None
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -20,6 +20,8 @@ from thalweg._src.ops.sparse import sparse_placeholder
 class InputLayer(Layer):
     """The layer of an input of a model: a placeholder, or a given tensor."""
 
+    _object_identifier = "_tf_keras_input_layer"
+
     def __init__(
         self,
         input_shape: Any = None,
@@ -51,6 +53,11 @@ class InputLayer(Layer):
             whole = tuple(input_tensor.shape.as_list())
         self._batch_input_shape = None if whole is None else tuple(whole)
         Node(self, [], input_tensor, {})
+
+    @property
+    def input(self) -> Any:
+        """The symbolic tensor, which is the output too."""
+        return self.output
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments of the constructor."""

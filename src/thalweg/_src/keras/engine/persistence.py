@@ -13,9 +13,9 @@ from thalweg._src.compat import logging
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine import tracking
-from thalweg._src.keras.engine.config import as_json, describe_graph, make_graph
+from thalweg._src.keras.engine.config import as_json, as_yaml, describe_graph, make_graph
 from thalweg._src.keras.layers.lookup import deserialize
-from thalweg._src.keras.saving import hdf5
+from thalweg._src.keras.saving import hdf5, saved_model
 
 _HDF5 = (".h5", ".keras", ".hdf5")
 
@@ -40,6 +40,10 @@ class Persistence:
         """Returns the description of the model as JSON."""
         return as_json(self, **kwargs)
 
+    def to_yaml(self, **kwargs: Any) -> str:
+        """Returns the description of the model as YAML."""
+        return as_yaml(self, **kwargs)
+
     def save(
         self,
         filepath: Any,
@@ -48,9 +52,14 @@ class Persistence:
         save_format: str | None = None,
         signatures: Any = None,
     ) -> None:
-        """Saves the model as an HDF5 file: its description, its weights and the state of its optimizer."""
-        if save_format not in (None, "h5", "hdf5", "keras"):
-            raise ValueError(f"save_format: expected 'h5', received {save_format!r}")
+        """Saves the model, with its weights and the state of its optimizer: as an HDF5 file, or as a SavedModel."""
+        if save_format not in (None, "h5", "hdf5", "keras", "tf", "tensorflow"):
+            raise ValueError(f"save_format: expected 'h5' or 'tf', received {save_format!r}")
+        if save_format in ("tf", "tensorflow"):
+            saved_model.write_saved_model(self, filepath, overwrite, include_optimizer, signatures)
+            return
+        if signatures is not None:
+            raise ValueError("signatures: an HDF5 file has none; save the model with save_format='tf'")
         if not overwrite and os.path.exists(filepath):
             raise FileExistsError(f"{filepath} exists, and overwrite is False")
         with hdf5.h5py().File(filepath, "w") as file:

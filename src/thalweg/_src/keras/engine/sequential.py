@@ -10,7 +10,8 @@ from thalweg._src.graph import nest
 from thalweg._src.keras.engine import call_context
 from thalweg._src.keras.engine.input_layer import Input, InputLayer
 from thalweg._src.keras.engine.model import Model
-from thalweg._src.keras.layers.lookup import LAYERS, deserialize
+from thalweg._src.keras.layers import bidirectional, conv_recurrent, cudnn_recurrent
+from thalweg._src.keras.layers.lookup import LAYERS, deserialize, register_layers
 from thalweg._src.nn.layers.base import Layer as PlainLayer
 
 
@@ -20,6 +21,8 @@ class Sequential(Model):
 
     If no layer says the shape of its inputs, the layers create their variables at the first call.
     """
+
+    _object_identifier = "_tf_keras_sequential"
 
     def __init__(self, layers: Sequence[Any] | None = None, name: str | None = None) -> None:
         super().__init__(name=name)
@@ -164,5 +167,7 @@ def _sizes(shape: Any) -> list[Any]:
     return list(shape.as_list() if hasattr(shape, "as_list") else shape)
 
 
+for _module in (bidirectional, conv_recurrent, cudnn_recurrent):  # with the modules that they import
+    register_layers(vars(_module))
 # Later releases of Keras write "Functional" for a model that is a graph of layers.
 LAYERS.update(Functional=Model, Model=Model, Sequential=Sequential)

@@ -22,6 +22,8 @@ LISTED = frozenset(
     (
         *("_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls", "_named_weights"),
         *("_layers", "_metrics", "_callable_losses", "_inbound_nodes", "_outbound_nodes", "_evaluated"),
+        "_compiled_with",
+        "_compiled_trainable",
     )
 )
 
@@ -40,6 +42,7 @@ class Tracking:
     _metrics: list[Any]
     _callable_losses: list[Callable[[], Any]]
     _evaluated: weakref.WeakKeyDictionary[Any, dict[int, Any]]
+    _trainable: bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         layer = super().__new__(cls)
@@ -114,6 +117,11 @@ class Tracking:
         return distinct(
             [*self._non_trainable_weights, *(w for layer in self._nested for w in layer.non_trainable_weights)]
         )
+
+    def _trainable_state(self) -> list[tuple[Any, bool]]:
+        """Returns this layer and all layers in it, each with whether it is trained."""
+        nested = [each for layer in self._nested if isinstance(layer, Tracking) for each in layer._trainable_state()]
+        return [(self, self._trainable), *nested]
 
     @property
     def weights(self) -> list[Any]:
@@ -192,7 +200,12 @@ class Tracking:
     def _is_for(self, operation: Operation, inputs: Any) -> bool:
         if inputs is not None:
             return _depends(operation, set(nest.flatten(inputs)))
-        return not _depends(operation, {t for node in self._inbound_nodes for t in nest.flatten(node.inputs)})
+        return not _depends(operation, self._given())
+
+    def _given(self) -> set[Any]:
+        """Returns the inputs of all calls of this layer and of the layers in it, such as a model inside of a model."""
+        own = {tensor for node in self._inbound_nodes for tensor in nest.flatten(node.inputs)}
+        return own.union(*(layer._given() for layer in self._nested if isinstance(layer, Tracking)))
 
     @property
     def metrics(self) -> list[Any]:

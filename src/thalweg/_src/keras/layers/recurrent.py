@@ -40,6 +40,8 @@ _LEFT_OUT = tracking.LISTED | {"_states"}
 class RNN(Layer):
     """A recurrent layer: it applies a cell, or several on top of each other, to each step of sequences."""
 
+    _object_identifier = "_tf_keras_rnn_layer"
+
     def __init__(
         self,
         cell: Any,

@@ -48,6 +48,7 @@ class Metric(Layer):
     """
 
     _is_metric = True
+    _object_identifier = "_tf_keras_metric"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         metric = super().__new__(cls)

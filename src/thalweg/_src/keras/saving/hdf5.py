@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
 from thalweg._src.keras.engine.config import VERSION, _plain
+from thalweg._src.keras.saving.training_config import training_config
 
 _MAX_ATTRIBUTE = 64512  # bytes of an attribute of a file
 _MISSING = "models are saved in HDF5 files by the package h5py: `pip install h5py`"
@@ -112,29 +113,16 @@ def write_model(file: Any, model: Any, include_optimizer: bool) -> None:
     file.attrs["backend"] = b"tensorflow"
     file.attrs["model_config"] = json.dumps(description, default=_plain).encode()
     write_weights(file.create_group("model_weights"), model.layers)
-    optimizer = model.optimizer
-    if not include_optimizer or optimizer is None or not hasattr(optimizer, "get_config"):
+    training = training_config(model) if include_optimizer else None
+    if training is None:
         return
-    file.attrs["training_config"] = json.dumps(_training(model), default=_plain).encode()
-    weights = optimizer.weights
+    file.attrs["training_config"] = json.dumps(training, default=_plain).encode()
+    weights = model.optimizer.weights
     if weights:
         group = file.create_group("optimizer_weights")
         _set_names(group, "weight_names", [weight.name for weight in weights])
         for weight, value in zip(weights, batch_get_value(weights)):
             group.create_dataset(weight.name, data=np.asarray(value))
-
-
-def _training(model: Any) -> dict[str, Any]:
-    loss, metrics, loss_weights, weighted_metrics = model._compiled_with
-    optimizer = model.optimizer
-    return {
-        "loss": loss,
-        "metrics": metrics,
-        "weighted_metrics": weighted_metrics,
-        "sample_weight_mode": model.sample_weight_mode,
-        "loss_weights": loss_weights,
-        "optimizer_config": {"class_name": type(optimizer).__name__, "config": optimizer.get_config()},
-    }
 
 
 def read_description(file: Any) -> dict[str, Any]:

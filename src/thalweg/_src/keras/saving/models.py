@@ -1,4 +1,4 @@
-"""Models from files and descriptions: save_model, load_model, model_from_json, clone_model."""
+"""Models from files and descriptions: save_model, load_model, model_from_json, model_from_yaml, clone_model."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.export import export
-from thalweg._src.keras.engine.config import make_graph
+from thalweg._src.keras.engine.config import make_graph, read_yaml
 from thalweg._src.keras.engine.input_layer import InputLayer
 from thalweg._src.keras.engine.model import Model
 from thalweg._src.keras.engine.sequential import Sequential
 from thalweg._src.keras.layers.lookup import deserialize
-from thalweg._src.keras.optimizers import lookup as optimizers
 from thalweg._src.keras.saving import hdf5
+from thalweg._src.keras.saving.saved_model_reader import read_model
+from thalweg._src.keras.saving.training_config import compile_model
 
 
 @export("keras.models.save_model")
@@ -26,22 +27,28 @@ def save_model(
     save_format: str | None = None,
     signatures: Any = None,
 ) -> None:
-    """Saves a model as an HDF5 file: its description, its weights and the state of its optimizer."""
-    model.save(filepath, overwrite=overwrite, include_optimizer=include_optimizer, save_format=save_format)
+    """Saves a model, with its weights and the state of its optimizer: as an HDF5 file, or as a SavedModel."""
+    model.save(filepath, overwrite, include_optimizer, save_format, signatures)
 
 
 @export("keras.models.load_model")
 def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, compile: bool = True) -> Any:
-    """Returns the model of an HDF5 file, compiled as it was when it was saved."""
+    """Returns the model of an HDF5 file or of a SavedModel, compiled as it was when it was saved."""
     path = filepath if isinstance(filepath, str | os.PathLike) else None
     if path is not None and not os.path.exists(path):
         raise OSError(f"SavedModel file does not exist at: {filepath}")
+    if path is not None and os.path.isdir(path):
+        return read_model(path, custom_objects, compile)
     with hdf5.h5py().File(filepath, "r") if path is not None else _kept(filepath) as file:
         model = model_from_config(hdf5.read_description(file), custom_objects)
         hdf5.read_weights(file["model_weights"], model.layers)
         training = hdf5.read_training(file)
         if compile and training is not None:
-            _compile(model, training, custom_objects, hdf5.read_optimizer_weights(file))
+            compile_model(model, training, custom_objects)
+            values = hdf5.read_optimizer_weights(file)
+            if values:
+                model.optimizer._create_all(model.trainable_weights)
+                model.optimizer.set_weights(values)
     return model
 
 
@@ -58,35 +65,6 @@ class _kept:
         pass
 
 
-def _compile(model: Any, training: dict[str, Any], custom_objects: Any, state: list[Any]) -> None:
-    """Compiles a model as it was, with the state of its optimizer."""
-    optimizer = optimizers.deserialize(training["optimizer_config"], custom_objects=custom_objects)
-    model.compile(
-        optimizer=optimizer,
-        loss=_named(training.get("loss"), custom_objects),
-        metrics=_named(training.get("metrics"), custom_objects),
-        loss_weights=training.get("loss_weights"),
-        sample_weight_mode=training.get("sample_weight_mode"),
-        weighted_metrics=_named(training.get("weighted_metrics"), custom_objects),
-    )
-    if state:
-        optimizer._create_all(model.trainable_weights)
-        optimizer.set_weights(state)
-
-
-def _named(value: Any, custom_objects: dict[str, Any] | None) -> Any:
-    """Returns losses and metrics, with the objects of the caller in the place of their names."""
-    if isinstance(value, str):
-        return (custom_objects or {}).get(value, value)
-    if isinstance(value, list | tuple):
-        return [_named(item, custom_objects) for item in value]
-    if isinstance(value, dict) and value.get("class_name") == "MeanMetricWrapper":
-        return value["config"]["fn"]  # what later releases of Keras write for the name of a metric
-    if isinstance(value, dict) and "class_name" not in value:
-        return {key: _named(item, custom_objects) for key, item in value.items()}
-    return value
-
-
 @export("keras.models.model_from_config")
 def model_from_config(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
     """Returns the model that a description describes."""
@@ -99,6 +77,12 @@ def model_from_config(config: dict[str, Any], custom_objects: dict[str, Any] | N
 def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
     """Returns the model that a JSON text describes."""
     return model_from_config(json.loads(json_string), custom_objects)
+
+
+@export("keras.models.model_from_yaml")
+def model_from_yaml(yaml_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
+    """Returns the model that a YAML text describes."""
+    return model_from_config(read_yaml(yaml_string), custom_objects)
 
 
 @export("keras.models.clone_model")

@@ -1,0 +1,147 @@
+"""Models from SavedModels that `model.save` has written, here or with Keras 2 on TensorFlow 2."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from thalweg._src.checkpoint.object_checkpoint import Checkpoint
+from thalweg._src.checkpoint.object_graph import GRAPH_KEY, parse_graph
+from thalweg._src.checkpoint.reader import CheckpointReader
+from thalweg._src.checkpoint.trackable import parts_of
+from thalweg._src.formats import durable
+from thalweg._src.formats.graph_messages import message_class
+from thalweg._src.graph.default import executing_eagerly_outside_functions
+from thalweg._src.keras.backend import state
+from thalweg._src.keras.backend.values import batch_set_value
+from thalweg._src.keras.layers.lookup import deserialize
+from thalweg._src.keras.saving.saved_model import METADATA_FILE
+from thalweg._src.keras.saving.training_config import compile_model
+from thalweg._src.keras.serialization import class_and_config, get_custom_objects
+from thalweg._src.saved_model.files import folder_of, read_saved_model, variables_prefix
+
+# The lists of the optimizers of later releases: by class, the slots of which they are, in the order of the variables.
+_LATER_SLOTS = {
+    "Adam": {"_momentums": "m", "_velocities": "v", "_velocity_hats": "vhat"},
+    "Nadam": {"_momentums": "m", "_velocities": "v"},
+    "Adamax": {"_m": "m", "_u": "v"},
+    "SGD": {"momentums": "momentum"},
+    "RMSprop": {"_velocities": "rms", "_momentums": "momentum", "_average_gradients": "mg"},
+    "Adagrad": {"_accumulators": "accumulator"},
+    "Adadelta": {"_accumulated_grads": "accum_grad", "_accumulated_delta_vars": "accum_var"},
+    "Ftrl": {"_accumulators": "accumulator", "_linears": "linear"},
+}
+
+
+def read_model(filepath: Any, custom_objects: dict[str, Any] | None, compiled: bool) -> Any:
+    """Returns the model of a folder; compiled: as it was when it was saved, if the folder says how."""
+    folder = folder_of(filepath)
+    objects = read_saved_model(folder).meta_graphs[0].object_graph_def
+    content = _metadata(folder, objects)
+    model = _made(content, custom_objects)
+    training = content.get("training_config") if compiled else None
+    if training is not None:
+        compile_model(model, training, custom_objects)
+    optimizer = _children(objects, 0).get("optimizer")
+    names = [] if optimizer is None or training is None else _children(objects, optimizer)
+    takes_state = "iter" in names
+    if takes_state:
+        model.optimizer._create_all(model.trainable_weights)
+    _restore(model, variables_prefix(folder), takes_state)
+    if "_iterations" in names:
+        _restore_later_optimizer(model, variables_prefix(folder))
+    return model
+
+
+# -- descriptions -----------------------------------------------------------------------------------------------------
+
+
+def _metadata(folder: str, objects: Any) -> dict[str, Any]:
+    """Returns the description of the model itself: of a file of its own, or of the graph of objects."""
+    path = os.path.join(folder, METADATA_FILE)
+    if os.path.exists(path):
+        with durable.typed_errors(path), open(path, "rb") as file:
+            found = {
+                node.node_id: node.metadata for node in message_class("KerasMetadata").FromString(file.read()).nodes
+            }
+    else:
+        found = {0: objects.nodes[0].user_object.metadata} if objects.nodes else {}
+    if not found.get(0):
+        raise ValueError(
+            f"{folder} has no description of a Keras model: it was not written by `model.save`. Its signatures can be "
+            "served: tf.saved_model.load(session, ['serve'], folder)"
+        )
+    content: dict[str, Any] = json.loads(found[0], object_hook=_plain)
+    return content
+
+
+def _plain(value: dict[str, Any]) -> Any:
+    """Returns tuples and shapes in the place of what stands for them."""
+    if value.get("class_name") in ("__tuple__", "TensorShape") and "items" in value:
+        return tuple(value["items"]) if value["class_name"] == "__tuple__" else value["items"]
+    return value
+
+
+def _made(content: dict[str, Any], custom_objects: dict[str, Any] | None) -> Any:
+    """Returns the model that a description describes, with its variables."""
+    name, config = content["class_name"], content.get("config")
+    is_known = name in (custom_objects or {}) or name in get_custom_objects()
+    if config is None:
+        raise ValueError(
+            f"the model has a `call` of its own and no configuration: make it with its class {name} and load its "
+            "variables, `model.load_weights(folder + '/variables/variables')`"
+        )
+    if not is_known and content.get("is_graph_network") and name not in ("Functional", "Sequential"):
+        name = "Model"  # a subclass that only adds methods
+    model = deserialize(class_and_config(name, config), custom_objects)
+    if not model.built and content.get("build_input_shape") is not None:
+        model.build(content["build_input_shape"])
+    return model
+
+
+# -- variables --------------------------------------------------------------------------------------------------------
+
+
+def _restore(model: Any, prefix: str, takes_state: bool) -> None:
+    """Restores the variables of a model and, on request, those of its optimizer."""
+    checkpoint = Checkpoint(**{name: part for name, part in parts_of(model) if takes_state or name != "optimizer"})
+    status = checkpoint.read(prefix)
+    if not executing_eagerly_outside_functions():
+        session = state.get_session()
+        status.run_restore_ops(session)
+        with session.graph.as_default():
+            status.assert_existing_objects_matched()
+    else:
+        status.assert_existing_objects_matched()
+
+
+def _restore_later_optimizer(model: Any, prefix: str) -> None:
+    """Sets the state of an optimizer to that of one of a later release, whose slots are lists."""
+    optimizer, reader = model.optimizer, CheckpointReader(prefix)
+    keys = _optimizer_keys(parse_graph(reader.get_tensor(GRAPH_KEY), prefix))
+    optimizer._create_all(model.trainable_weights)
+    values = [(optimizer.iterations, reader.get_tensor(keys["_iterations"]))]
+    for name, slot in _LATER_SLOTS.get(type(optimizer).__name__, {}).items():
+        if slot not in optimizer.get_slot_names():
+            continue
+        for index, variable in enumerate(model.trainable_weights):
+            key = keys.get(f"{name}/{index}")
+            if key is not None:
+                values.append((optimizer.get_slot(variable, slot), reader.get_tensor(key)))
+    batch_set_value(values)
+
+
+def _optimizer_keys(graph: Any) -> dict[str, str]:
+    """Returns the keys in a checkpoint of the variables of the optimizer and of those in its lists, by name."""
+    keys = {}
+    for name, number in _children(graph, _children(graph, 0)["optimizer"]).items():
+        inner = {f"{name}/{index}": each for index, each in _children(graph, number).items()}
+        for path, each in {name: number, **inner}.items():
+            if graph.nodes[each].attributes:
+                keys[path] = graph.nodes[each].attributes[0].checkpoint_key
+    return keys
+
+
+def _children(graph: Any, number: int) -> dict[str, int]:
+    return {child.local_name: child.node_id for child in graph.nodes[number].children}
