@@ -1,0 +1,40 @@
+"""Converters of matrix products."""
+
+from __future__ import annotations
+
+from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.onnx_export.converters.math import widened
+from thalweg._src.onnx_export.graph_writer import GraphWriter
+from thalweg._src.onnx_export.registry import converter
+from thalweg._src.onnx_export.types import unsupported
+
+
+@converter("MatMul")
+def matmul(w: GraphWriter, node: Node, a: str, b: str) -> str:
+    """Multiplies; a transposed operand that is no constant is one of Gemm's attributes."""
+    if node.attrs["transpose_b"] and w.known(b) is not None:
+        b, turned = w.transpose(b, (1, 0)), (node.attrs["transpose_a"], False)
+    else:
+        turned = (node.attrs["transpose_a"], node.attrs["transpose_b"])
+    if any(turned) and node.dtypes[0].is_floating:
+        return w.add("Gemm", a, b, transA=int(turned[0]), transB=int(turned[1]))
+    if any(turned):
+        a, b = (w.transpose(x, (1, 0)) if flag else x for x, flag in zip((a, b), turned))
+    return widened(w, node, lambda *wide: w.add("MatMul", *wide), a, b)
+
+
+@converter("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def batch_matmul(w: GraphWriter, node: Node, x: str, y: str) -> str:
+    operands = [
+        _adjoint(w, node, index, value) if node.attrs[flag] else value
+        for index, (value, flag) in enumerate(((x, "adj_x"), (y, "adj_y")))
+    ]
+    return widened(w, node, lambda *wide: w.add("MatMul", *wide), *operands)
+
+
+def _adjoint(w: GraphWriter, node: Node, index: int, value: str) -> str:
+    shape = node.input_shape(index)
+    if shape is None:
+        raise unsupported(node, "transposes a value of unknown rank", "give its placeholder a shape of known rank")
+    rank = len(shape)
+    return w.transpose(value, (*range(rank - 2), rank - 1, rank - 2))

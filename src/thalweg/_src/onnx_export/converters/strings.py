@@ -1,0 +1,15 @@
+"""Converters of strings, of which ONNX has few."""
+
+from __future__ import annotations
+
+from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.onnx_export.graph_writer import GraphWriter
+from thalweg._src.onnx_export.registry import converter
+
+
+@converter("StringLower", "StringUpper")
+def change_case(w: GraphWriter, node: Node, x: str) -> str:
+    """Changes the case of all strings in a row, which is the shape that ONNX takes."""
+    action = "LOWER" if node.type == "StringLower" else "UPPER"
+    row = w.add("StringNormalizer", w.reshape(x, [-1]), case_change_action=action)
+    return w.reshape(row, w.dims(x))
