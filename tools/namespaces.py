@@ -205,6 +205,7 @@ DESCRIPTIONS = {
     "saved_model.signature_def_utils": "Signatures of SavedModels.",
     "saved_model.tag_constants": "Tags of the graphs in SavedModels.",
     "saved_model.utils": "TensorInfo messages: names, types and shapes of tensors.",
+    "serving": "Model servers with the protocols of TensorFlow Serving, and their clients.",
     "sets": "Set operations on the last dimension of tensors.",
     "signal": "Signal processing: Fourier and cosine transforms, framing, windows and the mel scale.",
     "sparse": "Sparse tensors.",

@@ -93,6 +93,26 @@ def content_proto(array: Array, dtype: DType) -> Any:
     return proto
 
 
+def write_values(array: Array, dtype: DType, proto: Any) -> None:
+    """Writes an array into an empty TensorProto, of any descriptor pool, with all its values in the typed field."""
+    proto.dtype = dtype.as_datatype_enum
+    proto.tensor_shape.SetInParent()
+    for size in array.shape:
+        proto.tensor_shape.dim.add().size = size
+    if dtype not in _FIELDS:
+        raise TypeError(f"a TensorProto cannot hold values of {dtype.name}")
+    name = _FIELDS[dtype]
+    stored = array.reshape(-1)
+    if dtype in _STORED:
+        stored = np.ascontiguousarray(stored).view(_STORED[dtype])
+    if stored.dtype.kind == "f" and stored.size:  # the bytes of the message are those of the array
+        number = proto.DESCRIPTOR.fields_by_name[name].number
+        content = np.ascontiguousarray(stored, stored.dtype.newbyteorder("<")).tobytes()
+        proto.MergeFromString(bytes([number << 3 | 2]) + _variable_length(len(content)) + content)
+    else:
+        getattr(proto, name).extend(stored.tolist())
+
+
 def _variable_length(number: int) -> bytes:
     """Encodes an integer as a varint: seven bits per byte, the last byte below 128."""
     result = bytearray()

@@ -1,0 +1,165 @@
+"""`thalweg serve`: models behind gRPC and REST, as TensorFlow Serving offers them."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from thalweg._src.cli.signal_pipe import signal_pipe
+from thalweg._src.errors import OpError
+from thalweg._src.serving.config import BatchingParameters, Model, read_batching, read_models
+from thalweg._src.serving.server import ModelServer
+
+_STOP_SECONDS = 5.0
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+class _Seconds(click.ParamType[float]):
+    """A duration with a unit, such as 5ms, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Returns the seconds of a text."""
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s)", str(value))
+        if found is None or not float(found[1]):
+            self.fail(f"expected a number with the unit us, ms or s, such as 5ms, received {value!r}", param, ctx)
+        return float(found[1]) * _UNITS[found[2]]
+
+
+@click.command("serve")
+@click.option("--model", "models", multiple=True, metavar="NAME=PATH", help="A model, and the folder of its versions.")
+@click.option("--model_name", default="default", show_default=True, help="The name of the model at --model_base_path.")
+@click.option("--model_base_path", help="The folder of the versions of one model.")
+@click.option(
+    "--model_config_file", type=click.Path(path_type=Path), help="The models, in TensorFlow Serving's format."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8500, show_default=True, help="The port of gRPC.")
+@click.option(
+    "--rest_api_port", type=click.IntRange(0, 65535), default=8501, show_default=True, help="The port of REST."
+)
+@click.option("--enable_batching", is_flag=True, help="Compute several requests together.")
+@click.option("--batching_parameters_file", type=click.Path(path_type=Path), help="Sizes and timeouts of batches.")
+@click.option(
+    "--file_system_poll_wait_seconds", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True,
+    help="The time between looks for new versions.",
+)  # fmt: skip
+@click.option("--rest_api_timeout_in_ms", type=click.IntRange(min=1), default=30000, show_default=True, help="Of REST.")
+@click.option(
+    "--max_request_bytes", type=click.IntRange(min=1), default=1 << 26, show_default=True, help="The largest request."
+)
+@click.option("--latency-bound", "--latency_bound", type=_Seconds(), help="Refuse what would take longer, such as 5ms.")
+@click.option("--plan", is_flag=True, help="Measure the models, print what the latency bound allows, and end.")
+@click.option("--access_log", is_flag=True, help="Write a line for each request to standard error.")
+@click.option("--drain_seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="After SIGTERM.")
+def serve_command(
+    models: tuple[str, ...],
+    model_name: str,
+    model_base_path: str | None,
+    model_config_file: Path | None,
+    host: str,
+    port: int,
+    rest_api_port: int,
+    enable_batching: bool,
+    batching_parameters_file: Path | None,
+    file_system_poll_wait_seconds: float,
+    rest_api_timeout_in_ms: int,
+    max_request_bytes: int,
+    latency_bound: float | None,
+    plan: bool,
+    access_log: bool,
+    drain_seconds: float,
+) -> None:
+    """Serve SavedModels over gRPC and REST until SIGTERM or Ctrl-C.
+
+    The options are those of TensorFlow Serving, and so are the protocols; /v2 is the Open Inference Protocol, /metrics
+    for Prometheus. SIGHUP reads --model_config_file again. After SIGTERM no further requests are taken, and those that
+    are being computed are answered. A server that other machines can reach needs credentials in its environment, such
+    as THALWEG_SERVING_TOKEN.
+    """
+
+    def configured() -> list[Model]:
+        return _models(models, model_name, model_base_path, model_config_file)
+
+    try:
+        batching = None
+        if batching_parameters_file is not None:
+            batching = read_batching(batching_parameters_file.read_text(), str(batching_parameters_file))
+        elif enable_batching:
+            batching = BatchingParameters()
+        server = ModelServer(
+            configured(),
+            host=host,
+            port=port,
+            rest_api_port=rest_api_port,
+            batching=batching,
+            poll_seconds=file_system_poll_wait_seconds,
+            rest_timeout=rest_api_timeout_in_ms / 1000,
+            max_request_bytes=max_request_bytes,
+            latency_bound=latency_bound,
+            log=_write_line if access_log else None,
+        )
+    except (OpError, OSError, ValueError) as error:
+        raise click.ClickException(f"the server cannot start: {error}") from None
+    sys.exit(_serve(server, configured, drain_seconds))
+
+
+def _models(given: tuple[str, ...], name: str, base_path: str | None, config: Path | None) -> list[Model]:
+    """Returns the models of the options and of the configuration file."""
+    found = []
+    for each in given:
+        key, equals, path = each.partition("=")
+        if not (key and equals and path):
+            raise ValueError(f"--model: expected NAME=PATH, received {each!r}")
+        found.append(Model(key, path))
+    if base_path is not None:
+        found.append(Model(name, base_path))
+    if config is not None:
+        found.extend(read_models(config.read_text(), str(config)))
+    if not found:
+        raise ValueError("there is no model: give --model NAME=PATH, --model_base_path or --model_config_file")
+    return found
+
+
+def _write_line(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _serve(server: ModelServer, configured: Callable[[], list[Model]], drain_seconds: float) -> int:
+    """Serves until SIGTERM or SIGINT; returns the exit status of the process."""
+    signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    server.start()
+    host = server.options.host
+    for name in server.manager.models():
+        click.echo(f"{name}: {server.describe(name)}")
+    click.echo(f"serving gRPC at {host}:{server.port}, REST at {host}:{server.rest_api_port}")
+    sys.stdout.flush()
+    while (number := _next_signal(signals)) == signal.SIGHUP:
+        try:
+            server.reload(configured())
+            click.echo("the configuration was read again")
+        except (OpError, OSError, ValueError) as error:
+            click.echo(f"thalweg: the configuration stays as it was: {error}", err=True)
+        sys.stdout.flush()
+    status = 128 + signal.SIGINT if number == signal.SIGINT else 0
+    limit = threading.Timer(drain_seconds + _STOP_SECONDS, os._exit, [status])  # what never ends cannot hold it
+    limit.daemon = True
+    limit.start()
+    server.stop(drain_seconds)
+    limit.cancel()
+    return status
+
+
+def _next_signal(signals: int) -> int:
+    select.select([signals], [], [])
+    return os.read(signals, 1)[0]

@@ -1,0 +1,165 @@
+"""The scheduling of batches, without threads and clocks: which requests form the next batch, and when.
+
+A request that cannot be answered before its deadline is refused as soon as that is known, and never computed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.serving.config import BatchingParameters
+
+_WEIGHT = 0.2  # of the latest batch in the expected duration of the next one
+
+
+@dataclass(slots=True)
+class Duration:
+    """How long the batches of a signature take, as a moving average; 0 before the first one."""
+
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Takes the duration of a batch."""
+        self.seconds = seconds if not self.seconds else seconds * _WEIGHT + self.seconds * (1 - _WEIGHT)
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A request that waits.
+
+    key: what it can share a batch with: requests of the same key
+    size: the number of its examples
+    arrival, deadline: on the clock of the caller
+    duration: that of the batches of its signature
+    """
+
+    key: Hashable
+    size: int
+    arrival: float
+    deadline: float | None = None
+    duration: Duration = field(default_factory=Duration)
+    payload: Any = None
+    is_cancelled: bool = False
+
+
+@dataclass(slots=True)
+class Batch:
+    """Requests to compute together, and those that have waited too long, to be refused."""
+
+    requests: list[Request] = field(default_factory=list)
+    late: list[Request] = field(default_factory=list)
+    expected: float = 0.0  # seconds
+
+
+@dataclass(slots=True)
+class _Queue:
+    """The requests of one key that wait, and the number of their examples."""
+
+    requests: deque[Request] = field(default_factory=deque)
+    size: int = 0
+
+
+class BatchQueues:
+    """The requests that wait, in a queue for each key."""
+
+    def __init__(self, parameters: BatchingParameters) -> None:
+        self._parameters = parameters
+        self._queues: dict[Hashable, _Queue] = {}
+        self._running = 0.0  # expected seconds of all batches that are being computed
+
+    def add(self, request: Request, now: float) -> None:
+        """Takes a request; raises UnavailableError if too many wait, DeadlineExceededError if it would be late."""
+        queue = self._queues.get(request.key) or _Queue()
+        waiting, delay = self._batches(queue), self._delay()
+        if waiting >= self._parameters.max_enqueued_batches:
+            raise overloaded(
+                f"the batch scheduling queue is full: {waiting} batches are enqueued; raise max_enqueued_batches, or "
+                "repeat the request later",
+                max(delay, 1e-3),
+            )
+        expected = delay + request.duration.seconds
+        if request.deadline is not None and now + expected > request.deadline:
+            raise too_late(request, now, expected)
+        self._queues[request.key] = queue
+        queue.requests.append(request)
+        queue.size += request.size
+
+    def next_due(self) -> float | None:
+        """Returns when the next batch is due, None if nothing waits."""
+        return min(map(self._due, self._queues.values()), default=None)
+
+    def take(self, now: float, early: bool = False) -> Batch | None:
+        """Returns the batch that was due first, None if none is due; `finish` is called for it later.
+
+        early: a batch is due as soon as there is a request
+        """
+        due = [
+            (self._due(queue), queue.requests[0].arrival, key)
+            for key, queue in self._queues.items()
+            if early or self._due(queue) <= now
+        ]
+        if not due:
+            return None
+        key = min(due, key=lambda each: each[:2])[2]
+        queue, batch, size = self._queues[key], Batch(), 0
+        while queue.requests and size + queue.requests[0].size <= self._parameters.max_batch_size:
+            request = queue.requests.popleft()
+            queue.size -= request.size
+            if request.is_cancelled:
+                continue
+            if request.deadline is not None and now + request.duration.seconds > request.deadline:
+                batch.late.append(request)
+                continue
+            batch.requests.append(request)
+            batch.expected = request.duration.seconds
+            size += request.size
+        if not queue.requests:
+            del self._queues[key]
+        self._running += batch.expected
+        return batch
+
+    def finish(self, batch: Batch, seconds: float) -> None:
+        """Takes the end of a batch, and how long it was computed."""
+        self._running -= batch.expected
+        if batch.requests:
+            batch.requests[0].duration.add(seconds)
+
+    def _delay(self) -> float:
+        """Returns the expected seconds until all that waits now is computed."""
+        waiting = sum(self._batches(queue) * queue.requests[0].duration.seconds for queue in self._queues.values())
+        return max(0.0, waiting + self._running) / self._parameters.num_batch_threads
+
+    def _batches(self, queue: _Queue) -> int:
+        return -(-queue.size // self._parameters.max_batch_size)
+
+    def _due(self, queue: _Queue) -> float:
+        """Returns when the first batch of a queue is due: when full at once, else after the timeout.
+
+        A batch does not wait for so long that one of its requests is late.
+        """
+        if queue.size >= self._parameters.max_batch_size:
+            return float("-inf")
+        due = queue.requests[0].arrival + self._parameters.batch_timeout_micros * 1e-6
+        deadlines = [each.deadline - 2 * each.duration.seconds for each in queue.requests if each.deadline is not None]
+        return min(due, *deadlines) if deadlines else due
+
+
+def overloaded(message: str, seconds: float) -> errors.UnavailableError:
+    """Returns the error of a request that may be repeated after some seconds."""
+    error = errors.UnavailableError(None, None, message)
+    error.retry_after = seconds  # type: ignore[attr-defined]
+    return error
+
+
+def too_late(request: Request, now: float, seconds: float) -> errors.DeadlineExceededError:
+    """Returns the error of a request that would be answered after its deadline."""
+    left = 1e3 * ((request.deadline or now) - now)
+    return errors.DeadlineExceededError(
+        None,
+        None,
+        f"the request is not computed: its deadline is in {left:.1f} ms, the answer in {1e3 * seconds:.1f} ms",
+    )

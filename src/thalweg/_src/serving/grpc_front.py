@@ -1,0 +1,244 @@
+"""TensorFlow Serving's gRPC services: PredictionService, ModelService, and the health check of gRPC."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.serving import inference
+from thalweg._src.serving.access import Access, missing_token
+from thalweg._src.serving.config import models_of
+from thalweg._src.serving.manager import Spec
+from thalweg._src.serving.protos import PACKAGE, message_class
+from thalweg._src.serving.service import Call, Service, typed
+from thalweg._src.serving.tensors import write_tensor
+
+_SIGNATURE_DEF = "signature_def"
+_SERVING, _NOT_SERVING = 1, 2
+_FOREVER = 1e6  # seconds
+
+
+def spec_of(message: Any) -> Spec:
+    """Returns what a ModelSpec addresses."""
+    choice = message.WhichOneof("version_choice")
+    return Spec(
+        message.name,
+        message.version.value if choice == "version" else None,
+        message.version_label if choice == "version_label" else None,
+        message.signature_name,
+    )
+
+
+def write_spec(spec: Spec, version: int, message: Any) -> None:
+    """Writes which version answers into the ModelSpec of a response."""
+    message.name, message.signature_name = spec.name, spec.signature
+    message.version.value = version
+
+
+class Methods:
+    """The methods of the services, from request and call to response."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def predict(self, request: Any, call: Call) -> Any:
+        spec = _with_default(spec_of(request.model_spec))
+        response = message_class("PredictResponse")()
+        version, outputs = self._service.predict(
+            call, spec, lambda _: inference.inputs_of(request), request.output_filter
+        )
+        write_spec(spec, version, response.model_spec)
+        for name, array in outputs.items():
+            write_tensor(array, response.outputs[name])
+        return response
+
+    def classify(self, request: Any, call: Call) -> Any:
+        spec = _with_default(spec_of(request.model_spec))
+        response = message_class("ClassificationResponse")()
+        version, classes = self._service.classify(call, spec, inference.examples_of(request.input))
+        write_spec(spec, version, response.model_spec)
+        _write_classes(classes, response.result)
+        return response
+
+    def regress(self, request: Any, call: Call) -> Any:
+        spec = _with_default(spec_of(request.model_spec))
+        response = message_class("RegressionResponse")()
+        version, values = self._service.regress(call, spec, inference.examples_of(request.input))
+        write_spec(spec, version, response.model_spec)
+        _write_values(values, response.result)
+        return response
+
+    def multi_inference(self, request: Any, call: Call) -> Any:
+        tasks = [(_with_default(spec_of(task.model_spec)), str(task.method_name)) for task in request.tasks]
+        response = message_class("MultiInferenceResponse")()
+        version, found = self._service.multi_inference(call, tasks, inference.examples_of(request.input))
+        for (spec, method), results in zip(tasks, found):
+            result = response.results.add()
+            write_spec(spec, version, result.model_spec)
+            if method.endswith("classify"):
+                _write_classes(results, result.classification_result)
+            else:
+                _write_values(results, result.regression_result)
+        return response
+
+    def get_model_metadata(self, request: Any, call: Call) -> Any:
+        if list(request.metadata_field) != [_SIGNATURE_DEF]:
+            raise errors.invalid(
+                f"Metadata field: expected [{_SIGNATURE_DEF!r}], received {list(request.metadata_field)}"
+            )
+        spec = spec_of(request.model_spec)
+        response = message_class("GetModelMetadataResponse")()
+        version, definitions = self._service.definitions(spec)
+        write_spec(spec, version, response.model_spec)
+        response.metadata[_SIGNATURE_DEF].Pack(definitions)
+        return response
+
+    def get_model_status(self, request: Any, call: Call) -> Any:
+        if not request.HasField("model_spec"):
+            raise errors.invalid("Missing ModelSpec")
+        response = message_class("GetModelStatusResponse")()
+        for version, status in self._service.manager.status(spec_of(request.model_spec)).items():
+            entry = response.model_version_status.add(version=version, state=int(status.state))
+            entry.status.SetInParent()
+            if status.error is not None:
+                entry.status.error_code, entry.status.error_message = status.error.error_code, status.error.message
+        return response
+
+    def handle_reload_config_request(self, request: Any, call: Call) -> Any:
+        before = self._service.metrics.totals()
+        self._service.reload(models_of(request.config, "ReloadConfigRequest"))
+        response = message_class("ReloadConfigResponse")()
+        response.status.SetInParent()
+        after = self._service.metrics.totals()
+        for name in request.metric_names:
+            response.metric.add(name=name, int64_value_increase=after.get(name, 0) - before.get(name, 0))
+        return response
+
+    def check(self, request: Any, call: Call) -> Any:
+        if request.service not in ("", f"{PACKAGE}.PredictionService", f"{PACKAGE}.ModelService"):
+            raise errors.NotFoundError(None, None, f"this server has no service {request.service!r:.200}")
+        status = _SERVING if self._service.manager.is_ready() else _NOT_SERVING
+        return message_class("HealthCheckResponse")(status=status)
+
+
+def _with_default(spec: Spec) -> Spec:
+    return spec if spec.signature else Spec(spec.name, spec.version, spec.label, "serving_default")
+
+
+def _write_classes(classes: Any, message: Any) -> None:
+    message.SetInParent()
+    for row in classes:
+        found = message.classifications.add()
+        for label, score in row:
+            found.classes.add(label=label, score=score)
+
+
+def _write_values(values: Any, message: Any) -> None:
+    message.SetInParent()
+    for value in values:
+        message.regressions.add(value=value)
+
+
+# What clients call: service, method, message of the request.
+_CALLS = {
+    (f"{PACKAGE}.PredictionService", "Predict"): "PredictRequest",
+    (f"{PACKAGE}.PredictionService", "Classify"): "ClassificationRequest",
+    (f"{PACKAGE}.PredictionService", "Regress"): "RegressionRequest",
+    (f"{PACKAGE}.PredictionService", "MultiInference"): "MultiInferenceRequest",
+    (f"{PACKAGE}.PredictionService", "GetModelMetadata"): "GetModelMetadataRequest",
+    (f"{PACKAGE}.ModelService", "GetModelStatus"): "GetModelStatusRequest",
+    (f"{PACKAGE}.ModelService", "HandleReloadConfigRequest"): "ReloadConfigRequest",
+    ("grpc.health.v1.Health", "Check"): "HealthCheckRequest",
+}
+
+
+class GrpcFront:
+    """A gRPC server at an address.
+
+    Args:
+      service: Answers the calls.
+      address: Host and port; the port 0 stands for any free one.
+      access: Who may call.
+      max_message_bytes: The limit on the size of a request.
+      threads: How many calls are answered at the same time.
+    """
+
+    def __init__(self, service: Service, address: str, access: Access, max_message_bytes: int, threads: int) -> None:
+        import grpc
+
+        methods = Methods(service)
+        handlers: dict[str, dict[str, Any]] = {}
+        for (name, method), request in _CALLS.items():
+            answer = getattr(methods, _snake(method))
+            handlers.setdefault(name, {})[method] = grpc.unary_unary_rpc_method_handler(
+                _handler(method, request, answer, access.token)
+            )
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="thalweg serving grpc")
+        options = [
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.so_reuseport", 0),
+        ]
+        generic = [grpc.method_handlers_generic_handler(name, each) for name, each in handlers.items()]
+        self._server = grpc.server(self._pool, generic, options=options)
+        try:
+            if access.tls is None:
+                self.port: int = self._server.add_insecure_port(address)
+            else:
+                self.port = self._server.add_secure_port(address, access.grpc_credentials())
+        except RuntimeError as error:
+            raise errors.UnavailableError(None, None, f"the server cannot listen at {address}: {error}") from None
+
+    def start(self) -> None:
+        """Begins to answer."""
+        self._server.start()
+
+    def stop(self, seconds: float) -> None:
+        """Takes no further calls, and gives those that are being answered some seconds."""
+        self._server.stop(seconds).wait()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+def _handler(
+    method: str, request_name: str, answer: Callable[[Any, Call], Any], token: bytes | None
+) -> Callable[[bytes, Any], bytes]:
+    from google.protobuf.message import DecodeError
+
+    expected = None if token is None else b"Bearer " + token
+
+    def handle(content: bytes, context: Any) -> bytes:
+        try:
+            if expected is not None and method != "Check":
+                given = str(dict(context.invocation_metadata()).get("authorization", ""))
+                if not hmac.compare_digest(given.encode(), expected):
+                    raise missing_token("the metadata authorization")
+            remaining = context.time_remaining()  # of a call without a limit, centuries
+            deadline = None if remaining is None or remaining > _FOREVER else time.monotonic() + remaining
+            try:
+                request = message_class(request_name).FromString(content)
+            except DecodeError as error:
+                raise errors.invalid(f"the request is not a {request_name}: {error}") from None
+            return bytes(answer(request, Call(method, "GRPC", deadline)).SerializeToString())
+        except Exception as error:
+            _abort(context, typed(error))
+            raise  # abort raises
+
+    return handle
+
+
+def _abort(context: Any, error: errors.OpError) -> None:
+    import grpc
+
+    retry = getattr(error, "retry_after", None)
+    if retry is not None:
+        context.set_trailing_metadata((("grpc-retry-pushback-ms", str(max(1, round(retry * 1000)))),))
+    code = next(code for code in grpc.StatusCode if code.value[0] == error.error_code)
+    context.abort(code, error.message)

@@ -1,0 +1,114 @@
+"""Arrays as JSON: nested lists of numbers and strings, with `{"b64": ...}` for bytes that are not text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes, errors
+from thalweg._src.dtypes import DType
+from thalweg._src.serving.tensors import Array, strings
+
+_B64 = "b64"
+_SHOWN = 100  # characters of a wrong value in an error
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """Returns the object that the body of a request holds."""
+    if not content:
+        raise errors.invalid("JSON Parse error: The document is empty")
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise errors.invalid(f"JSON Parse error: {error}") from None
+    if not isinstance(found, dict):
+        raise errors.invalid(f"JSON Parse error: expected an object, received {_shown(found)}")
+    return found
+
+
+def is_bytes(value: Any) -> bool:
+    """Returns whether a value stands for bytes."""
+    return isinstance(value, dict) and value.keys() == {_B64}
+
+
+def read_bytes(value: Any) -> bytes:
+    """Returns the bytes of a string or of a base64 object."""
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            raise errors.invalid(f"JSON Value: {_shown(value)} is not valid Unicode") from None
+    if is_bytes(value) and isinstance(value[_B64], str):
+        try:
+            return base64.b64decode(value[_B64], validate=True)
+        except (binascii.Error, ValueError):
+            raise errors.invalid(f"Unable to base64 decode {_shown(value)}") from None
+    raise errors.invalid(f"JSON Value: {_shown(value)} Type: {type(value).__name__} is not of expected type: string")
+
+
+def read_array(value: Any, dtype: DType, what: str) -> Array:
+    """Returns a JSON value as an array of a type; what: the name of the input, for errors."""
+    if dtype is dtypes.string:
+        flat: list[bytes] = []
+        shape = _walk(value, flat, what)
+        return strings(flat, shape)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.empty(0, object)
+    number = np.dtype(dtype.as_numpy_dtype)
+    kinds = {"f": "iuf", "V": "iuf", "b": "b"}.get(number.kind, "iu")
+    if array.dtype.kind not in kinds and not (array.size == 0 and array.dtype != object):
+        raise errors.invalid(
+            f"{what}: expected numbers of type {dtype.name} in lists of equal lengths, received {_shown(value)}"
+        )
+    if array.dtype.kind in "iu" and number.kind in "iu" and array.size:
+        lowest, highest = int(array.min()), int(array.max())
+        if lowest < np.iinfo(number).min or highest > np.iinfo(number).max:
+            raise errors.invalid(f"{what}: {lowest} to {highest} do not fit into {dtype.name}")
+    with np.errstate(over="ignore"):
+        converted = array.astype(number)
+    if number.kind == "f" and not np.array_equal(np.isinf(converted), np.isinf(array)):
+        raise errors.invalid(f"{what}: a number does not fit into {dtype.name}")
+    return converted
+
+
+def _walk(value: Any, flat: list[bytes], what: str) -> tuple[int, ...]:
+    """Collects the strings of nested lists in order, and returns their shape."""
+    if not isinstance(value, list):
+        flat.append(read_bytes(value))
+        return ()
+    shapes = {_walk(item, flat, what) for item in value}
+    if len(shapes) > 1:
+        raise errors.invalid(f"{what}: expected lists of equal lengths, received {_shown(value)}")
+    return (len(value), *(shapes.pop() if shapes else ()))
+
+
+def write_array(array: Array, name: str) -> Any:
+    """Returns an array as a JSON value; strings of an output whose name ends with _bytes become base64 objects."""
+    if array.dtype == object:
+        values: list[Any] = [_text(item, name.endswith("_bytes")) for item in array.reshape(-1).tolist()]
+        return strings(values, array.shape).tolist()
+    if array.dtype.kind == "c":
+        raise errors.invalid(f"output {name!r}: JSON has no complex numbers")
+    if array.dtype.kind == "V":  # bfloat16
+        array = array.astype(np.float32)
+    return array.tolist()
+
+
+def _text(item: bytes, as_bytes: bool) -> Any:
+    if not as_bytes:
+        try:
+            return item.decode()
+        except UnicodeDecodeError:
+            pass
+    return {_B64: base64.b64encode(item).decode()}
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if not isinstance(value, list) else repr(value[:10])
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

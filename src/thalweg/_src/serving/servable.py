@@ -1,0 +1,173 @@
+"""A version of a model that is loaded: its session, and its signatures as functions of arrays."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg._src import dtypes, errors
+from thalweg._src.dtypes import DType
+from thalweg._src.formats.records import read_records
+from thalweg._src.graph.graph import Graph
+from thalweg._src.saved_model.files import SERVING
+from thalweg._src.saved_model.saved_model import load
+from thalweg._src.saved_model.signatures import (
+    CLASSIFY_METHOD_NAME,
+    DEFAULT_SERVING_SIGNATURE_DEF_KEY,
+    PREDICT_METHOD_NAME,
+    REGRESS_METHOD_NAME,
+)
+from thalweg._src.serving.batch_queue import Duration
+from thalweg._src.serving.protos import message_class
+from thalweg._src.serving.tensors import Array
+from thalweg._src.session.session import Session
+from thalweg._src.shapes import TensorShape, as_shape
+
+WARMUP = os.path.join("assets.extra", "tf_serving_warmup_requests")
+_MAX_WARMUP = 1000  # records, as in TensorFlow Serving
+_METHODS = (PREDICT_METHOD_NAME, CLASSIFY_METHOD_NAME, REGRESS_METHOD_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of a signature: the tensor of the graph behind its name, with what is known of its shape."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int | None, ...] | None
+
+    def check(self, key: str, array: Array) -> None:
+        """Refuses an array of another type or of a shape that the tensor cannot have."""
+        if dtypes.as_dtype(array.dtype) != self.dtype:
+            received = dtypes.as_dtype(array.dtype).name
+            raise errors.invalid(f"input {key!r}: expected type {self.dtype.name}, received {received}")
+        if self.shape is None:
+            return
+        known = len(self.shape) == array.ndim and all(
+            size in (None, given) for size, given in zip(self.shape, array.shape)
+        )
+        if not known:
+            expected = TensorShape(self.shape)
+            raise errors.invalid(f"input {key!r}: expected shape {expected}, received {TensorShape(array.shape)}")
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether the first dimension may have any size."""
+        return self.shape is not None and self.shape[:1] == (None,)
+
+
+class Signature:
+    """One signature of a model: named arrays in, named arrays out."""
+
+    def __init__(self, model: str, key: str, definition: Any, session: Any) -> None:
+        self.model = model
+        self.key = key
+        self.method = str(definition.method_name)
+        self.inputs = {name: _port(info) for name, info in sorted(definition.inputs.items())}
+        self.outputs = {name: _port(info) for name, info in sorted(definition.outputs.items())}
+        self.is_batched = all(port.is_batched for port in (*self.inputs.values(), *self.outputs.values()))
+        self.duration = Duration()
+        self._session = session
+        self._callable = functools.cache(self._make_callable)
+
+    def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Returns the outputs to compute: those of these names, or all if there are none."""
+        for name in names:
+            if name not in self.outputs:
+                raise errors.invalid(
+                    f"output tensor alias not found in signature: {name} "
+                    f"Outputs expected to be in the set {{{','.join(self.outputs)}}}."
+                )
+            if list(names).count(name) > 1:
+                raise errors.invalid(f"duplicate output tensor alias: {name}")
+        return tuple(names) or tuple(self.outputs)
+
+    def check(self, inputs: Mapping[str, Array]) -> None:
+        """Refuses inputs that the signature does not take, and those that are missing."""
+        extra, missing = sorted(inputs.keys() - self.inputs.keys()), sorted(self.inputs.keys() - inputs.keys())
+        if extra or missing:
+            raise errors.invalid(
+                f"input size does not match signature: {len(inputs)}!={len(self.inputs)} "
+                f"len({{{','.join(sorted(inputs))}}}) != len({{{','.join(self.inputs)}}}). "
+                f"Sent extra: {{{','.join(extra)}}}. Missing but required: {{{','.join(missing)}}}."
+            )
+        for name, port in self.inputs.items():
+            port.check(name, inputs[name])
+
+    def run(self, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> dict[str, Array]:
+        """Computes outputs for inputs that were checked."""
+        return dict(zip(outputs, self._callable(outputs)(*[inputs[name] for name in self.inputs])))
+
+    def _make_callable(self, outputs: tuple[str, ...]) -> Callable[..., list[Array]]:
+        found: Callable[..., list[Array]] = self._session.make_callable(
+            [self.outputs[name].name for name in outputs], [port.name for port in self.inputs.values()]
+        )
+        return found
+
+
+def _is_served(definition: Any) -> bool:
+    """Returns whether a signature has a method that clients can call, and dense tensors alone, as requests do."""
+    infos = [*definition.inputs.values(), *definition.outputs.values()]
+    return definition.method_name in _METHODS and all(info.WhichOneof("encoding") == "name" for info in infos)
+
+
+def _port(info: Any) -> Port:
+    return Port(str(info.name), dtypes.as_dtype(info.dtype).base_dtype, as_shape(info.tensor_shape))
+
+
+class Servable:
+    """A version of a model in memory.
+
+    Args:
+      path: The folder of the SavedModel.
+      tags: Those of the graph to load.
+      config: The ConfigProto of its session.
+      name: That of the model.
+    """
+
+    def __init__(self, path: str, tags: Iterable[str] = (SERVING,), config: Any = None, name: str = "") -> None:
+        self.path = path
+        self._session = Session(graph=Graph(), config=config)
+        try:
+            message = load(self._session, tags, path)
+            self.signatures: dict[str, Signature] = {}
+            self.definitions = message_class("SignatureDefMap")()
+            for key, definition in message.signature_def.items():
+                if not _is_served(definition):
+                    continue  # such as the operation that initializes a model of TensorFlow 2
+                self.signatures[key] = Signature(name, key, definition, self._session)
+                self.definitions.signature_def[key].MergeFromString(definition.SerializeToString())
+        except BaseException:
+            self.close()
+            raise
+
+    def signature(self, key: str) -> Signature:
+        """Returns a signature; the empty key stands for that of requests that name none."""
+        key = key or DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        try:
+            return self.signatures[key]
+        except KeyError:
+            message = f'Serving signature key "{key}" not found. The model has: {", ".join(sorted(self.signatures))}'
+            raise errors.FailedPreconditionError(None, None, message) from None
+
+    def warmup_requests(self) -> Iterable[Any]:
+        """Yields the requests that are stored with the model, as PredictionLog messages."""
+        from google.protobuf.message import DecodeError
+
+        path = os.path.join(self.path, WARMUP)
+        if not os.path.exists(path):
+            return
+        for number, record in enumerate(read_records(path)):
+            if number == _MAX_WARMUP:
+                raise errors.invalid(f"Number of warmup records exceeds the maximum ({_MAX_WARMUP}) at {path}")
+            try:
+                yield message_class("PredictionLog").FromString(record)
+            except DecodeError as error:
+                raise errors.invalid(f"Failed to parse warmup record {number} of {path}: {error}") from None
+
+    def close(self) -> None:
+        """Frees what the version holds."""
+        self._session.close()

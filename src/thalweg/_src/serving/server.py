@@ -1,0 +1,151 @@
+"""A model server: models, batching, and the protocols by which clients reach them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from thalweg._src import errors
+from thalweg._src.export import export
+from thalweg._src.saved_model.files import SERVING
+from thalweg._src.serving.access import Access
+from thalweg._src.serving.batching import Batcher
+from thalweg._src.serving.config import BatchingParameters, Model, checked
+from thalweg._src.serving.grpc_front import GrpcFront
+from thalweg._src.serving.inference import run_at_once, warm_up
+from thalweg._src.serving.manager import Manager, Spec
+from thalweg._src.serving.metrics import Metrics
+from thalweg._src.serving.rest_front import RestFront
+from thalweg._src.serving.servable import Servable
+from thalweg._src.serving.service import Service
+
+
+@export("serving.Options")
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The settings of a server.
+
+    Args:
+      host: The name or address that it listens at.
+      port: The port of gRPC, 0 for any free one, None for none.
+      rest_api_port: The port of REST, 0 for any free one, None for none.
+      batching: How requests are put together; None computes each one at once.
+      poll_seconds: The time between two looks into the folders of the models.
+      max_request_bytes: The limit on the size of a request.
+      threads: How many requests of each protocol are answered at the same time.
+      rest_timeout: The most seconds that a REST request may take.
+      latency_bound: The most seconds that any request may take; one that would take longer is refused at once.
+      tags: Those of the graphs to load.
+      session_config: A ConfigProto for the sessions of the models.
+      log: A function that takes a line for each request, or None.
+    """
+
+    host: str = "127.0.0.1"
+    port: int | None = 8500
+    rest_api_port: int | None = 8501
+    batching: BatchingParameters | None = None
+    poll_seconds: float = 1.0
+    max_request_bytes: int = 1 << 26
+    threads: int = 64
+    rest_timeout: float | None = 30.0
+    latency_bound: float | None = None
+    tags: Sequence[str] = (SERVING,)
+    session_config: Any = None
+    log: Callable[[str], None] | None = None
+
+
+@export("serving.Server")
+class ModelServer:
+    """Serves models over gRPC and REST, as TensorFlow Serving does; a context manager that starts and stops it.
+
+    Args:
+      models: The folders of the versions of models, by name, or `tf.serving.Model` objects.
+      **options: The fields of `tf.serving.Options`.
+    """
+
+    def __init__(self, models: Mapping[str, str] | Iterable[Model] = (), **options: Any) -> None:
+        self.options = Options(**options)
+        if isinstance(models, Mapping):
+            models = [Model(name, str(path)) for name, path in models.items()]
+        self._models = checked(models, "models")
+        self.metrics = Metrics()
+        self._batcher = None if self.options.batching is None else Batcher(self.options.batching, self.metrics)
+        self.manager = Manager(self._load, self.options.poll_seconds)
+        run = run_at_once if self._batcher is None else self._batcher.run
+        self.service = Service(self.manager, run, self.metrics, self.options.latency_bound, self.options.log)
+        self._fronts: list[GrpcFront | RestFront] = []
+        self.port, self.rest_api_port = self._listen()
+
+    def _listen(self) -> tuple[int | None, int | None]:
+        options = self.options
+        host = f"[{options.host}]" if ":" in options.host else options.host
+        access = Access.find(f"{host}:0")
+        ports: list[int | None] = [None, None]
+        if options.port is not None:
+            front = GrpcFront(
+                self.service, f"{host}:{options.port}", access, options.max_request_bytes, options.threads
+            )
+            ports[0] = front.port
+            self._fronts.append(front)
+        if options.rest_api_port is not None:
+            address = f"{host}:{options.rest_api_port}"
+            rest = RestFront(
+                self.service, address, access, options.max_request_bytes, options.rest_timeout, options.threads
+            )
+            ports[1] = rest.port
+            self._fronts.append(rest)
+        return ports[0], ports[1]
+
+    def _load(self, name: str, version: int, path: str) -> Servable:
+        servable = Servable(path, self.options.tags, self.options.session_config, name)
+        try:
+            warm_up(servable)
+        except BaseException:
+            servable.close()
+            raise
+        return servable
+
+    def start(self, timeout: float | None = None) -> bool:
+        """Loads the models and then begins to answer; returns whether all models can be used."""
+        self.manager.configure(self._models)
+        is_ready = self.manager.wait(timeout)
+        self.manager.start()
+        for front in self._fronts:
+            front.start()
+        return is_ready
+
+    def describe(self, name: str) -> str:
+        """Returns the versions of a model and their states, in words."""
+        try:
+            found = self.manager.status(Spec(name)).items()
+        except errors.NotFoundError as error:
+            return error.message
+        return ", ".join(
+            f"version {number} {status.state.name}" + (f" ({status.error})" if status.error else "")
+            for number, status in found
+        )
+
+    def reload(self, models: Iterable[Model]) -> None:
+        """Serves these models, and no others."""
+        self.service.reload(checked(models, "models"))
+
+    def stop(self, seconds: float = 10.0) -> None:
+        """Takes no further requests, gives those that are being answered some seconds, and frees the models."""
+        end = time.monotonic() + seconds
+        for front in self._fronts:
+            front.stop(max(0.0, end - time.monotonic()))
+        if self._batcher is not None:
+            self._batcher.close()
+        self.manager.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
