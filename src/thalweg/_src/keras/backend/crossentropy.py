@@ -11,6 +11,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import epsilon
@@ -26,8 +27,14 @@ from thalweg._src.ops.reshape import reshape, shape, transpose
 
 
 def _logits(output: Tensor, activation: str) -> Tensor | None:
-    """Returns the input of the activation that has computed probabilities in a graph; None if it is not known."""
-    return None if output.is_eager or output.op.type != activation else output.op.inputs[0]
+    """Returns the input of the activation that has computed probabilities in a graph; None if it is not known.
+
+    A model that runs eagerly calls layers again, so that it cannot use what is inside of one.
+    """
+    if output.is_eager or output.op.type != activation:
+        return None
+    is_inside = executing_eagerly_outside_functions() and hasattr(output, "_keras_history")
+    return None if is_inside else output.op.inputs[0]
 
 
 def _inside(probabilities: Tensor) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,9 +65,12 @@ def _take(values: Sequence[Any], rows: Any) -> list[Any]:
 
 
 class IteratedBatches:
-    """Batches of a generator, a sequence, or a dataset; an epoch of a generator goes on where the last one ended."""
+    """Batches of a generator, a sequence, or a dataset; an epoch of a generator goes on where the last one ended.
 
-    def __init__(self, source: Any, standardize: Any, steps: int | None) -> None:
+    restarts: whether an epoch of a dataset begins with its first element, even if it has a number of steps
+    """
+
+    def __init__(self, source: Any, standardize: Any, steps: int | None, restarts: bool = False) -> None:
         self._source = source
         self._standardize = standardize
         self.steps = steps
@@ -75,6 +79,7 @@ class IteratedBatches:
         if isinstance(source, BatchSequence) and steps is None:
             self.steps = len(source)
         self._iterator: Iterator[Any] | None = None
+        self._restarts = restarts
 
     def epoch(self) -> Iterator[Batch]:
         for number, element in enumerate(self._elements()):
@@ -89,31 +94,39 @@ class IteratedBatches:
         if isinstance(source, BatchSequence):
             return (source[index] for index in range(len(source)))
         if isinstance(source, Dataset):
-            if self.steps is None:
-                return _elements_of(source)
-            if self._iterator is None:
-                self._iterator = _elements_of(source)
+            if self._iterator is None or self.steps is None or self._restarts:
+                self._iterator = self._read()
             return self._iterator
         if self._iterator is None:
             self._iterator = iter(source)
         return self._iterator
 
+    @functools.cached_property
+    def _read(self) -> Callable[[], Iterator[Any]]:
+        return _reader(self._source)
 
-def _elements_of(dataset: Any) -> Iterator[Any]:
-    """Yields the elements of a dataset: tensors in eager execution, otherwise arrays of the session of Keras."""
+
+def _reader(dataset: Any) -> Callable[[], Iterator[Any]]:
+    """Returns a function that yields the elements of a dataset, from the first one on.
+
+    They are tensors in eager execution, otherwise arrays of the session of Keras.
+    """
     if executing_eagerly_outside_functions():
-        yield from dataset
-        return
+        return lambda: iter(dataset)
     iterator = dataset.make_initializable_iterator()
     session = state.get_session()
-    session.run(iterator.initializer)
     following = session.make_callable(nest.flatten(element := iterator.get_next()))
-    while True:
-        try:
-            values = following()
-        except errors.OutOfRangeError:
-            return
-        yield nest.pack_sequence_as(element, values)
+
+    def read() -> Iterator[Any]:
+        session.run(iterator.initializer)
+        while True:
+            try:
+                values = following()
+            except errors.OutOfRangeError:
+                return
+            yield nest.pack_sequence_as(element, values)
+
+    return read
 
 
 def is_iterated(x: Any) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class Model(Network):
         self._run_eagerly: bool | None = None
         self._validation_samples: int | None = None
         self._takes_list = False
+        self._compiled_trainable: list[tuple[Any, bool]] = []
 
     # -- compiling ----------------------------------------------------------------------------------------------------
 
@@ -65,6 +67,7 @@ class Model(Network):
         self.loss_weights = loss_weights
         self.sample_weight_mode = sample_weight_mode
         self._compiled_with = (loss, metrics, loss_weights, weighted_metrics)
+        self._compiled_trainable = self._trainable_state()
         self._made_steps = self._objectives = None
         if self.outputs is not None:
             self._prepare()
@@ -74,6 +77,18 @@ class Model(Network):
         if self._objectives is None:
             self._objectives = Objectives(self, *self._compiled_with)
             self._objectives.prepare(self.outputs)
+
+    @contextlib.contextmanager
+    def _as_compiled(self) -> Iterator[None]:
+        """Context manager: the layers that are trained are those that were when the model was compiled."""
+        now = [(layer, layer._trainable) for layer, _ in self._compiled_trainable]
+        try:
+            for layer, is_trained in self._compiled_trainable:
+                layer._trainable = is_trained
+            yield
+        finally:
+            for layer, is_trained in now:
+                layer._trainable = is_trained
 
     @property
     def run_eagerly(self) -> bool:
@@ -255,7 +270,7 @@ class Model(Network):
 
     def _held_out(self, data: Any, batch_size: int | None, steps: int | None) -> Batches:
         if batches.is_iterated(data):
-            return self._batches(data, None, None, None, False, steps)
+            return IteratedBatches(data, lambda element: self._element(element, None), steps, restarts=True)
         if not isinstance(data, list | tuple) or len(data) not in (2, 3):
             raise ValueError(
                 "When passing a `validation_data` argument, it must contain 2 items (x_val, y_val) or 3 items (x_val, "

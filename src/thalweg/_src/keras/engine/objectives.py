@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras import losses as loss_functions
 from thalweg._src.keras.engine.base_layer import mask_of
 from thalweg._src.keras.losses import functions
@@ -91,10 +92,17 @@ class Objectives:
                 found.append(loss(target, output, sample_weight=_masked(output, weight)))
         factors = [factor for factor, loss in zip(self._weights, self.losses) if loss is not None]
         parts = [value if factor == 1.0 else multiply(value, factor) for value, factor in zip(found, factors)]
-        parts += [cast(loss, parts[0].dtype) if parts else loss for loss in self._model.losses]
+        parts += [cast(loss, parts[0].dtype) if parts else loss for loss in self._added_losses()]
         if not parts:
             raise ValueError("The model cannot be compiled because it has no loss to optimize.")
         return (add_n(parts) if len(parts) > 1 else parts[0]), found
+
+    def _added_losses(self) -> list[Tensor]:
+        """Returns the losses that layers have added, but for those of other calls of a model inside of the model."""
+        model = self._model
+        if executing_eagerly_outside_functions():
+            return list(model.losses)
+        return [*model.get_losses_for(None), *model.get_losses_for(model.inputs)]
 
     def measure(self, outputs: Sequence[Tensor], targets: Sequence[Any], sample_weights: Sequence[Any]) -> list[Tensor]:
         """Updates the metrics by a batch, and returns their values."""

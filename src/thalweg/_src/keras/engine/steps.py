@@ -86,7 +86,7 @@ class SessionSteps:
     def _make(self, what: str, batch: Batch) -> Callable[..., Any]:
         model = self._model
         outputs, targets, weights = model.outputs, self._fed(batch.targets, True), self._fed(batch.weights, False)
-        with name_scope(what):
+        with name_scope(what), model._as_compiled():
             fetches, updates = list(outputs), list(model.state_updates)
             if what != "predict":
                 total, parts = model._objectives.compute(outputs, targets, weights)
@@ -151,10 +151,11 @@ class EagerSteps:
 
     def _train_on(self, inputs: list[Any], targets: list[Any], weights: list[Any]) -> list[Any]:
         model = self._model
-        with GradientTape() as tape:
-            outputs = self._outputs(inputs, True)
-            total, parts = model._objectives.compute(outputs, targets, weights)
-        variables = model.trainable_weights
+        with model._as_compiled():
+            with GradientTape() as tape:
+                outputs = self._outputs(inputs, True)
+                total, parts = model._objectives.compute(outputs, targets, weights)
+            variables = model.trainable_weights
         if variables:
             grads = model.optimizer._clip_gradients(tape.gradient(total, variables))
             model.optimizer.apply_gradients(zip(grads, variables))
