@@ -212,10 +212,13 @@ def _argument_names(names: Iterable[str]) -> Iterator[str]:
 
 
 def with_effects(graph: FunctionGraph, operations: Iterable[Operation]) -> list[Operation]:
-    """Returns operations of a body together with all that have effects."""
+    """Returns operations of a body together with all that have effects.
+
+    Those inside of a conditional or a loop run with it; as targets they would keep it from becoming one operation.
+    """
     found = dict.fromkeys(operations)
-    found.update((each, None) for each in graph.operations if each.context is None and acts(each))
-    return list(found)
+    found.update((each, None) for each in graph.operations if acts(each))
+    return [each for each in found if each.context is None]
 
 
 def unchanged_values(body: GraphFunction) -> set[int]:
