@@ -15,6 +15,7 @@ from thalweg._src.cli import status
 from thalweg._src.cli.check import Report, check_files
 from thalweg._src.cli.cluster import Jobs, commands as cluster_commands
 from thalweg._src.cli.cluster_config import ClusterConfig, find_config
+from thalweg._src.cli.export import export_command
 from thalweg._src.cli.freeze import freeze_command, optimize_command
 from thalweg._src.cli.predict import predict_command
 from thalweg._src.cli.run import Program, parse, run
@@ -143,6 +144,7 @@ def show_status(addresses: tuple[str, ...], cluster: str | None, timeout: float,
     sys.exit(0 if all(task.status is not None for task in found) else 1)
 
 
+commands.add_command(export_command)
 commands.add_command(freeze_command)
 commands.add_command(optimize_command)
 commands.add_command(serve_command)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
+from thalweg._src.shapes import is_fully_defined
 
 _WRITES = {"TensorArrayWriteV3": (1, 2, 3), "TensorListSetItem": (1, 2, 0)}  # the inputs: index, value, array
 _CREATIONS = {"TensorArrayV3": 0, "TensorListReserve": 1}  # the input with the size
@@ -38,6 +39,8 @@ def find_scans(loop: Node) -> dict[int, Scan]:
             continue
         place, value, array = (write.inputs[i] for i in _WRITES[write.type])
         if array != (body.feeds[index], 0) or _uses(loop, index) != [write] or not _counts(loop, place):
+            continue
+        if not (creation.attrs.get("identical_element_shapes", True) or is_fully_defined(value[0].shapes[value[1]])):
             continue
         size = creation.inputs[_CREATIONS[creation.type]]
         grows = creation.attrs.get("dynamic_size", False)

@@ -11,5 +11,6 @@ from thalweg._src.onnx_export.registry import converter
 def change_case(w: GraphWriter, node: Node, x: str) -> str:
     """Changes the case of all strings in a row, which is the shape that ONNX takes."""
     action = "LOWER" if node.type == "StringLower" else "UPPER"
-    row = w.add("StringNormalizer", w.reshape(x, [-1]), case_change_action=action)
+    locale = {} if node.attrs["encoding"] else {"locale": "C"}  # without an encoding, letters are those of ASCII
+    row = w.add("StringNormalizer", w.reshape(x, [-1]), case_change_action=action, **locale)
     return w.reshape(row, w.dims(x))

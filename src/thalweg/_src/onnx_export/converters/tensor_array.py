@@ -19,9 +19,11 @@ def reserved(w: GraphWriter, size: str, dtype: DType, shape: Shape) -> str:
     """Returns a sequence of zeros; where the shape of its elements is not known, of elements without numbers."""
     element = [] if shape is None else [0 if axis is None else axis for axis in shape]
     sizes = w.join(w.vector(size), element)
-    given = w.known(w.vector(size)) if isinstance(size, str) else None
-    if given is not None and int(given[0]) == 0:
+    given = w.known(size)
+    if given is not None and int(given) == 0:
         return w.add("SequenceEmpty", dtype=number_of(dtype))
+    if shape is None:  # ONNX must not take the elements for scalars, so that their rank follows from values
+        sizes = w.add("Compress", sizes, np.array([True]))
     return w.add("SplitToSequence", w.add("Expand", w.like(0, dtype), sizes), axis=0, keepdims=0)
 
 
