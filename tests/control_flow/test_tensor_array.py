@@ -249,3 +249,7 @@ def test_concat_of_an_empty_array(engine):
     assert run(array(0, element_shape=[2]).stack()).shape == (0, 2)
     with pytest.raises(tf.errors.UnimplementedError, match="no elements to concatenate"):
         run(array(0).stack())
+
+
+def test_the_static_shape_of_a_handle_is_that_of_tensorflow(engine):
+    assert array(3).handle.shape.as_list() == [2]

@@ -12,13 +12,17 @@ from thalweg._src.ops.shape_functions import no_outputs, require, scalar, vector
 from thalweg._src.shapes import Shape, compatible
 
 
-def _two_scalars(c: Inference) -> Sequence[Shape]:
-    return [(), ()]
+# The static shape that TensorFlow gives the handle of an array, and checks in GraphDefs with shapes.
+_HANDLE = (2,)
+
+
+def _handle_and_flow(c: Inference) -> Sequence[Shape]:
+    return [_HANDLE, ()]
 
 
 def _made(c: Inference) -> Sequence[Shape]:
     require(compatible(c.shapes[0], ()), "size is not a scalar", expected="a scalar size")
-    return [(), ()]
+    return [_HANDLE, ()]
 
 
 def _indexed(c: Inference) -> Sequence[Shape]:
@@ -67,7 +71,7 @@ tensor_array_grad_op = op(
     "handle: resource, flow_in: float32 -> grad_handle: resource, flow_out: float32",
     source=attr.string(),
     stateful=True,
-    infer=_two_scalars,
+    infer=_handle_and_flow,
     doc="Returns the array of gradients of another array's elements, created on first use.",
 )
 tensor_array_write_op = op(
