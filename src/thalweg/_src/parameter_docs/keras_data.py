@@ -105,4 +105,10 @@ SCOPED: dict[str, dict[str, str]] = {
         "preprocessing_function": "Function of an image that is called after the changes.",
         "validation_split": "Fraction of the images that is for validation.",
     },
+    "keras.utils.SequenceEnqueuer keras.utils.OrderedEnqueuer keras.utils.GeneratorEnqueuer": {
+        "sequence": "The source of batches: a `Sequence`, or a generator.",
+        "use_multiprocessing": "Whether workers are processes, not threads.",
+        "shuffle": "Whether each pass has another order.",
+        "random_seed": "Seed of the random numbers of NumPy in the first process; the others count on.",
+    },
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine.steps import Batch, sizes_of
 from thalweg._src.keras.utils.data_utils import Sequence as BatchSequence
+from thalweg._src.keras.utils.workers import QueueOptions, SequenceEnqueuer, batches_of
 
 
 class Batches(Protocol):
@@ -32,6 +34,9 @@ class Batches(Protocol):
 
     def epoch(self) -> Iterator[Batch]:
         """Yields the batches of an epoch."""
+
+    def close(self) -> None:
+        """Gives back what makes the batches."""
 
 
 class ArrayBatches:
@@ -59,18 +64,31 @@ class ArrayBatches:
             rows = slice(start, start + self._size) if not self._shuffle else order[start : start + self._size]
             yield Batch(*(_take(part, rows) for part in (self._whole.inputs, self._whole.targets, self._whole.weights)))
 
+    def close(self) -> None:
+        """Does nothing: arrays need no workers."""
+
 
 def _take(values: Sequence[Any], rows: Any) -> list[Any]:
     return [None if value is None else value[rows] for value in values]
 
 
 class IteratedBatches:
-    """Batches of a generator, a sequence, or a dataset; an epoch of a generator goes on where the last one ended.
+    """Batches of a generator, a sequence, or a dataset; an epoch goes on where the last one ended.
 
-    restarts: whether an epoch of a dataset begins with its first element, even if it has a number of steps
+    restarts: whether an epoch of a sequence or a dataset begins with its first element
+    queue: the workers that make batches of a generator or a sequence before they are needed
+    shuffle: whether a sequence is read in a random order
     """
 
-    def __init__(self, source: Any, standardize: Any, steps: int | None, restarts: bool = False) -> None:
+    def __init__(
+        self,
+        source: Any,
+        standardize: Any,
+        steps: int | None,
+        restarts: bool = False,
+        queue: QueueOptions | None = None,
+        shuffle: bool = False,
+    ) -> None:
         self._source = source
         self._standardize = standardize
         self.steps = steps
@@ -79,31 +97,48 @@ class IteratedBatches:
         if isinstance(source, BatchSequence) and steps is None:
             self.steps = len(source)
         self._iterator: Iterator[Any] | None = None
-        self._restarts = restarts
+        is_dataset = isinstance(source, Dataset)
+        self._restarts = (is_dataset and steps is None) or (restarts and isinstance(source, Dataset | BatchSequence))
+        self._queue = queue or QueueOptions(workers=0)
+        self._shuffle = shuffle
+        self._enqueuer: SequenceEnqueuer | None = None
+        self._has_peeked = False
 
     def epoch(self) -> Iterator[Batch]:
         for number, element in enumerate(self._elements()):
             yield self._standardize(element)
             if self.steps is not None and number + 1 >= self.steps:
                 break
-        if isinstance(self._source, BatchSequence):
-            self._source.on_epoch_end()
+
+    def peek(self) -> Any:
+        """Returns the first element, with which the next epoch begins all the same."""
+        elements = self._elements()
+        first = next(elements)
+        self._iterator = itertools.chain([first], elements)
+        self._has_peeked = True
+        return first
+
+    def close(self) -> None:
+        """Ends the workers."""
+        if self._enqueuer is not None:
+            self._enqueuer.stop()
 
     def _elements(self) -> Iterator[Any]:
-        source = self._source
-        if isinstance(source, BatchSequence):
-            return (source[index] for index in range(len(source)))
-        if isinstance(source, Dataset):
-            if self._iterator is None or self.steps is None or self._restarts:
-                self._iterator = self._read()
-            return self._iterator
-        if self._iterator is None:
-            self._iterator = iter(source)
+        if self._iterator is None or (self._restarts and not self._has_peeked):
+            self._iterator = self._read()
+        self._has_peeked = False
         return self._iterator
 
     @functools.cached_property
     def _read(self) -> Callable[[], Iterator[Any]]:
-        return _reader(self._source)
+        return _reader(self._source) if isinstance(self._source, Dataset) else self._queued
+
+    def _queued(self) -> Iterator[Any]:
+        self.close()
+        self._enqueuer = self._queue.start(self._source, self._shuffle)
+        if self._enqueuer is not None:
+            return self._enqueuer.get()
+        return batches_of(self._source) if isinstance(self._source, BatchSequence) else iter(self._source)
 
 
 def _reader(dataset: Any) -> Callable[[], Iterator[Any]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.data.dataset import Dataset
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
@@ -21,7 +20,7 @@ from thalweg._src.keras.engine.objectives import Objectives
 from thalweg._src.keras.engine.steps import Batch, EagerSteps, SessionSteps, Steps
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.optimizers import lookup as optimizers
-from thalweg._src.keras.utils.data_utils import Sequence as BatchSequence
+from thalweg._src.keras.utils.workers import QueueOptions
 
 _BATCH = 32
 
@@ -199,13 +198,16 @@ class Model(Network):
         shuffle: Any,
         steps: int | None,
         class_weight: Any = None,
+        queue: QueueOptions | None = None,
     ) -> Batches:
         if batches.is_iterated(x):
             if y is not None:
                 raise ValueError(
                     "`y` argument is not supported when data come batch by batch: they contain the targets"
                 )
-            return IteratedBatches(x, lambda element: self._element(element, class_weight), steps)
+            return IteratedBatches(
+                x, lambda element: self._element(element, class_weight), steps, queue=queue, shuffle=bool(shuffle)
+            )
         batch = self._batch(x, y, sample_weight, class_weight)
         size = batch_size or (_BATCH if not steps else -(-batch.size // steps))
         return ArrayBatches(batch, size, shuffle)
@@ -249,6 +251,7 @@ class Model(Network):
         if kwargs:
             raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
         self._require_compiled()
+        queue = QueueOptions(max_queue_size, workers, use_multiprocessing)
         held: Batches | None = None
         self._validation_samples = None
         if validation_split and not batches.is_iterated(x) and validation_data is None:
@@ -257,20 +260,21 @@ class Model(Network):
             source: Batches = ArrayBatches(first, batch_size or _BATCH, shuffle)
             held = ArrayBatches(last, batch_size or _BATCH, False)
         else:
-            source = self._batches(x, y, sample_weight, batch_size, shuffle, steps_per_epoch, class_weight)
+            source = self._batches(x, y, sample_weight, batch_size, shuffle, steps_per_epoch, class_weight, queue)
         if validation_data is not None:
-            held = self._held_out(validation_data, batch_size, validation_steps)
+            held = self._held_out(validation_data, batch_size, validation_steps, queue)
         if held is not None:
             self._validation_samples = held.samples
-        self._ensure_prepared(source)
         validate = None if held is None else lambda calls: loops.test(self, held, 0, calls, is_validation=True)
-        return loops.train(
-            self, source, epochs, initial_epoch, verbose, list(callbacks or ()), validate, validation_freq
-        )
+        with contextlib.closing(source), contextlib.closing(held or source):
+            self._ensure_prepared(source)
+            return loops.train(
+                self, source, epochs, initial_epoch, verbose, list(callbacks or ()), validate, validation_freq
+            )
 
-    def _held_out(self, data: Any, batch_size: int | None, steps: int | None) -> Batches:
+    def _held_out(self, data: Any, batch_size: int | None, steps: int | None, queue: QueueOptions) -> Batches:
         if batches.is_iterated(data):
-            return IteratedBatches(data, lambda element: self._element(element, None), steps, restarts=True)
+            return IteratedBatches(data, lambda element: self._element(element, None), steps, True, queue)
         if not isinstance(data, list | tuple) or len(data) not in (2, 3):
             raise ValueError(
                 "When passing a `validation_data` argument, it must contain 2 items (x_val, y_val) or 3 items (x_val, "
@@ -281,11 +285,7 @@ class Model(Network):
     def _ensure_prepared(self, source: Any) -> None:
         """Makes losses and metrics of a subclass that has seen no data: the first batch says what they are."""
         if self.outputs is None:
-            elements = source._elements()
-            first = next(elements)
-            self._element(first, None)
-            if not isinstance(source._source, BatchSequence | Dataset):
-                source._iterator = _prepended(first, elements)
+            self._element(source.peek(), None)
 
     def evaluate(
         self,
@@ -302,9 +302,10 @@ class Model(Network):
     ) -> Any:
         """Returns the loss, or the loss and the metrics, averaged over the data."""
         self._require_compiled()
-        source = self._batches(x, y, sample_weight, batch_size, False, steps)
-        self._ensure_prepared(source)
-        found = loops.test(self, source, verbose, list(callbacks or ()))
+        queue = QueueOptions(max_queue_size, workers, use_multiprocessing)
+        with contextlib.closing(self._batches(x, y, sample_weight, batch_size, False, steps, queue=queue)) as source:
+            self._ensure_prepared(source)
+            found = loops.test(self, source, verbose, list(callbacks or ()))
         return found[0] if len(found) == 1 else found
 
     def predict(
@@ -319,9 +320,10 @@ class Model(Network):
         use_multiprocessing: bool = False,
     ) -> Any:
         """Returns the outputs for all inputs."""
-        source = self._batches(x, None, None, batch_size, False, steps)
-        self._ensure_prepared(source)
-        found = loops.predict(self, source, verbose, list(callbacks or ()))
+        queue = QueueOptions(max_queue_size, workers, use_multiprocessing)
+        with contextlib.closing(self._batches(x, None, None, batch_size, False, steps, queue=queue)) as source:
+            self._ensure_prepared(source)
+            found = loops.predict(self, source, verbose, list(callbacks or ()))
         return found[0] if len(found) == 1 else found
 
     def train_on_batch(
@@ -376,11 +378,15 @@ class Model(Network):
             verbose=verbose,
             callbacks=callbacks,
             validation_data=validation_data,
+            shuffle=shuffle,
             class_weight=class_weight,
             initial_epoch=initial_epoch,
             steps_per_epoch=steps_per_epoch,
             validation_steps=validation_steps,
             validation_freq=validation_freq,
+            max_queue_size=max_queue_size,
+            workers=workers,
+            use_multiprocessing=use_multiprocessing,
         )
 
     def evaluate_generator(
@@ -394,7 +400,15 @@ class Model(Network):
         verbose: int = 0,
     ) -> Any:
         """Returns the loss, or the loss and the metrics, averaged over the batches of a generator or sequence."""
-        return self.evaluate(generator, steps=steps, callbacks=callbacks, verbose=verbose)
+        return self.evaluate(
+            generator,
+            verbose=verbose,
+            steps=steps,
+            callbacks=callbacks,
+            max_queue_size=max_queue_size,
+            workers=workers,
+            use_multiprocessing=use_multiprocessing,
+        )
 
     def predict_generator(
         self,
@@ -407,7 +421,15 @@ class Model(Network):
         verbose: int = 0,
     ) -> Any:
         """Returns the outputs for the batches of a generator or sequence."""
-        return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose)
+        return self.predict(
+            generator,
+            verbose=verbose,
+            steps=steps,
+            callbacks=callbacks,
+            max_queue_size=max_queue_size,
+            workers=workers,
+            use_multiprocessing=use_multiprocessing,
+        )
 
 
 def _product(weight: Any, factor: Any) -> Any:
@@ -417,8 +439,3 @@ def _product(weight: Any, factor: Any) -> Any:
 def _input_type(kind: Any) -> Any:
     name = getattr(kind, "name", str(kind))
     return "float32" if name == "float64" else name
-
-
-def _prepended(first: Any, rest: Any) -> Any:
-    yield first
-    yield from rest
