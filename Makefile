@@ -68,7 +68,7 @@ cuda-dtypes: $(VENV)/test
 TENSORFLOW ?= .venv-bench/tf/bin/python
 .venv-bench/tf/bin/python:
 	$(PYTHON) -m venv .venv-bench/tf
-	.venv-bench/tf/bin/pip install --quiet tensorflow-cpu==2.21.0 tf_keras==2.21.0
+	.venv-bench/tf/bin/pip install --quiet tensorflow-cpu==2.21.0 tf_keras==2.21.0 tensorflow-serving-api==2.21.0
 	touch .venv-bench/tf/ready
 
 conformance: $(VENV)/test $(TENSORFLOW)

@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 from tests.serving.models import example
+from thalweg._src import errors
+from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.protos import message_class
+from thalweg._src.serving.service import Call
 from thalweg._src.serving.tensors import read_tensor, write_tensor
 
 PREDICTION, MODEL = "tensorflow.serving.PredictionService", "tensorflow.serving.ModelService"
@@ -101,9 +104,5 @@ def test_a_short_message_of_a_huge_tensor_is_refused(call):
 
 
 def test_a_deadline_that_has_passed(server):
-    from thalweg._src import errors
-    from thalweg._src.serving.manager import Spec
-    from thalweg._src.serving.service import Call
-
     with pytest.raises(errors.DeadlineExceededError, match="has passed"):
         server.service.predict(Call("Predict", "GRPC", deadline=0.0), Spec("m"), lambda _: pytest.fail("computed"))

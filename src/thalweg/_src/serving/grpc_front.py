@@ -94,7 +94,7 @@ class Methods:
         response = message_class("GetModelMetadataResponse")()
         version, definitions = self._service.definitions(spec)
         write_spec(spec, version, response.model_spec)
-        response.metadata[_SIGNATURE_DEF].Pack(definitions)
+        response.metadata[_SIGNATURE_DEF].Pack(definitions, deterministic=True)
         return response
 
     def get_model_status(self, request: Any, call: Call) -> Any:
