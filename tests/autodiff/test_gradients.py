@@ -609,3 +609,17 @@ def test_second_order_of_a_network_numerically(session):
     slope = tf.gradients(y, x)[0]
     penalty = tf.reduce_sum(tf.square(tf.sqrt(tf.reduce_sum(tf.square(slope), axis=1)) - 1.0))
     assert error_of(penalty, tensors, values) < 1e-7
+
+
+def test_operations_that_were_inserted_afterwards_are_differentiated():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([1.0, 2.0])
+        y = tf.square(x)
+        loss = tf.reduce_sum(y + y * 3.0)
+        users = y.consumers()
+        doubled = y * tf.stop_gradient(2.0 * tf.ones([2]))
+        for user in users:
+            for place, tensor in enumerate(user.inputs):
+                if tensor is y:
+                    user._update_input(place, doubled)
+        assert session.run(tf.gradients(loss, x)[0]).tolist() == [16.0, 32.0]

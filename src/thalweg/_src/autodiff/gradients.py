@@ -212,7 +212,8 @@ class _Walk:
     def _collapse_loops(self, between: list[Operation]) -> Iterable[Operation | Loop]:
         """Yields the operations in reverse topological order, with each loop collapsed to one node."""
         loops = {operation: loop for operation in between if (loop := self._loop_around(operation)) is not None}
-        return between if not loops else _backward_order(between, loops)
+        is_rewired = self._graph.edits and any(t.op.id > op.id for op in between for t in op.inputs)
+        return _backward_order(between, loops) if loops or is_rewired else between
 
     def _loop_around(self, operation: Operation) -> Loop | None:
         if operation.type == "Exit":
