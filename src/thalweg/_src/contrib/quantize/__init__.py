@@ -1,0 +1,1 @@
+"""tf.contrib.quantize: training with the rounding of a few bits."""
