@@ -57,7 +57,7 @@ DOWN = {
     "distribute": {"data", "training"},
     "debug": {"training"},
     "keras": {"distribute", "function", "nn", "saved_model"},
-    "estimator": {"distribute", "nn", "saved_model"},
+    "estimator": {"keras"},
     "ray": {"compat", "distributed"},
     # from research to production
     "transform": {"saved_model", "session"},
@@ -76,6 +76,7 @@ TORCH = {"resources", "kernels", "compile", "execute", "runtime", "distributed",
 ON_DEMAND = (
     *("google.protobuf", "tensorboard", "PIL", "lmdb", "matplotlib", "scipy", "ml_dtypes", "google_crc32c", "fcntl"),
     *("gast", "grpc", "h5py", "kubernetes", "googleapiclient", "pandas", "onnx", "ray", "requests", "uvicorn", "yaml"),
+    *("pydot", "sklearn"),
     *("torch._guards", "torch._inductor", "torch._subclasses", "torch.fx.experimental"),
 )
 # Imports for type checkers alone: a tensor, its operation, their graph, its functions and the schema of an op refer to

@@ -10,6 +10,7 @@ from thalweg._src.estimator.export_outputs import with_default_output
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
 from thalweg._src.ops.reshape import reshape
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.scaffold import Scaffold
@@ -68,11 +69,11 @@ class EstimatorSpec(_Fields):
             _checked_train_op(train_op, mode),
             checked_metrics(eval_metric_ops),
             export_outputs,
-            _checked_hooks(training_chief_hooks, "training_chief_hooks"),
-            _checked_hooks(training_hooks, "training_hooks"),
+            checked_hooks(training_chief_hooks, "training_chief_hooks"),
+            checked_hooks(training_hooks, "training_hooks"),
             Scaffold() if scaffold is None else scaffold,
-            _checked_hooks(evaluation_hooks, "evaluation_hooks"),
-            _checked_hooks(prediction_hooks, "prediction_hooks"),
+            checked_hooks(evaluation_hooks, "evaluation_hooks"),
+            checked_hooks(prediction_hooks, "prediction_hooks"),
         )
 
 
@@ -140,6 +141,10 @@ def _checked_metric(key: str, value: Any) -> tuple[Any, Any]:
     if hasattr(value, "update_state") and hasattr(value, "result"):
         if not value.updates:
             raise ValueError(f"eval_metric_ops[{key!r}]: call update_state(...) of the metric before it is returned")
+        known = get_collection(GraphKeys.LOCAL_VARIABLES)
+        for variable in getattr(value, "variables", ()):  # which sessions initialize
+            if not any(variable is each for each in known):
+                add_to_collection(GraphKeys.LOCAL_VARIABLES, variable)
         value = (value.result(), value.updates[0])
     if not isinstance(value, tuple) or len(value) != 2:
         raise TypeError(
@@ -152,7 +157,8 @@ def _checked_metric(key: str, value: Any) -> tuple[Any, Any]:
     return value[0], value[1]
 
 
-def _checked_hooks(hooks: Any, what: str) -> tuple[SessionRunHook, ...]:
+def checked_hooks(hooks: Any, what: str) -> tuple[SessionRunHook, ...]:
+    """Returns hooks as a tuple; raises TypeError if one of them is no hook."""
     for hook in hooks or ():
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"{what}: all hooks must be SessionRunHook instances, given: {hook!r}")

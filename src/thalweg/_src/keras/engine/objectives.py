@@ -65,8 +65,9 @@ class Objectives:
 
     def _metric(self, given: Any, output: Tensor, index: int, is_weighted: bool) -> Metric:
         name = _metric_name(given, is_weighted)
-        if len(self._model.output_names) > 1:
-            name = f"{self._model.output_names[index]}_{name}"
+        prefix = f"{self._model.output_names[index]}_" if len(self._model.output_names) > 1 else ""
+        if not (isinstance(given, Metric) and name.startswith(prefix)):  # a metric of a loaded model has it already
+            name = prefix + name
         taken = self.names
         base, number = name, 1
         while name in taken:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.graph import nest
 from thalweg._src.keras.engine.config import make_graph, read_yaml
 from thalweg._src.keras.engine.input_layer import InputLayer
 from thalweg._src.keras.engine.model import Model
@@ -95,10 +96,8 @@ def clone_model(model: Any, input_tensors: Any = None, clone_function: Callable[
         return Sequential([*first, *map(make, inner)], name=model.name)
     if not model._is_graph_network:
         raise ValueError("Expected `model` argument to be a functional `Model` instance, but got a subclass model.")
-    made = {
-        layer.name: layer if isinstance(layer, InputLayer) and input_tensors is not None else make(layer)
-        for layer in model.layers
-    }
+    given = {} if input_tensors is None else dict(zip(model.input_names, nest.flatten(input_tensors), strict=True))
+    made = {layer.name: _input_layer(given[layer.name]) if layer.name in given else make(layer) for layer in model.layers}
     config = model.get_config()
     return make_graph(Model, config, None, lambda data, _: made[data["name"]])
 

@@ -1,0 +1,149 @@
+"""model_to_estimator: an Estimator that trains, evaluates, runs and exports a compiled Keras model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from thalweg._src.estimator.estimator import Estimator
+from thalweg._src.estimator.run_config import RunConfig
+from thalweg._src.estimator.spec import EstimatorSpec
+from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
+from thalweg._src.keras.backend import state
+from thalweg._src.keras.backend.values import batch_get_value
+from thalweg._src.keras.metrics.base import Metric
+from thalweg._src.keras.optimizers.wrapping import TFOptimizer
+from thalweg._src.keras.saving.models import clone_model, load_model
+from thalweg._src.keras.serialization import CustomObjectScope
+from thalweg._src.ops.cast import cast
+from thalweg._src.ops.control import group
+from thalweg._src.ops.reshape import expand_dims
+from thalweg._src.training.mode_keys import ModeKeys
+from thalweg._src.training.scaffold import Scaffold
+from thalweg._src.variables.global_step import get_global_step
+
+
+@export("keras.estimator.model_to_estimator")
+def model_to_estimator(
+    keras_model: Any = None,
+    keras_model_path: PathLike | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    model_dir: PathLike | None = None,
+    config: RunConfig | None = None,
+    checkpoint_format: str = "saver",
+) -> Estimator:
+    """Returns an Estimator for a compiled Keras model, which starts with the weights of the model.
+
+    Each graph of the Estimator has a copy of the model; the model itself does not change. As in TensorFlow, the
+    optimizer starts anew, and the global step counts its steps.
+    """
+    if (keras_model is None) == (keras_model_path is None):
+        raise ValueError("model_to_estimator: expected either keras_model or keras_model_path")
+    if checkpoint_format != "saver":
+        raise ValueError(f"checkpoint_format: expected 'saver', received {checkpoint_format!r}")
+    model = keras_model if keras_model_path is None else load_model(keras_model_path, custom_objects)
+    if model.optimizer is None:
+        raise ValueError("The given keras model has not been compiled yet: call model.compile before this")
+    if not model._is_graph_network:
+        raise ValueError(
+            f"{type(model).__name__} has a `call` of its own, of which the graphs of an Estimator cannot have copies: "
+            "make the model of layers, or write a model function"
+        )
+    return Estimator(_model_fn(model, dict(custom_objects or {})), model_dir, config)
+
+
+def _model_fn(model: Any, custom_objects: dict[str, Any]) -> Callable[..., EstimatorSpec]:
+    """Returns the function that builds a copy of a model in each mode."""
+    values = batch_get_value(model.weights)
+    make_optimizer = _optimizer_maker(model.optimizer)
+
+    def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        state.set_learning_phase(mode == ModeKeys.TRAIN)
+        with CustomObjectScope(custom_objects):
+            copy = clone_model(model, _inputs(model, features))
+        loss, metrics, loss_weights, weighted_metrics = model._compiled_with
+        copy.compile(
+            make_optimizer(),
+            loss,
+            _copied(metrics),
+            loss_weights=loss_weights,
+            sample_weight_mode=model.sample_weight_mode,
+            weighted_metrics=_copied(weighted_metrics),
+        )
+
+        def start(scaffold: Any, session: Any) -> None:
+            for variable, value in zip(copy.weights, values, strict=True):
+                variable.load(value, session)
+
+        return _spec(copy, labels, mode, Scaffold(init_fn=start))
+
+    return model_fn
+
+
+def _spec(model: Any, labels: Any, mode: str, scaffold: Scaffold) -> EstimatorSpec:
+    predictions = dict(zip(model.output_names, model.outputs, strict=True))
+    if mode == ModeKeys.PREDICT:
+        return EstimatorSpec(mode, predictions, scaffold=scaffold)
+    targets, weights = _targets(model, labels), [None] * len(model.outputs)
+    loss, _ = model._objectives.compute(model.outputs, targets, weights)
+    if mode == ModeKeys.EVAL:
+        model._objectives.measure(model.outputs, targets, weights)
+        metrics = {metric.name: metric for _, metric, _ in model._objectives.metrics}
+        return EstimatorSpec(mode, predictions, loss, eval_metric_ops=metrics, scaffold=scaffold)
+    updates = [*model.get_updates_for(None), *model.get_updates_for(model.inputs)]
+    updates += model.optimizer.get_updates(loss=loss, params=model.trainable_weights)
+    return EstimatorSpec(mode, predictions, loss, group(*updates), scaffold=scaffold)
+
+
+def _optimizer_maker(optimizer: Any) -> Callable[[], Any]:
+    """Returns a function that makes an optimizer like the given one, whose steps the global step counts."""
+    if isinstance(optimizer, TFOptimizer):
+        return lambda: TFOptimizer(optimizer.optimizer, get_global_step())
+    config = optimizer.get_config()
+
+    def make() -> Any:
+        made = type(optimizer).from_config(config)
+        made.iterations = get_global_step()
+        return made
+
+    return make
+
+
+def _copied(metrics: Any) -> Any:
+    """Returns metrics, with copies of those that have variables."""
+    if isinstance(metrics, Metric):
+        return type(metrics).from_config(metrics.get_config())
+    if isinstance(metrics, list | tuple):
+        return [_copied(each) for each in metrics]
+    return {key: _copied(each) for key, each in metrics.items()} if isinstance(metrics, dict) else metrics
+
+
+def _by_name(values: Any, names: list[str], what: str) -> list[Any]:
+    """Returns the tensors for inputs or outputs, given alone, in their order or by name."""
+    if isinstance(values, Mapping):
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise KeyError(f"the input_fn gives {what} {sorted(values)}, but the model expects {names}")
+        return [values[name] for name in names]
+    found = list(values) if isinstance(values, list | tuple) else [values]
+    if len(found) != len(names):
+        raise ValueError(f"the input_fn gives {len(found)} {what}, but the model expects {names}")
+    return found
+
+
+def _inputs(model: Any, features: Any) -> list[Any]:
+    found = _by_name(features, model.input_names, "features")
+    return [
+        tensor if tensor.dtype == wanted.dtype else cast(tensor, wanted.dtype)
+        for tensor, wanted in zip(found, model.inputs, strict=True)
+    ]
+
+
+def _targets(model: Any, labels: Any) -> list[Any]:
+    """Returns the labels of each output, as `fit` would have them: with a last dimension of one."""
+    found = _by_name(labels, model.output_names, "labels")
+    return [
+        expand_dims(label, -1) if label.shape.ndims == 1 and output.shape.ndims != 1 else label
+        for label, output in zip(found, model.outputs, strict=True)
+    ]
