@@ -1,0 +1,1 @@
+"""Models as objects of other packages."""
