@@ -90,9 +90,11 @@ def test_cancelled_requests_are_dropped():
 
 def test_durations_are_averaged():
     duration = Duration()
-    for seconds in (1.0, 2.0):
-        duration.add(seconds)
-    assert duration.seconds == pytest.approx(1.2)
+    duration.add(1.0)
+    assert duration.seconds == 1.0
+    duration.add(2.0)
+    assert (duration.mean, duration.deviation) == (pytest.approx(1.2), pytest.approx(0.2))
+    assert duration.seconds == pytest.approx(1.6)
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from("ab"), st.floats(0, 1)), max_size=30))

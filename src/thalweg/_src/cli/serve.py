@@ -111,6 +111,14 @@ def serve_command(
         )
     except (OpError, OSError, ValueError) as error:
         raise click.ClickException(f"the server cannot start: {error}") from None
+    if plan:
+        if latency_bound is None:
+            raise click.UsageError("--plan needs --latency-bound")
+        server.load()
+        for line in server.plan(latency_bound):
+            click.echo(line)
+        server.stop()
+        return
     sys.exit(_serve(server, configured, drain_seconds))
 
 

@@ -13,18 +13,27 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.serving.config import BatchingParameters
 
-_WEIGHT = 0.2  # of the latest batch in the expected duration of the next one
+_WEIGHT = 0.2  # of the latest batch in the averages
 
 
 @dataclass(slots=True)
 class Duration:
-    """How long the batches of a signature take, as a moving average; 0 before the first one."""
+    """How long the batches of a signature take: moving averages of the time and of its deviation; 0 at first."""
 
-    seconds: float = 0.0
+    mean: float = 0.0
+    deviation: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """What a batch is expected to take, with room for those that take longer than others."""
+        return self.mean + 2 * self.deviation
 
     def add(self, seconds: float) -> None:
         """Takes the duration of a batch."""
-        self.seconds = seconds if not self.seconds else seconds * _WEIGHT + self.seconds * (1 - _WEIGHT)
+        if not self.mean:
+            self.mean = seconds
+        self.deviation += _WEIGHT * (abs(seconds - self.mean) - self.deviation)
+        self.mean += _WEIGHT * (seconds - self.mean)
 
 
 @dataclass(slots=True, eq=False)

@@ -31,6 +31,7 @@ class _Work:
     signature: Signature
     inputs: Mapping[str, Array]
     outputs: tuple[str, ...]
+    is_alone: bool
     result: Future[Outputs]
 
 
@@ -65,7 +66,7 @@ class Batcher:
         """Computes outputs of a signature, together with other requests."""
         sizes = {len(array) for array in inputs.values()} if signature.is_batched else set()
         if len(sizes) != 1 or not min(sizes):
-            return signature.run(inputs, outputs)
+            return self._await(self._submit(signature, inputs, outputs, deadline, is_alone=True), deadline)
         (size,) = sizes
         limit = self._parameters.max_batch_size
         parts = [
@@ -88,12 +89,21 @@ class Batcher:
             thread.join()
 
     def _submit(
-        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
+        self,
+        signature: Signature,
+        inputs: Mapping[str, Array],
+        outputs: tuple[str, ...],
+        deadline: float | None,
+        is_alone: bool = False,
     ) -> Request:
-        shapes = tuple(array.ndim if self._pads else array.shape[1:] for array in inputs.values())
-        work = _Work(signature, inputs, outputs, Future())
-        size = len(next(iter(inputs.values())))
-        key = signature, outputs, tuple(inputs), shapes
+        """Puts a request into its queue; one that shares no batch with others fills a batch."""
+        work = _Work(signature, inputs, outputs, is_alone, Future())
+        key: tuple[Any, ...] = (signature, None)
+        size = self._parameters.max_batch_size
+        if not is_alone:
+            shapes = tuple(array.ndim if self._pads else array.shape[1:] for array in inputs.values())
+            key = signature, outputs, tuple(inputs), shapes
+            size = len(next(iter(inputs.values())))
         request = Request(key, size, self._clock(), deadline, signature.duration, work)
         with self._lock:
             if self._is_closed:
@@ -143,6 +153,9 @@ class Batcher:
         name = works[0].signature.model
         for request in batch.requests:
             self._metrics.queueing.add(name, value=(start - request.arrival) * 1e6)
+        if works[0].is_alone:
+            self._run_apart(works)
+            return
         try:
             found = self._run_together(works, [request.size for request in batch.requests])
         except Exception as error:

@@ -19,6 +19,7 @@ from thalweg._src.serving.tensors import write_tensor
 
 _SIGNATURE_DEF = "signature_def"
 _SERVING, _NOT_SERVING = 1, 2
+Handler = Callable[[bytes, Any], bytes]
 _FOREVER = 1e6  # seconds
 
 
@@ -170,20 +171,18 @@ class GrpcFront:
     def __init__(self, service: Service, address: str, access: Access, max_message_bytes: int, threads: int) -> None:
         import grpc
 
-        methods = Methods(service)
-        handlers: dict[str, dict[str, Any]] = {}
-        for (name, method), request in _CALLS.items():
-            answer = getattr(methods, _snake(method))
-            handlers.setdefault(name, {})[method] = grpc.unary_unary_rpc_method_handler(
-                _handler(method, request, answer, access.token)
-            )
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="thalweg serving grpc")
         options = [
             ("grpc.max_receive_message_length", max_message_bytes),
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),
         ]
-        generic = [grpc.method_handlers_generic_handler(name, each) for name, each in handlers.items()]
+        generic = [
+            grpc.method_handlers_generic_handler(
+                name, {method: grpc.unary_unary_rpc_method_handler(handle) for method, handle in methods}
+            )
+            for name, methods in handlers(Methods(service), access.token).items()
+        ]
         self._server = grpc.server(self._pool, generic, options=options)
         try:
             if access.tls is None:
@@ -203,13 +202,20 @@ class GrpcFront:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
+def handlers(methods: Methods, token: bytes | None) -> dict[str, list[tuple[str, Handler]]]:
+    """Returns the methods of each service, as functions from the bytes of a request and its context to bytes."""
+    found: dict[str, list[tuple[str, Handler]]] = {}
+    for (name, method), request in _CALLS.items():
+        handle = _handler(method, request, getattr(methods, _snake(method)), token)
+        found.setdefault(name, []).append((method, handle))
+    return found
+
+
 def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
 
 
-def _handler(
-    method: str, request_name: str, answer: Callable[[Any, Call], Any], token: bytes | None
-) -> Callable[[bytes, Any], bytes]:
+def _handler(method: str, request_name: str, answer: Callable[[Any, Call], Any], token: bytes | None) -> Handler:
     from google.protobuf.message import DecodeError
 
     expected = None if token is None else b"Bearer " + token

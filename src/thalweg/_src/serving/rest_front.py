@@ -166,7 +166,8 @@ _JSON: Headers = [(b"content-type", b"application/json")]
 
 
 def _dumps(found: dict[str, Any]) -> bytes:
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    return text.encode(errors="backslashreplace")  # halves of a character, which a request may hold
 
 
 def _spec(found: re.Match[str]) -> Spec:
@@ -230,6 +231,7 @@ class RestFront:
         """Takes no further requests, and gives those that are being answered some seconds."""
         self._settings.timeout_graceful_shutdown = max(1, round(seconds))
         self._server.should_exit = True
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._socket.close()

@@ -150,7 +150,7 @@ class Servable:
         try:
             return self.signatures[key]
         except KeyError:
-            message = f'Serving signature key "{key}" not found. The model has: {", ".join(sorted(self.signatures))}'
+            message = f'Serving signature key "{key:.200}" not found. The model has: {", ".join(sorted(self.signatures))}'
             raise errors.FailedPreconditionError(None, None, message) from None
 
     def warmup_requests(self) -> Iterable[Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +19,7 @@ from thalweg._src.serving.grpc_front import GrpcFront
 from thalweg._src.serving.inference import run_at_once, warm_up
 from thalweg._src.serving.manager import Manager, Spec
 from thalweg._src.serving.metrics import Metrics
+from thalweg._src.serving.plan import prime, report
 from thalweg._src.serving.rest_front import RestFront
 from thalweg._src.serving.servable import Servable
 from thalweg._src.serving.service import Service
@@ -37,7 +39,8 @@ class Options:
       max_request_bytes: The limit on the size of a request.
       threads: How many requests of each protocol are answered at the same time.
       rest_timeout: The most seconds that a REST request may take.
-      latency_bound: The most seconds that any request may take; one that would take longer is refused at once.
+      latency_bound: The most seconds that any request may take; one that would take longer is refused at once. Without
+        batching, as many requests are computed at a time as there are cores.
       tags: Those of the graphs to load.
       session_config: A ConfigProto for the sessions of the models.
       log: A function that takes a line for each request, or None.
@@ -72,7 +75,11 @@ class ModelServer:
             models = [Model(name, str(path)) for name, path in models.items()]
         self._models = checked(models, "models")
         self.metrics = Metrics()
-        self._batcher = None if self.options.batching is None else Batcher(self.options.batching, self.metrics)
+        batching = self.options.batching
+        if batching is None and self.options.latency_bound is not None:
+            batching = BatchingParameters(max_batch_size=1, num_batch_threads=os.cpu_count() or 1)
+        self._batcher = None if batching is None else Batcher(batching, self.metrics)
+        self._batching = batching
         self.manager = Manager(self._load, self.options.poll_seconds)
         run = run_at_once if self._batcher is None else self._batcher.run
         self.service = Service(self.manager, run, self.metrics, self.options.latency_bound, self.options.log)
@@ -103,15 +110,21 @@ class ModelServer:
         servable = Servable(path, self.options.tags, self.options.session_config, name)
         try:
             warm_up(servable)
+            if self.options.latency_bound is not None and self._batching is not None:
+                prime(servable, self._batching.allowed_batch_sizes or (1, self._batching.max_batch_size))
         except BaseException:
             servable.close()
             raise
         return servable
 
+    def load(self, timeout: float | None = None) -> bool:
+        """Loads the models; returns whether all of them can be used."""
+        self.manager.configure(self._models)
+        return self.manager.wait(timeout)
+
     def start(self, timeout: float | None = None) -> bool:
         """Loads the models and then begins to answer; returns whether all models can be used."""
-        self.manager.configure(self._models)
-        is_ready = self.manager.wait(timeout)
+        is_ready = self.load(timeout)
         self.manager.start()
         for front in self._fronts:
             front.start()
@@ -127,6 +140,13 @@ class ModelServer:
             f"version {number} {status.state.name}" + (f" ({status.error})" if status.error else "")
             for number, status in found
         )
+
+    def plan(self, seconds: float) -> Iterator[str]:
+        """Yields lines about what a bound on latency allows, measured with each model."""
+        threads = self._batching.num_batch_threads if self._batching is not None else os.cpu_count() or 1
+        for name in self.manager.models():
+            with self.manager.use(Spec(name)) as (version, servable):
+                yield from report(f"{name} version {version}", servable, seconds, threads)
 
     def reload(self, models: Iterable[Model]) -> None:
         """Serves these models, and no others."""
