@@ -21,7 +21,7 @@ def run_program(name, replacement):
     source = path.read_text()
     assert source.count(_IMPORT) == 1
     namespace = {"__name__": "__main__"}
-    exec(replacement + "; tf.reset_default_graph()", namespace)
+    exec(replacement + "; tf.executing_eagerly() or tf.reset_default_graph()", namespace)
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(compile(source.replace(_IMPORT, replacement + "\n"), str(path), "exec"), namespace)

@@ -1,10 +1,11 @@
-"""Predictors: functions that run a SavedModel in their own session."""
+"""Predictors: functions that run a SavedModel or an Estimator in their own session."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.graph import Graph
@@ -13,6 +14,9 @@ from thalweg._src.saved_model.saved_model import load
 from thalweg._src.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY, get_tensor_from_tensor_info
 from thalweg._src.session.session import Session
 from thalweg._src.signatures import parameters_of
+from thalweg._src.training.mode_keys import ModeKeys
+from thalweg._src.training.monitored_session import MonitoredSession
+from thalweg._src.training.session_creators import ChiefSessionCreator
 
 _SERVING = "serve"
 
@@ -77,11 +81,16 @@ class SavedModelPredictor(Predictor):
         else:
             if signature_def is None:
                 signature_def = _signature(message, signature_def_key or DEFAULT_SERVING_SIGNATURE_DEF_KEY)
-            found = [
-                {name: get_tensor_from_tensor_info(info, session.graph) for name, info in infos.items()}
-                for infos in (signature_def.inputs, signature_def.outputs)
-            ]
+            found = _tensors_of(signature_def, session.graph)
         super().__init__(session, *found)
+
+
+def _tensors_of(signature_def: Any, graph: Graph) -> list[dict[str, Any]]:
+    """Returns the inputs and the outputs of a signature by name."""
+    return [
+        {name: get_tensor_from_tensor_info(info, graph) for name, info in infos.items()}
+        for infos in (signature_def.inputs, signature_def.outputs)
+    ]
 
 
 def _signature(message: Any, key: str) -> Any:
@@ -100,3 +109,46 @@ def from_saved_model(**arguments: Any) -> SavedModelPredictor:
     functions of this process, as it can with True; False refuses all that reaches outside, apart from its Savers
     """
     return SavedModelPredictor(**arguments)
+
+
+class EstimatorPredictor(Predictor):
+    """A predictor of an Estimator, for one of the outputs that it exports."""
+
+    def __init__(
+        self,
+        estimator: Estimator,
+        serving_input_receiver_fn: Callable[[], Any],
+        output_key: str | None = None,
+        graph: Graph | None = None,
+        config: Any = None,
+    ) -> None:
+        graph = graph or Graph()
+        key = output_key or DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        path = estimator.latest_checkpoint()
+        if path is None:
+            raise ValueError(f"Couldn't find trained model at {estimator.model_dir}: train the Estimator first")
+        with graph.as_default():
+            receiver = serving_input_receiver_fn()
+            spec = estimator.model_fn(receiver.features, None, ModeKeys.PREDICT, estimator.config)
+            if key not in spec.export_outputs:
+                raise KeyError(f"output_key must be one of {sorted(spec.export_outputs)}; got {key}")
+            signature = spec.export_outputs[key].as_signature_def(receiver.receiver_tensors)
+            session = MonitoredSession(
+                ChiefSessionCreator(spec.scaffold, config=config, checkpoint_filename_with_path=path)
+            )
+        super().__init__(session, *_tensors_of(signature, graph))
+
+
+@export("contrib.predictor.from_estimator")
+@parameters_of(EstimatorPredictor)
+def from_estimator(**arguments: Any) -> EstimatorPredictor:
+    """Returns a predictor of the newest checkpoint of an Estimator.
+
+    Args:
+        estimator: The Estimator.
+        serving_input_receiver_fn: Function without arguments that returns a `ServingInputReceiver`.
+        output_key: Name of the export output; by default the one of serving.
+        graph: The graph to build in; by default a new one.
+        config: A `tf.ConfigProto` for the session.
+    """
+    return EstimatorPredictor(**arguments)

@@ -54,9 +54,15 @@ def check_model_fn(model_fn: Any, params: Any) -> None:
 
 
 def call_model_fn(
-    model_fn: Callable[..., Any], features: Any, labels: Any, mode: str, params: Any, config: Any
-) -> EstimatorSpec:
-    """Returns the EstimatorSpec of a model for features and labels."""
+    model_fn: Callable[..., Any],
+    features: Any,
+    labels: Any,
+    mode: str,
+    params: Any,
+    config: Any,
+    kinds: tuple[type, ...] = (EstimatorSpec,),
+) -> Any:
+    """Returns what a model function returns for features and labels, which must be a spec of one of the kinds."""
     names = parameter_names(model_fn)
     if "labels" not in names and labels is not None:
         raise ValueError("model_fn does not take labels, but input_fn returns labels.")
@@ -64,8 +70,8 @@ def call_model_fn(
     logging.info("Calling model_fn.")
     spec = model_fn(features=features, **{name: value for name, value in given.items() if name in names})
     logging.info("Done calling model_fn.")
-    if not isinstance(spec, EstimatorSpec):
-        raise ValueError(f"model_fn should return an EstimatorSpec, received {spec!r}")
+    if not isinstance(spec, kinds):
+        raise ValueError(f"model_fn should return an {kinds[-1].__name__}, received {spec!r}")
     return spec
 
 

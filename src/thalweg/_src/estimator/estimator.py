@@ -196,7 +196,8 @@ class Estimator:
     # -- calls of the user's functions --------------------------------------------------------------------------------
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-        return call_model_fn(self._model_fn, features, labels, mode, self.params, config)
+        spec: EstimatorSpec = call_model_fn(self._model_fn, features, labels, mode, self.params, config)
+        return spec
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str, **more: Any) -> Any:
         """Calls an input function with its operations on the CPU of this task."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from thalweg._src.compat import logging
 from thalweg._src.errors import DataLossError
+from thalweg._src.export import export
 from thalweg._src.observe.file_writer import FileWriterCache, summary_iterator
 
 
@@ -31,8 +32,13 @@ def numbers_of(event: Any) -> dict[str, float]:
     return {v.tag: v.simple_value for v in event.summary.value if v.WhichOneof("value") == "simple_value"}
 
 
+@export("contrib.estimator.read_eval_metrics")
 def read_eval_metrics(eval_dir: str) -> OrderedDict[int, dict[str, float]]:
-    """Returns the numbers of evaluations in a folder by name, by global step in increasing order."""
+    """Returns the numbers of evaluations in a folder by name, by global step in increasing order.
+
+    Args:
+        eval_dir: Folder of the evaluations.
+    """
     if eval_dir in FileWriterCache._cache:
         FileWriterCache.get(eval_dir).flush()
     found: dict[int, dict[str, float]] = {}

@@ -128,7 +128,10 @@ def build_raw_serving_input_receiver_fn(
     return receive
 
 
-@export("estimator.experimental.build_raw_supervised_input_receiver_fn")
+@export(
+    "estimator.experimental.build_raw_supervised_input_receiver_fn",
+    "contrib.estimator.build_raw_supervised_input_receiver_fn",
+)
 def build_raw_supervised_input_receiver_fn(
     features: Any, labels: Any, default_batch_size: int | None = None
 ) -> Callable[[], SupervisedInputReceiver]:

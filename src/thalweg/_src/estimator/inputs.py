@@ -75,8 +75,9 @@ def pandas_input_fn(
             raise ValueError("Index for x and y are mismatched.")
     labels = y
     if y is not None:
-        labels = {column: y[column].values for column in y} if isinstance(y, pandas.DataFrame) else y.values
-    features = {column: x[column].values for column in x}
+        is_table = isinstance(y, pandas.DataFrame)
+        labels = {column: np.asarray(y[column].values) for column in y} if is_table else np.asarray(y.values)
+    features = {column: np.asarray(x[column].values) for column in x}  # strings are no NumPy array in pandas 3
     return numpy_input_fn(features, labels, batch_size, num_epochs, shuffle, queue_capacity, num_threads)
 
 

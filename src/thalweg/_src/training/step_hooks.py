@@ -103,13 +103,16 @@ class StepCounterHook(SessionRunHook):
         self._last_step = seen
 
     def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
-        rate = elapsed_steps / elapsed_time if elapsed_time > 0 else float("inf")
+        self._record_rate(self._summary_tag, elapsed_steps, elapsed_time, global_step)
+
+    def _record_rate(self, tag: str, count: int, seconds: float, global_step: int) -> None:
+        rate = count / seconds if seconds > 0 else float("inf")
         if self._summary_writer is not None:
             from tensorboard.compat.proto.summary_pb2 import Summary
 
-            value = Summary.Value(tag=self._summary_tag, simple_value=rate)
+            value = Summary.Value(tag=tag, simple_value=rate)
             self._summary_writer.add_summary(Summary(value=[value]), global_step)
-        logging.info("%s: %g", self._summary_tag, rate)
+        logging.info("%s: %g", tag, rate)
 
 
 @export("estimator.GlobalStepWaiterHook", "train.GlobalStepWaiterHook")

@@ -68,7 +68,7 @@ class _Classes(Head):
     def _ids_of(self, labels: Any) -> Any:
         """Returns the numbers of labels, which are words if there is a vocabulary."""
         if self._vocabulary is None:
-            if not (labels.dtype.is_integer or labels.dtype.is_floating):
+            if not (labels.dtype.is_integer or labels.dtype.is_floating or labels.dtype.is_bool):
                 raise ValueError(f"labels are {labels.dtype.name}: give their label_vocabulary")
             return labels
         if labels.dtype != dtypes.string:
