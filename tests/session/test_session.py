@@ -102,6 +102,13 @@ def test_invalid_feeds_are_rejected(value, error, text):
         sess.run(x, {x: value})
 
 
+@pytest.mark.parametrize("value", [np.array(["a", "é"], object), np.array(["a", "é"]), ["a", "é"], [b"a", "é"]])
+def test_text_is_fed_as_bytes(value):
+    x = tf.placeholder(tf.string, [None])
+    with tf.Session() as sess:
+        assert sess.run(tf.identity(x), {x: value}).tolist() == [b"a", "é".encode()]
+
+
 def test_a_variable_is_fed_wherever_it_is_read():
     rate, w = tf.Variable(0.5, trainable=False), tf.Variable(2.0)
     step = tf.train.GradientDescentOptimizer(rate).minimize(w * w)

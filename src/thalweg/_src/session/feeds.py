@@ -102,7 +102,7 @@ def converter(tensor: Tensor) -> Convert:
             value = np.array(value, wanted)
         elif kind is not np.ndarray:
             value = _from_python(value, wanted, dtype.is_integer, name)
-        elif value.dtype != wanted:
+        elif value.dtype != wanted or dtype is dtypes.string:  # whose objects may be text
             value = _as_array(value, wanted, name)
         if value.shape != shape and not compatible(shape, value.shape):
             raise ValueError(
