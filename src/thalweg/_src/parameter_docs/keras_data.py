@@ -111,4 +111,24 @@ SCOPED: dict[str, dict[str, str]] = {
         "shuffle": "Whether each pass has another order.",
         "random_seed": "Seed of the random numbers of NumPy in the first process; the others count on.",
     },
+    "keras.utils.model_to_dot keras.utils.plot_model": {
+        "model": "The model.",
+        "to_file": "Path of the file; its ending is the kind of image, or `.dot` for the input of Graphviz.",
+        "show_shapes": "Whether the shapes of inputs and outputs are shown.",
+        "show_layer_names": "Whether the names of layers are shown.",
+        "rankdir": '"TB" draws from top to bottom, "LR" from left to right.',
+        "expand_nested": "Whether the layers of nested models are shown.",
+        "dpi": "Dots per inch.",
+        "subgraph": "Whether it is a part of another drawing.",
+    },
+    "keras.utils.multi_gpu_model": {
+        "model": "The model to replicate.",
+        "gpus": "Number of devices, or a list of their numbers.",
+        "cpu_merge": "Whether the parts are joined on the CPU, not on the first device.",
+        "cpu_relocation": "Whether the weights are on the CPU, in a copy of the model.",
+    },
+    "keras.wrappers.scikit_learn.": {
+        "build_fn": "Function that returns a compiled model.",
+        "**sk_params": "Arguments of that function, and of `fit`, `predict` and `evaluate`.",
+    },
 }

@@ -1,0 +1,69 @@
+"""multi_gpu_model: a model whose batches are split over several devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.export import export
+from thalweg._src.graph import nest
+from thalweg._src.graph.default import executing_eagerly_outside_functions
+from thalweg._src.graph.scopes import device, name_scope
+from thalweg._src.keras.backend import state
+from thalweg._src.keras.engine.model import Model
+from thalweg._src.keras.layers.core import Lambda
+from thalweg._src.keras.layers.merge import Concatenate
+from thalweg._src.keras.saving.models import clone_model
+from thalweg._src.ops.reshape import shape
+
+
+@export("keras.utils.multi_gpu_model")
+def multi_gpu_model(model: Any, gpus: Any, cpu_merge: bool = True, cpu_relocation: bool = False) -> Model:
+    """Returns a model that computes a part of each batch on each device, with the weights of the given one.
+
+    Where a session has no GPU, its CPU devices are used: `tf.ConfigProto(device_count={"CPU": 2})` makes two of them.
+    """
+    if executing_eagerly_outside_functions():
+        raise ValueError(
+            "multi_gpu_model is for graphs: in eager execution, replicate a model by `tf.distribute.MirroredStrategy`"
+        )
+    places = _places(gpus)
+    if cpu_relocation:
+        with device("/cpu:0"):
+            model = clone_model(model)
+    outputs: list[list[Any]] = [[] for _ in model.outputs]
+    for number, place in enumerate(places):
+        with device(place), name_scope(f"replica_{number}"):
+            parts = [_part_of(tensor, number, len(places)) for tensor in model.inputs]
+            found = nest.flatten(model(parts if len(parts) > 1 else parts[0]))
+        for merged, output in zip(outputs, found):
+            merged.append(output)
+    with device("/cpu:0" if cpu_merge else places[0]):
+        whole = [Concatenate(axis=0, name=name)(parts) for name, parts in zip(model.output_names, outputs)]
+    return Model(model.inputs, whole)
+
+
+def _places(gpus: Any) -> list[str]:
+    """Returns the devices of the replicas; raises ValueError if a session has not enough of them."""
+    numbers = list(range(gpus)) if isinstance(gpus, int) else list(gpus)
+    if len(numbers) < 2:
+        raise ValueError(f"For `multi_gpu_model` to be useful, `gpus` must be at least 2. Received: `gpus={gpus}`")
+    found = [tuple(each.name.rsplit(":", 2)[-2:]) for each in state.get_session().list_devices()]
+    kind = "gpu" if any(kind == "GPU" for kind, _ in found) else "cpu"
+    missing = [number for number in numbers if (kind.upper(), str(number)) not in found]
+    if missing:
+        raise ValueError(
+            f"To call `multi_gpu_model` with `gpus={gpus}`, we expect the following devices to be available: "
+            f"{[f'/{kind}:{number}' for number in numbers]}. However this session only has: "
+            f"{[f'/{kind}:{number}'.lower() for kind, number in found]}. Try reducing `gpus`."
+        )
+    return [f"/{kind}:{number}" for number in numbers]
+
+
+def _part_of(tensor: Any, number: int, parts: int) -> Any:
+    return Lambda(part_of_batch, arguments={"number": number, "parts": parts})(tensor)
+
+
+def part_of_batch(batch: Any, number: int, parts: int) -> Any:
+    """Returns one of some parts of a batch; the last one also has what is left over."""
+    step = shape(batch)[0] // parts
+    return batch[number * step :] if number == parts - 1 else batch[number * step : (number + 1) * step]
