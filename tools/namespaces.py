@@ -122,6 +122,7 @@ DESCRIPTIONS = {
     "examples.tutorials": "The data of tutorials.",
     "examples.tutorials.mnist": "The MNIST data set.",
     "examples.tutorials.mnist.input_data": "The MNIST data set, read from local files.",
+    "export": "Trained models for other systems.",
     "feature_column": "Feature columns: descriptions of how raw features become inputs of a model.",
     "flags": "Command-line flags, those of absl.",
     "gfile": "Files and folders, under the names of TensorFlow 1.",

@@ -156,10 +156,18 @@ MATRICES = [
     case("MatrixBandPart", lambda x: tf.linalg.band_part(x, 1, 2), M),
     case("MatrixBandPart", lambda x: tf.linalg.band_part(x, -1, 0), X),
     case("MatrixDiag", lambda x: raw.MatrixDiag(diagonal=x), M),
+    case("MatrixDiagV2", lambda x: _diagonal("MatrixDiagV2", diagonal=x, num_rows=-1, num_cols=-1), M),
+    case("MatrixDiagV3", lambda x: _diagonal("MatrixDiagV3", diagonal=x, num_rows=-1, num_cols=-1), M),
+    case("MatrixDiagPartV2", lambda x: _diagonal("MatrixDiagPartV2", input=x), X),
+    case("MatrixDiagPartV3", lambda x: _diagonal("MatrixDiagPartV3", input=x), random(2, 4, 3)),
     case("MatrixDiagPart", lambda x: raw.MatrixDiagPart(input=x), X),
     case("MatrixSetDiag", lambda x, y: raw.MatrixSetDiag(input=x, diagonal=y), random(2, 3, 3), random(2, 3)),
 ]
 CASES = [*SHAPES, *JOINED, *SLICES, *GATHERED, *SELECTED, *REDUCED, *MATRICES]
+
+
+def _diagonal(op, **given):
+    return getattr(raw, op)(k=0, padding_value=0.0, **given)
 
 
 def _stitched(x):

@@ -145,7 +145,6 @@ CASES = [
     case("IdentityN", lambda x, y: [each + 1 for each in tf.identity_n([x, y])], X, Y),
     case("EnsureShape", lambda x: tf.ensure_shape(x, [2, 3]), X, modes=("batch", "any")),
     case("CheckNumerics", lambda x: tf.check_numerics(x, "wrong") + 1, X),
-    case("PlaceholderWithDefault", lambda x: tf.placeholder_with_default(x, [None, 3]) * 2, X),
 ]
 
 

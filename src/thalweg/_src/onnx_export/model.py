@@ -90,7 +90,7 @@ def _node(onnx: Any, node: OnnxNode) -> Any:
         key: _graph(onnx, value, f"{node.name}/{key}") if isinstance(value, GraphWriter) else value
         for key, value in node.attrs.items()
     }
-    return onnx.helper.make_node(node.type, node.inputs, node.outputs, node.name, domain=node.domain, **attrs)
+    return onnx.helper.make_node(node.type, node.inputs, node.outputs, node.outputs[0], domain=node.domain, **attrs)
 
 
 def _value_info(onnx: Any, name: str, kind: Type) -> Any:

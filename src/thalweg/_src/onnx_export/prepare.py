@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.config import ConfigProto
-from thalweg._src.graph.ir.step_graph import Node, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies
@@ -47,6 +47,9 @@ def prepare(
     for feed, shape in zip(step.feeds, shapes):
         feed.shapes = [shape]
     inline_functions(step)
+    for node in step.nodes:
+        if node.type == "PlaceholderWithDefault":  # such as the learning phase of Keras
+            _become(node, "Identity", {"T": node.dtypes[0]}, node.dtypes, node.shapes)
     lower_references(step)
     step = functionalize(step)
     if step.is_unstructured:
@@ -193,12 +196,25 @@ def _simplify(step: StepGraph) -> None:
     refine(step)
     narrow(step)
     everywhere(folded, step)
+    everywhere(decide, step)
     _hoist(step)
     everywhere(simplify, step)
     everywhere(folded, step)
     refine(step)
     everywhere(folded, step)
     everywhere(eliminate_common_subexpressions, step)
+
+
+def decide(step: StepGraph) -> None:
+    """Removes conditionals whose predicate is constant."""
+    replaced: dict[Output, Output] = {}
+    for node in step.nodes:
+        if node.type == "_Choose" and (value := node.constant(0)) is not None:
+            replaced[node, 0] = node.inputs[2 if bool(value) else 1]
+    if replaced:
+        for node in step.nodes:
+            node.guard = tuple(literal for literal in node.guard if literal[0][0].type != "Const")
+        step.rewrite(replaced)
 
 
 def _hoist(step: StepGraph) -> None:

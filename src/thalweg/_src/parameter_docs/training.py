@@ -499,6 +499,14 @@ SCOPED: dict[str, dict[str, str]] = {
     "train.replica_device_setter": {
         "cluster": "A `ClusterSpec` or what makes one; its tasks of the job of `ps_device` are the parameter servers."
     },
+    "onnx.": {
+        "inputs": "Tensors that are fed, or their names: a list, or a dictionary by the names in the model.",
+        "outputs": "Tensors that are fetched, or their names: a list, or a dictionary by the names in the model.",
+        "path": "File to write the model to, or None.",
+        "input_shapes": "Shapes of inputs by name, where they are more specific than those of the tensors.",
+        "signature": "Name of the signature.",
+        "session": "Session with the values of the variables and tables.",
+    },
     "ray.": {
         "train_fn": "What chief and workers call, without arguments.",
         "script": "Path of the program that chief and workers run, at all nodes; in the place of `train_fn`.",

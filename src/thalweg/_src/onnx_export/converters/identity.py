@@ -13,11 +13,6 @@ def same(w: GraphWriter, node: Node, x: Value) -> Value:
     return x
 
 
-@converter("PlaceholderWithDefault")
-def default(w: GraphWriter, node: Node, x: Value) -> Value:
-    return x
-
-
 @converter("IdentityN")
 def all_same(w: GraphWriter, node: Node, *inputs: Value) -> Value:
     return list(inputs)
