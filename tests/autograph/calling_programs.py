@@ -245,6 +245,11 @@ class Derived(Base):
             result = super().static(x)
         return result
 
+    def named(self, x):
+        if x < 0:
+            return super(Derived, self).static(-x) + Derived.offset
+        return super(Derived, self).static(x)
+
 
 @program(ONE)
 def method(x):
@@ -259,6 +264,11 @@ def method_of_a_base_class(x):
 @program(ONE)
 def super_in_branches(x):
     return Derived(1).sign(x)
+
+
+@program(ONE)
+def class_by_its_name(x):
+    return Derived(1).named(x)
 
 
 @program(ONE)

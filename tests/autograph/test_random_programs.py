@@ -149,6 +149,7 @@ def test_random_programs_compute_the_same(text):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @settings(quick, max_examples=3000)
 @given(programs())
 def test_many_random_programs_compute_the_same(text):

@@ -122,6 +122,8 @@ def _compiled(function: FunctionType) -> CodeType:
         text = f"def ag__factory({', '.join(['ag__', *parameters])}):\n    class {class_name}:\n        pass"
     module = gast.parse(text)
     around = module.body[0] if class_name is None else module.body[0].body[0]
+    if class_name is not None and class_name not in code.co_freevars:  # a method refers to its class by a global name
+        module.body[0].body.insert(0, gast.Global([class_name]))
     around.body = [node]
     if class_name is None and kind(node) == "FunctionDef" and node.name not in code.co_freevars:
         around.body.insert(0, gast.Global([node.name]))  # a function that refers to itself does so by its global name
