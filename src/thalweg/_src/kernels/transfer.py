@@ -18,6 +18,7 @@ from thalweg._src.resources.devices import Device
 from thalweg._src.resources.rendezvous import Many, rendezvous_key
 from thalweg._src.resources.step import Step
 
+_HANDLES = (dtypes.resource, dtypes.variant)
 _INLINE_BYTES = 64 << 10  # bytes that a driver copies within the call
 
 
@@ -119,14 +120,14 @@ def _received(value: Any, device: Device) -> Any:
 
 @kernel("_CopyToHost")
 def bind_copy_to_host(node: Node, device: Device) -> Call | Callable[[Any], Any]:
-    if node.input_dtype(0) is dtypes.variant:
+    if node.input_dtype(0) in _HANDLES:
         return _unchanged
     later = "_fetched" in node.attrs and device.torch.type != "cpu"  # the step waits for it before it ends
     return Call(torch.Tensor.to, (Input(0), device.host), {"non_blocking": later, "copy": True})
 
 
 def _unchanged(elements: Any) -> Any:
-    """Passes on a list, whose elements stay where they are: only operations of the same device read them."""
+    """Passes on a list or a TensorArray, whose elements stay on the device that reads them."""
     return elements
 
 
@@ -138,7 +139,7 @@ def _copy_stream(card: torch.device) -> Any:
 
 @kernel("_CopyToDevice")
 def bind_copy_to_device(node: Node, device: Device) -> Call | Callable[[Any], Any]:
-    if node.input_dtype(0) is dtypes.variant:
+    if node.input_dtype(0) in _HANDLES:
         return _unchanged
     if device.accelerator is None or not device.accelerator.has_pinned_memory():
         return Call(torch.Tensor.to, (Input(0), device.torch), {"copy": True})

@@ -15,7 +15,7 @@ from thalweg._src import errors
 from thalweg._src.compile.failure import explain
 from thalweg._src.compile.inductor import warn
 from thalweg._src.compile.tiers import StepTiers, Tier, Tiers
-from thalweg._src.dtypes import variant
+from thalweg._src.dtypes import resource, variant
 from thalweg._src.execute.program import Program
 from thalweg._src.execute.run import Run, new_run
 from thalweg._src.execute.sync_run import as_synchronous_run
@@ -62,7 +62,9 @@ class Executable:
             (position, program.device)
             for program in programs
             for position, (node, _) in program.numbered_fetches
-            if node.type == "_CopyToHost" and program.device.torch.type != "cpu" and node.dtypes[0] is not variant
+            if node.type == "_CopyToHost"
+            and program.device.torch.type != "cpu"
+            and node.dtypes[0] not in (resource, variant)
         ]
         self._function: Callable[..., Any] | None = None
         if len(programs) == 1 and not programs[0].waiting and not programs[0].is_unstructured:
