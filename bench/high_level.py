@@ -1,5 +1,7 @@
 """Steps per second of `fit` from arrays in memory: Thalweg, and Keras 2 on TensorFlow (see README.md).
 
+And those of an Estimator, against the same steps in a MonitoredTrainingSession.
+
     python bench/high_level.py
 
 Each round is one epoch; peers run alternately. The first rounds, in which steps are compiled, do not count.
@@ -17,6 +19,7 @@ import environments
 ROUNDS, FIRST_ROUNDS = 7, 3
 EXAMPLES = {"mlp": 20_000, "cnn": 3_840}
 PEERS = ("thalweg", "tensorflow")
+ESTIMATOR_STEPS, ESTIMATOR = 2_000, ("estimator", "monitored_session")
 
 
 class Peer:
@@ -50,6 +53,18 @@ class Peer:
         self._process.wait()
 
 
+def estimator_rates(peer: Peer) -> dict[str, list[float]]:
+    """Returns the steps per second of an Estimator and of a session, which train alternately in one process."""
+    rates: dict[str, list[float]] = {name: [] for name in ESTIMATOR}
+    for _ in range(ROUNDS):
+        for name in ESTIMATOR:
+            rates[name].append(peer.fit(name, ESTIMATOR_STEPS))
+    by_estimator, by_session = (1e6 / median(rates[name]) for name in ESTIMATOR)
+    ratio = by_estimator / by_session
+    print(f"estimator: {by_estimator:.0f} us/step, MonitoredTrainingSession {by_session:.0f}, ratio {ratio:.3f}")
+    return rates
+
+
 def main() -> int:
     environments.two_cores()
     peers = {name: Peer(name) for name in PEERS}
@@ -64,6 +79,7 @@ def main() -> int:
             results[f"{program}_fit"] = rates
             ours, theirs = (median(rates[name]) for name in PEERS)
             print(f"{program}: {ours:.0f} steps/s, Keras 2 on TensorFlow {theirs:.0f}, ratio {ours / theirs:.2f}")
+        results["estimator_step"] = estimator_rates(peers["thalweg"])
     finally:
         for peer in peers.values():
             peer.close()
