@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from thalweg._src.keras.backend.settings import floatx, image_data_format
 from thalweg._src.keras.utils.cached_files import get_file
 from thalweg._src.ops.cast import cast
 
+T = TypeVar("T")
 _MODULES = (
     *("densenet", "imagenet_utils", "inception_resnet_v2", "inception_v3", "mobilenet", "mobilenet_v2", "nasnet"),
     *("resnet", "resnet50", "resnet_v2", "vgg16", "vgg19", "xception"),
@@ -25,7 +27,7 @@ _BGR = [103.939, 116.779, 123.68]  # means of values from 0 to 255
 _NAMES: dict[str, dict[str, list[str]]] = {}  # the classes by number, by the path of their file
 
 
-def _exported(name: str, *modules: str) -> Any:
+def _exported(name: str, *modules: str) -> Callable[[T], T]:
     return export(*(f"keras.applications.{module}.{name}" for module in modules))
 
 

@@ -46,7 +46,7 @@ class Arguments(NamedTuple):
         fixed_size: whether the classifier needs images of a known size; by default, whether there is one
         """
         weights, classes = self.weights, self.classes
-        if weights not in (None, "imagenet") and not os.path.exists(weights):
+        if weights is not None and weights != "imagenet" and not os.path.exists(weights):
             raise ValueError(
                 f'weights: expected None for random ones, "imagenet", or the path of a file, received {weights!r}, '
                 "which does not exist"

@@ -61,7 +61,7 @@ def load_reuters(
     num_words = _older_name(num_words, kwargs)
     texts, labels = arrays(located(path, "reuters.npz", _REUTERS_HASH), "x", "y")
     texts, labels = shuffled(np.random.RandomState(seed), texts, labels)
-    xs, ys = _encoded(texts, labels, num_words, skip_top, maxlen, start_char, oov_char, index_from)
+    xs, ys = _encoded([*texts], [*labels], num_words, skip_top, maxlen, start_char, oov_char, index_from)
     return _split(xs, ys, int(len(xs) * (1 - test_split)))
 
 

@@ -101,7 +101,7 @@ class Iterator(BatchSequence):
         self.index_generator = self._flow_index()
 
 
-def save_images(images: Array, rows: Array, data_format: str, folder: str, prefix: str, kind: str, most: float) -> None:
+def save_images(images: Array, rows: Array, data_format: str, folder: str, prefix: str, kind: str, most: int) -> None:
     """Saves the images of a batch, under names with a random part below `most`."""
     for image, row in zip(images, rows):
         name = f"{prefix}_{row}_{np.random.randint(most)}.{kind}"
@@ -161,7 +161,7 @@ class NumpyArrayIterator(Iterator):
             images[place] = generator.standardize(generator.apply_transform(self.x[row].copy(), changes))
         if self.save_to_dir:
             save_images(
-                images, index_array, self.data_format, self.save_to_dir, self.save_prefix, self.save_format, 1e4
+                images, index_array, self.data_format, self.save_to_dir, self.save_prefix, self.save_format, 10_000
             )
         inputs = [images, *(part[index_array] for part in self.x_misc)] if self.x_misc else images
         if self.y is None:

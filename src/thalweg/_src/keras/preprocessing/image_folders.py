@@ -94,7 +94,7 @@ class FileIterator(Iterator):
             images[place] = self._changed(img_to_array(image, self.data_format))
         if self.save_to_dir:
             save_images(
-                images, index_array, self.data_format, self.save_to_dir, self.save_prefix, self.save_format, 1e7
+                images, index_array, self.data_format, self.save_to_dir, self.save_prefix, self.save_format, 10_000_000
             )
         if self.class_mode is None:
             return images

@@ -87,9 +87,9 @@ class ImageDataGenerator:
         self.channel_axis, self.row_axis, self.col_axis = (
             (1, 2, 3) if self.data_format == "channels_first" else (3, 1, 2)
         )
-        self.mean: Array | None = None
-        self.std: Array | None = None
-        self.principal_components: Array | None = None
+        self.mean: Any = None
+        self.std: Any = None
+        self.principal_components: Any = None
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
@@ -164,9 +164,27 @@ class ImageDataGenerator:
                 raise TypeError(f"flow_from_dataframe has no parameter {name!r}")
             logging.warning("flow_from_dataframe: %s is deprecated and has no effect", name)
         return DataFrameIterator(
-            *(dataframe, directory, self, x_col, y_col, weight_col, target_size, color_mode, classes),
-            *("raw" if class_mode == "other" else class_mode, batch_size, shuffle, seed, self.data_format),
-            *(save_to_dir, save_prefix, save_format, subset, interpolation, self.dtype, validate_filenames),
+            dataframe,
+            directory,
+            self,
+            x_col=x_col,
+            y_col=y_col,
+            weight_col=weight_col,
+            target_size=target_size,
+            color_mode=color_mode,
+            classes=classes,
+            class_mode="raw" if class_mode == "other" else class_mode,
+            batch_size=batch_size,
+            shuffle=shuffle,
+            seed=seed,
+            data_format=self.data_format,
+            save_to_dir=save_to_dir,
+            save_prefix=save_prefix,
+            save_format=save_format,
+            subset=subset,
+            interpolation=interpolation,
+            dtype=self.dtype,
+            validate_filenames=validate_filenames,
         )
 
     # -- one image ----------------------------------------------------------------------------------------------------
@@ -189,7 +207,7 @@ class ImageDataGenerator:
             x = (x.reshape(-1, np.prod(x.shape[-3:])) @ self.principal_components).reshape(x.shape)
         return x
 
-    def _is_known(self, value: Array | None, name: str) -> bool:
+    def _is_known(self, value: Any, name: str) -> bool:
         if value is None:
             logging.warning(
                 "This ImageDataGenerator specifies `%s`, but it hasn't been fit on any training data: call `fit` first",
@@ -208,7 +226,8 @@ class ImageDataGenerator:
         zx, zy = random_factors(self.zoom_range)
         flips = [bool(np.random.random() < 0.5 and wanted) for wanted in (self.horizontal_flip, self.vertical_flip)]
         intensity = _symmetric(self.channel_shift_range) if self.channel_shift_range else None
-        brightness = None if self.brightness_range is None else np.random.uniform(*self.brightness_range)
+        low, high = self.brightness_range or (0, 0)
+        brightness = None if self.brightness_range is None else np.random.uniform(low, high)
         return {
             "theta": theta,
             "tx": tx,
@@ -230,14 +249,14 @@ class ImageDataGenerator:
             *(x, given("theta", 0), given("tx", 0), given("ty", 0), given("shear", 0), given("zx", 1), given("zy", 1)),
             *(row, column, channel, self.fill_mode, self.cval),
         )
-        if given("channel_shift_intensity") is not None:
-            x = apply_channel_shift(x, given("channel_shift_intensity"), channel)
+        if (intensity := given("channel_shift_intensity")) is not None:
+            x = apply_channel_shift(x, intensity, channel)
         if given("flip_horizontal"):
             x = np.flip(x, column)
         if given("flip_vertical"):
             x = np.flip(x, row)
-        if given("brightness") is not None:
-            x = apply_brightness_shift(x, given("brightness"), scale=False)
+        if (brightness := given("brightness")) is not None:
+            x = apply_brightness_shift(x, brightness, scale=False)
         return x
 
     def random_transform(self, x: Array, seed: int | None = None) -> Array:

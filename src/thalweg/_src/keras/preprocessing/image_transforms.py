@@ -155,10 +155,11 @@ def random_zoom(
     )
 
 
-def random_factors(between: Sequence[float]) -> Sequence[float]:
+def random_factors(between: Sequence[float]) -> tuple[float, float]:
     """Returns two random factors of a range; one that contains 1 alone needs no random numbers."""
     low, high = between
-    return (1, 1) if low == high == 1 else np.random.uniform(low, high, 2)
+    zx, zy = (1, 1) if low == high == 1 else np.random.uniform(low, high, 2)
+    return zx, zy
 
 
 def require_pair(values: Any, name: str) -> Sequence[float]:

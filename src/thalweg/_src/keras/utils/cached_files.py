@@ -81,8 +81,10 @@ def _fetch(origin: str, file: IO[bytes], path: Path) -> None:
             while chunk := answer.read(_CHUNK):
                 file.write(chunk)
                 bar.add(len(chunk))
-    except (URLError, OSError) as error:
-        reason: Any = error.code if isinstance(error, HTTPError) else getattr(error, "reason", error)
+    except OSError as error:
+        reason: Any = error
+        if isinstance(error, URLError):
+            reason = error.code if isinstance(error, HTTPError) else error.reason
         raise FileNotFoundError(
             f"URL fetch failure on {origin}: {reason}. {path} does not exist: download {origin} where the network "
             "allows it, and place it at that path"

@@ -29,10 +29,9 @@ class BaseWrapper:
         self.check_params(sk_params)
 
     @property
-    def _builder(self) -> Callable[..., Any]:
-        if self.build_fn is None:
-            return self.__call__  # type: ignore[attr-defined,no-any-return]
-        return self.build_fn if inspect.isroutine(self.build_fn) else self.build_fn.__call__
+    def _builder(self) -> Any:
+        built: Any = self if self.build_fn is None else self.build_fn
+        return built if inspect.isroutine(built) else built.__call__
 
     def check_params(self, params: dict[str, Any]) -> None:
         """Raises ValueError if a name is an argument neither of the model's function nor of its methods."""
