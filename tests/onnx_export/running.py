@@ -13,6 +13,7 @@ import thalweg as tf
 from thalweg._src.onnx_export.export import from_session
 from thalweg._src.onnx_export.prepare import prepare
 
+onnxruntime.disable_telemetry_events()
 STATIC, BATCH, ANY = "static", "batch", "any"  # which sizes of the inputs are known: all, all but the first, none
 
 

@@ -87,10 +87,16 @@ def from_saved_model(
             known = ", ".join(sorted(loaded.signature_def)) or "none"
             raise invalid(f"signature: expected one of the model's ({known}), received {signature!r}")
         found = loaded.signature_def[signature]
-        names = [{key: info.name for key, info in sorted(part.items())} for part in (found.inputs, found.outputs)]
-        for name, tensor in ((name, tensor) for part in names for name, tensor in part.items() if not tensor):
-            raise invalid(f"signature {signature!r}: {name!r} is no dense tensor, received {tensor!r}")
-        return from_session(session, *names, path, input_shapes)
+        inputs, outputs = _tensors(found.inputs), _tensors(found.outputs)
+        return from_session(session, inputs, outputs, path, input_shapes)
+
+
+def _tensors(infos: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the names of the tensors of a signature."""
+    for name, info in infos.items():
+        if not info.name:
+            raise invalid(f"signature: expected dense tensors, received {name!r}, which is sparse or composite")
+    return {name: info.name for name, info in sorted(infos.items())}
 
 
 @export("onnx.from_graph_def")

@@ -97,16 +97,16 @@ class GraphWriter:
         self.model.names[name] = count + 1
         return name if count == 0 else self.unique(f"{name}__{count}")
 
-    def add(self, type_: str, *inputs: Any, domain: str = "", name: str = "", **attrs: Any) -> str:
+    def add(self, type_: str, *inputs: Any, domain: Any = "", **attrs: Any) -> str:
         """Adds a node and returns its output; inputs may be arrays, and None where one is left out."""
-        return self.many(type_, 1, *inputs, domain=domain, name=name, **attrs)[0]
+        return self.many(type_, 1, *inputs, domain=domain, **attrs)[0]
 
-    def many(self, type_: str, count: int, *inputs: Any, domain: str = "", name: str = "", **attrs: Any) -> list[str]:
+    def many(self, type_: str, count: int, *inputs: Any, domain: Any = "", **attrs: Any) -> list[str]:
         """Adds a node with several outputs."""
         names = ["" if each is None else self._as_name(each) for each in inputs]
         while names and not names[-1]:
             names.pop()
-        base = name or self.scope or type_
+        base = self.scope or type_
         outputs = [self.unique(base) for _ in range(count)]
         self.nodes.append(OnnxNode(type_, outputs[0] if outputs else base, names, outputs, attrs, domain))
         return outputs

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from thalweg._src.onnx_export.cleanup import remove_dead
-from thalweg._src.onnx_export.graph_writer import GraphWriter, OnnxNode
+from thalweg._src.onnx_export.graph_writer import Array, GraphWriter, OnnxNode
 from thalweg._src.onnx_export.types import inverse
 
 Permutation = tuple[int, ...]
@@ -148,13 +148,14 @@ class _Movement:
             else:
                 return None
         if "axis" in node.attrs:
-            if self._w.known(node.inputs[1]) is None or np.ndim(self._w.known(node.inputs[1])) != 1:
+            scales = self._w.known(node.inputs[1])
+            if scales is None or scales.ndim != 1:
                 return None
             node.attrs["axis"] = permutation[node.attrs["axis"]]
         node.inputs = inputs + node.inputs[len(whole) :]
         return permutation
 
-    def _turned_constant(self, constant: np.ndarray, permutation: Permutation) -> str:  # type: ignore[type-arg]
+    def _turned_constant(self, constant: Array, permutation: Permutation) -> str:
         """Returns a constant that broadcasts with the original value as another did with its transpose."""
         if constant.size == 1 and constant.ndim == 0:
             return self._w.constant(constant)

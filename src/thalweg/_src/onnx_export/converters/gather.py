@@ -116,7 +116,8 @@ def unravel_index(w: GraphWriter, node: Node, indices: str, dims: str) -> str:
     sizes = w.known(dims)
     if sizes is None:
         raise unsupported(node, "has sizes that are computed in the graph", "write them as numbers")
-    index, rows, left = w.index(indices), [], 1
+    index, left = w.index(indices), 1
+    rows: list[str] = []
     for size in reversed(sizes.tolist()):
         row = w.add("Mod", w.add("Div", index, w.like(left, dtypes.int64)), w.like(size, dtypes.int64))
         rows.insert(0, w.add("Unsqueeze", row, [0]))

@@ -47,7 +47,7 @@ def _pad_symmetrically(w: GraphWriter, node: Node, x: str, paddings: str) -> str
         raise unsupported(node, "mirrors an axis of unknown size", "use the mode REFLECT, or a static shape")
     for axis, (before, after) in enumerate(found.tolist()):
         if before or after:
-            places = np.pad(np.arange(shape[axis]), (before, after), mode="symmetric")
+            places = np.pad(np.arange(int(shape[axis] or 0)), (int(before), int(after)), mode="symmetric")
             x = w.add("Gather", x, places.tolist(), axis=axis)
     return x
 

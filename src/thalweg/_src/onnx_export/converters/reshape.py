@@ -42,7 +42,7 @@ def filled(w: GraphWriter, node: Node, value: Any, shape: Shape, dims: Any) -> s
     scalar = w.like(value, node.dtypes[0])
     if shape is not None and None not in shape:
         if prod(shape) <= _LARGE:  # type: ignore[arg-type]
-            return w.constant(np.full(shape, value, node.dtypes[0].as_numpy_dtype))  # type: ignore[arg-type]
+            return w.constant(np.full(shape, value, node.dtypes[0].as_numpy_dtype))
         return w.add("Expand", scalar, list(shape))
     return w.add("Expand", scalar, dims())
 
