@@ -297,7 +297,8 @@ def bind_fused_convolution(node: Node, device: Device) -> Function | Call:
     if node.attrs["T"] is dtypes.float32 and device.type == "CPU" and _pointwise is not None and not device.compiling:
         # oneDNN could fuse the relu, but its relu maps NaN to 0, which would hide it.
         x, w, bias, strides, padding, dilations, _, _, groups = call.args
-        call = Call(_pointwise, (x, w, bias, padding, strides, dilations, groups, "none", [], ""))
+        whole = Call(torch.Tensor.contiguous, (bias,))  # oneDNN reads past the memory of one with strides
+        call = Call(_pointwise, (x, w, whole, padding, strides, dilations, groups, "none", [], ""))
     return conv.layout.leaving(activate(call, fused[1:], node))
 
 
