@@ -382,6 +382,7 @@ CONTRIB |= {
     "layers.python.layers.utils": ("contrib.layers.utils", "contrib.layers"),
     "learn.python.learn.datasets.base": ("contrib.learn.datasets.base",),
     "learn.python.learn.datasets.mnist": ("contrib.learn.datasets.mnist",),
+    "learn.python.learn.learn_runner": ("contrib.learn.learn_runner",),
     "learn.python.learn.preprocessing.text": ("contrib.learn.preprocessing",),
     "losses.python.metric_learning.metric_loss_ops": ("contrib.losses.metric_learning",),
     "slim.python.slim.nets": ("contrib.slim.nets",),

@@ -1,1 +1,1 @@
-"""tf.contrib.learn: the parts that need no Estimator."""
+"""tf.contrib.learn: Estimators with `fit`, experiments, data sets, and documents as rows of ids."""
