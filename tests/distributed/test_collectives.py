@@ -15,7 +15,8 @@ import torch
 import thalweg as tf
 from tests import children
 from tests.distributed.clusters import Cluster, addresses
-from thalweg._src.distributed.collectives import TaskCollectives
+from thalweg._src.distributed import control
+from thalweg._src.distributed.collectives import SessionCollectives, TaskCollectives
 from thalweg._src.distributed.credentials import Credentials, Tls
 from thalweg._src.ops import collective
 from thalweg._src.resources.collectives import Action, Group
@@ -384,6 +385,73 @@ def test_a_member_that_never_comes_is_named_when_the_time_is_up(workers):
         group.sessions[0].run(group.fetches[0], options=tf.RunOptions(timeout_in_ms=1000))
     found = group.run()
     np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_a_task_that_cannot_connect_tells_the_others(workers, monkeypatch):
+    connect, failures = TaskCollectives.connect, ["no route"]
+
+    def fail_once(task, store, rank, size):
+        if rank and failures:
+            raise OSError(failures.pop())
+        return connect(task, store, rank, size)
+
+    monkeypatch.setattr(TaskCollectives, "connect", fail_once)
+    group = workers(lambda index: collective.all_reduce(tf.constant(_value(index)), 2, 17, 1))
+    other, failed = group.run()
+    assert isinstance(failed, tf.errors.UnavailableError) and "do not connect: no route" in failed.message
+    assert isinstance(other, tf.errors.AbortedError) and "task:1" in other.message and "no route" in other.message
+    np.testing.assert_array_equal(*group.run())
+
+
+def test_an_end_that_comes_before_the_group_is_known_ends_it(workers, monkeypatch):
+    """A task learns from the leader that a group is complete when another member has already left it."""
+    joined, waiting, ended = SessionCollectives._join, threading.Event(), threading.Event()
+
+    def late(session, communicator):
+        info = joined(session, communicator)
+        if session._owner.task.endswith("task:1"):
+            waiting.set()
+            ended.wait()
+        return info
+
+    answer = TaskCollectives.answer
+
+    def answered(task, request):
+        found = answer(task, request)
+        if isinstance(request, control.EndGroup):
+            ended.set()
+        return found
+
+    monkeypatch.setattr(SessionCollectives, "_join", late)
+    monkeypatch.setattr(TaskCollectives, "answer", answered)
+    group = workers(lambda index: collective.all_reduce(tf.constant(_value(index)), 2, 18, 1))
+    with group.running(0) as first, group.running(1) as second:
+        waiting.wait()
+        group.sessions[0].close()
+    assert isinstance(first[0], tf.errors.CancelledError)
+    assert isinstance(second[0], tf.errors.AbortedError) and "task:0" in second[0].message
+
+
+def test_a_task_that_gives_up_a_group_that_was_completed_meanwhile_tells_the_others(workers, monkeypatch):
+    join, complete, gave_up = TaskCollectives._join, threading.Event(), threading.Event()
+
+    def joined(leader, request):
+        found = join(leader, request)
+        if found.number:
+            complete.set()
+        if request.task.endswith("task:1") or request.is_leaving:
+            return found
+        gave_up.wait()  # the answer is late
+        return control.GroupInfo(number=0, task=[])
+
+    monkeypatch.setattr(TaskCollectives, "_join", joined)
+    group = workers(lambda index: collective.all_reduce(tf.constant(_value(index)), 2, 19, 1))
+    with group.running(0) as first, group.running(1) as second:
+        complete.wait()
+        group.sessions[0].close()
+        gave_up.set()
+    assert isinstance(first[0], tf.errors.CancelledError)
+    assert isinstance(second[0], tf.errors.AbortedError) and "task:0" in second[0].message
 
 
 def test_a_leader_that_is_no_task_is_refused(cluster):

@@ -33,6 +33,13 @@ def test_members_who_left_lost_or_silent_do_not_count(table):
     assert table.join(1, 2, Member(ONE, 5, 1, 60.0)) == [ONE], "the same task with another attempt"
 
 
+def test_a_member_that_leaves_a_complete_group_learns_who_waits_for_it(table):
+    table.join(1, 2, Member(ZERO, 1, 1, 0.0))
+    formed = table.join(1, 2, Member(ONE, 2, 1, 0.0))
+    assert table.leave(1, 1) is formed
+    assert table.leave(1, 3) is None
+
+
 def test_the_loss_of_a_member_is_told_to_those_that_wait(table):
     table.join(1, 3, Member(ZERO, 1, 1, 0.0))
     table.join(1, 3, Member(ONE, 2, 1, 0.0))
@@ -43,7 +50,7 @@ def test_the_loss_of_a_member_is_told_to_those_that_wait(table):
 
 def test_members_that_disagree_all_have_the_error(table):
     table.join(1, 3, Member(ZERO, 1, 1, 0.0))
-    for member in (Member(ONE, 2, 1, 0.0), Member(ZERO, 1, 1, 0.1)):
+    for member in (Member(ONE, 2, 1, 0.0), Member(ZERO, 1, 1, 0.1), Member(ONE, 2, 1, 0.2)):  # also asked again
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"3 members for .*task:0, and 2 for .*task:1"):
             table.join(1, 2, member)
 

@@ -22,6 +22,10 @@ SYNCHRONOUS = (
     Fault(Kind.RUN_PARTITIONS, "twice", "channel", WORKER, 12),
     Fault(Kind.DONE, "lost", "channel", PS, 12),
 )
+COLLECTIVE = (
+    *(Fault(name, "reset", "call", PS) for name in ("JoinGroup", "GroupValue", "EndGroup")),
+    Fault("GroupValue", "twice", "call", PS),
+)
 
 
 def test_a_program_ends_as_it_should_whatever_happens_to_one_message():
@@ -29,9 +33,10 @@ def test_a_program_ends_as_it_should_whatever_happens_to_one_message():
     with contextlib.closing(Tasks()) as tasks:
         outcomes = {f"{fault.what!r} {fault.action}": tasks.check(fault) for fault in QUICK}
         outcomes |= {f"{fault.what!r} {fault.action}, synchronous": tasks.check_sync(fault) for fault in SYNCHRONOUS}
+        outcomes |= {f"{fault.what!r} {fault.action}, group": tasks.check_collectives(fault) for fault in COLLECTIVE}
     problems = {name: outcome.problems for name, outcome in outcomes.items() if outcome.problems}
     assert not problems
-    assert all(fault.happened.is_set() for fault in (*QUICK, *SYNCHRONOUS))
+    assert all(fault.happened.is_set() for fault in (*QUICK, *SYNCHRONOUS, *COLLECTIVE))
 
 
 @pytest.mark.slow

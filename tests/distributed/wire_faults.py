@@ -4,19 +4,18 @@
 """
 
 import contextlib
-import itertools
 import json
 import subprocess
 import sys
 import threading
 import time
 import traceback
-from dataclasses import dataclass, field
 from unittest import mock
 
 import thalweg as tf
 from tests import children
 from tests.distributed.clusters import addresses
+from tests.distributed.wire_programs import SYNC_STEPS, CollectiveProgram, Outcome, Program, Run, SyncProgram
 from tests.distributed.wire_proxy import Fault, Proxy
 from tests.distributed.wire_task import through
 from thalweg._src.distributed import client
@@ -27,9 +26,6 @@ FAULTS = ("lost", "reply lost", "twice", "delayed", "reset", "truncated")
 CALL_FAULTS = (*FAULTS, "reply truncated")
 LIMIT = 45.0  # seconds for a program with a fault
 PS, WORKER, CLIENT = "/job:ps", "/job:worker", "client"
-_MEDIUM, _LARGE = 150_000, 400_000  # floats: less and more than the window of 1 MB, beyond which tensors are offered
-_SYNC_STEPS = 6
-_numbers = itertools.count()
 
 # Frames by kind, role of the connection, and sender.
 FRAMES = (
@@ -61,11 +57,25 @@ SYNC_FRAMES = (
     *((Kind.ABORT, "link", sender, 0) for sender in (WORKER, PS)),
     *((Kind.PING, "link", sender, 0) for sender in (CLIENT, WORKER, PS)),
 )
+# For collectives; the worker leads the group.
+GROUP_CALLS = (
+    *(("JoinGroup", "call", PS), ("GroupValue", "call", PS)),
+    *(("EndGroup", "call", sender) for sender in (PS, WORKER)),
+)
+COLLECTIVE_ROWS = (
+    *GROUP_CALLS,
+    (Kind.HELLO, "link", PS),
+    (Kind.RUN_STEP, "channel", CLIENT, 3),
+    *((Kind.DONE, "channel", sender, 3) for sender in (WORKER, PS)),
+    *((Kind.FAILED, "channel", sender) for sender in (WORKER, PS)),
+    *((Kind.PING, "link", sender) for sender in (CLIENT, WORKER, PS)),
+)
 CALLERS = {
     **dict.fromkeys(("CreateWorkerSession", "DeleteWorkerSession", "RegisterStep", "Handle"), (WORKER,)),
     "TaskRequest": (CLIENT, WORKER),
     "Reset": (CLIENT, WORKER),
     "StatusRequest": (),  # by `thalweg status` alone
+    **dict.fromkeys((name for name, _, _ in GROUP_CALLS), ()),  # by collectives alone
 }
 
 
@@ -74,159 +84,6 @@ def calls():
     for request in CALLS:
         for caller in CALLERS.get(request.__name__, (CLIENT,)):
             yield request.__name__, "call", caller
-
-
-@dataclass
-class Outcome:
-    """What a program met: how many updates succeeded and failed, and the errors."""
-
-    succeeded: int = 0
-    failed: int = 0
-    errors: list = field(default_factory=list)
-    problems: list = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def verdict(self):
-        if self.problems:
-            return "WRONG"
-        return f"{type(self.errors[0]).__name__.removesuffix('Error')}" if self.errors else "ok"
-
-
-class Program:
-    """A graph at a parameter server and a worker with updates that are counted."""
-
-    def __init__(self):
-        name = f"n{next(_numbers)}"
-        self.graph = tf.Graph()
-        with self.graph.as_default():
-            one, self.size = tf.placeholder(tf.float32, [], "one"), tf.placeholder(tf.int32, [], "size")
-            with tf.device("/job:worker/task:0"):
-                sent, many = one * 1.0, tf.fill([self.size], one)
-            with tf.device("/job:ps/task:0"):
-                self.count = tf.Variable(0.0, name=name, use_resource=True)
-                self.queue = tf.FIFOQueue(9, tf.float32, [()], shared_name=name)
-                added = self.count.assign_add(sent)
-                added_mean = self.count.assign_add(tf.reduce_mean(many))
-                big = tf.fill([self.size], one)
-                bad = tf.gather([1.0, 2.0], self.size)
-                self.put, self.take = self.queue.enqueue(sent), self.queue.dequeue()
-                self.fed = tf.placeholder(tf.float32, [], "fed")
-                self.doubled = self.fed * 2.0
-                slow = tf.gather([1.0], tf.cast(self.take, tf.int32) * 0)
-            with tf.device("/job:worker/task:0"):
-                self.add, self.add_mean = added * 1.0, added_mean * 1.0
-                self.big, self.bad = tf.reduce_sum(big), bad * 2.0
-                self.slow = slow * 1.0
-            self.one = one
-            self.bad_here = tf.gather([1.0, 2.0], self.size)
-            self.initializer = self.count.initializer
-
-    def session(self, target, milliseconds=0):
-        return tf.Session(target, graph=self.graph, config=self.config(milliseconds))
-
-    def config(self, milliseconds):
-        return tf.ConfigProto(operation_timeout_in_ms=milliseconds)
-
-
-class Run:
-    """One run of a program, in which any step may fail."""
-
-    def __init__(self, program, target, milliseconds):
-        self._program, self._target, self._milliseconds = program, target, milliseconds
-        self.outcome = Outcome()
-        self._session = None
-
-    def _try(self, call, *args, expected=(), updates=0, **options):
-        try:
-            call(*args, **options)
-        except expected:
-            pass
-        except tf.errors.OpError as error:
-            self.outcome.errors.append(error)
-            self.outcome.failed += updates
-            return False
-        except Exception as error:
-            self.outcome.problems.append(f"{type(error).__name__}: {error}")
-            self.outcome.failed += updates
-            return False
-        self.outcome.succeeded += updates
-        return True
-
-    def _open(self):
-        self._session = self._program.session(self._target, self._milliseconds)
-
-    def all(self, is_long):
-        """Opens a session, and runs steps of all sorts; `is_long`: with one that takes longer than heartbeats."""
-        p = self._program
-        if not self._try(self._open):
-            return
-        run = self._session.run
-        ones = {p.one: 1.0, p.size: 1}
-        for _ in range(3):
-            self._try(run, p.add, ones, updates=1)
-        self._try(run, p.add, ones, tf.RunOptions(timeout_in_ms=5000), updates=1)
-        for size in (_MEDIUM, _LARGE):
-            self._try(run, p.add_mean, {p.one: 1.0, p.size: size}, updates=1)
-        self._try(run, p.big, {p.one: 1.0, p.size: _MEDIUM})
-        self._try(run, p.bad, {p.one: 1.0, p.size: 7}, expected=tf.errors.InvalidArgumentError)
-        self._try(run, p.bad_here, {p.one: 1.0, p.size: 7}, expected=tf.errors.InvalidArgumentError)
-        limit = tf.RunOptions(timeout_in_ms=300)
-        self._try(run, p.slow, ones, limit, expected=tf.errors.DeadlineExceededError)
-        if is_long:
-            self._try(self._wait_for_an_element)
-        self._try(self._partly)
-        self._try(run, p.add, ones, updates=1)
-        self._try(self._session.close)
-        self._try(tf.Session.reset, self._target, ["no such container"], p.config(self._milliseconds))
-
-    def _wait_for_an_element(self):
-        """Runs a step that takes longer than the interval of heartbeats."""
-        p = self._program
-        other = threading.Timer(2.5, self._put)
-        other.start()
-        try:
-            self._session.run(p.slow, {p.one: 1.0, p.size: 1})
-        finally:
-            other.join()
-
-    def _put(self):
-        with contextlib.suppress(tf.errors.OpError):
-            self._session.run(self._program.put, {self._program.one: 1.0})
-
-    def _partly(self):
-        p = self._program
-        handle = self._session.partial_run_setup([p.doubled], [p.fed])
-        found = self._session.partial_run(handle, p.doubled, {p.fed: 4.0})
-        if found != 8.0:
-            self.outcome.problems.append(f"a partial run returned {found}")
-
-
-class SyncProgram:
-    """Synchronous training of one replica, in which each update subtracts 1 from a variable."""
-
-    def __init__(self):
-        name = f"n{next(_numbers)}"
-        self.graph = tf.Graph()
-        with self.graph.as_default(), tf.device(tf.train.replica_device_setter(ps_tasks=1)):
-            self.step = tf.train.create_global_step()
-            self.value = tf.get_variable(name, [], initializer=tf.zeros_initializer())
-            self.optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(1.0), 1, name=name)
-            with tf.device("/job:worker/task:0"):
-                loss = self.value * tf.placeholder_with_default(1.0, [])
-            self.train = self.optimizer.minimize(loss, global_step=self.step)
-
-    def run(self, target, outcome):
-        hooks = [self.optimizer.make_session_run_hook(True), tf.train.StopAtStepHook(num_steps=_SYNC_STEPS)]
-        try:
-            with (
-                self.graph.as_default(),
-                tf.train.MonitoredTrainingSession(target, hooks=hooks, log_step_count_steps=None) as session,
-            ):
-                while not session.should_stop():
-                    session.run(self.train)
-        except tf.errors.OpError as error:
-            outcome.errors.append(error)
 
 
 class Tasks:
@@ -317,8 +174,25 @@ class Tasks:
         self._run(fault, outcome, program.run, self.target, outcome)
         with tf.Session(self.target, graph=program.graph) as session:
             step, value = session.run([program.step.read_value(), program.value.read_value()])
-        if value != -step or (step < _SYNC_STEPS and not outcome.errors):
+        if value != -step or (step < SYNC_STEPS and not outcome.errors):
             outcome.problems.append(f"{-value} updates in {step} steps")
+        self._settle(outcome)
+        return outcome
+
+    def check_collectives(self, fault):
+        """Reduces between both tasks while a fault happens, if it does, and checks that no update is applied twice."""
+        client.disconnect()
+        self.proxy.cut()
+        targets = {job: f"grpc://{tasks[0]}" for job, tasks in self.spec.items()}
+        program, outcome = CollectiveProgram(targets), Outcome()
+        is_long = fault is not None and fault.what is Kind.PING
+        self._run(fault, outcome, program.run, 0.7 if is_long else 0.0)
+        if fault is not None and not fault.happened.is_set():
+            outcome.problems.append("the fault did not happen")
+        try:
+            program.check(outcome)
+        except tf.errors.OpError as error:
+            outcome.problems.append(f"new sessions fail: {error}")
         self._settle(outcome)
         return outcome
 
@@ -371,12 +245,13 @@ def main(pattern=""):
         ("plain", "tcp", [*FRAMES, *calls()]),
         ("plain", "unix", SLAB_FRAMES),
         ("synchronous", "tcp", SYNC_FRAMES),
+        ("collectives", "tcp", COLLECTIVE_ROWS),
     ):
         rows = [row for row in rows if pattern in f"{program} {_name(*row[:2])}"]
         if not rows:
             continue
         tasks = Tasks(transport)
-        check = tasks.check_sync if program == "synchronous" else tasks.check
+        check = {"synchronous": tasks.check_sync, "collectives": tasks.check_collectives}.get(program, tasks.check)
         heading = f"{program}, {transport}"
         print(f"{heading:32} {'sender':12}" + "".join(f"{name:>20}" for name in CALL_FAULTS), flush=True)
         for what, role, sender, *after in rows:

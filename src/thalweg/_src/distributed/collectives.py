@@ -8,6 +8,7 @@ import os
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
@@ -22,7 +23,7 @@ from thalweg._src.distributed import control
 from thalweg._src.distributed.communicator import CONNECT_SECONDS, WAIT_SECONDS, Communicator, Membership, Operation
 from thalweg._src.distributed.credentials import Credentials, is_loopback
 from thalweg._src.distributed.group_store import GroupStore, answer
-from thalweg._src.distributed.group_table import Formed, GroupTable, Member
+from thalweg._src.distributed.group_table import MAX_GROUPS, Formed, GroupTable, Member
 from thalweg._src.messages import Message
 from thalweg._src.resources.collectives import Action, Fail, Group
 from thalweg._src.resources.step import Step
@@ -62,6 +63,7 @@ class TaskCollectives:
         self._table = GroupTable(lambda: secrets.randbits(52) | 1)
         self._lock = threading.Lock()
         self._sessions: set[SessionCollectives] = set()
+        self._ends: deque[control.EndGroup] = deque(maxlen=MAX_GROUPS)  # also of groups that form
 
     def session(self, config: ConfigProto, cluster: ClusterDef) -> SessionCollectives:
         """Returns the groups of a new session."""
@@ -93,10 +95,16 @@ class TaskCollectives:
                 return answer(self._table.values(request.number), request, put)
         assert isinstance(request, control.EndGroup)
         with self._lock:
+            self._ends.append(request)
             sessions = list(self._sessions)
         for session in sessions:
             session.left(request)
         return control.Nothing()
+
+    def ends(self, number: int) -> list[control.EndGroup]:
+        """Returns who has left a group."""
+        with self._lock:
+            return [end for end in self._ends if end.number == number]
 
     def _join(self, request: control.JoinGroup) -> control.GroupInfo:
         member = Member(request.task, request.attempt, request.local_size, time.monotonic())
@@ -104,9 +112,9 @@ class TaskCollectives:
             raise errors.invalid(f"{request.local_size} of {request.size} members of a group cannot join it")
         with self._lock:
             if request.is_leaving:
-                self._table.leave(request.key, request.attempt)
-                return control.GroupInfo()
-            found = self._table.join(request.key, request.size, member)
+                found: Formed | list[str] = self._table.leave(request.key, request.attempt) or []
+            else:
+                found = self._table.join(request.key, request.size, member)
         if isinstance(found, Formed):
             return control.GroupInfo(number=found.number, task=list(found.tasks), local_size=list(found.local_sizes))
         return control.GroupInfo(number=0, task=found)
@@ -175,27 +183,31 @@ class SessionCollectives:
 
     # -- forming ------------------------------------------------------------------------------------------------------
 
-    def form(self, communicator: Communicator) -> tuple[Membership, Any]:
+    def form(self, communicator: Communicator) -> Any:
         """Waits until all members have come, connects them, and returns their process group."""
         self._owner.require_protection()
         info = self._join(communicator)
         own, tasks = self._owner.task, list(info.task)
-        with self._lock:
-            self._numbers[info.number] = communicator
-        for task in tasks:
-            if task != own:
-                self._find(task).require()
+        leader, rank = self._find(self._leader), tasks.index(own)
 
         def check() -> None:
             if communicator.error is not None:
                 raise communicator.error
 
-        leader = self._find(self._leader)
         store = GroupStore(info.number, lambda request: leader.ask_group(request, control.GroupAnswer), check)
-        rank = tasks.index(own)
+        with self._lock:
+            self._numbers[info.number] = communicator
+        communicator.joined(Membership(info.number, tasks, rank, store))
+        for end in self._owner.ends(info.number):
+            self.left(end)
+        for task in tasks:
+            if task != own:
+                self._find(task).require()
+        check()
+        communicator.waits_for(f"group {communicator.group.key} waits for connections between {', '.join(tasks)}")
         processes = self._owner.connect(store, rank, len(tasks))
         _log.info("%s is connected to the other tasks of group %d: %s", own, communicator.group.key, ", ".join(tasks))
-        return Membership(info.number, tasks, rank, store), processes
+        return processes
 
     def _join(self, communicator: Communicator) -> control.GroupInfo:
         """Asks the leader until the group is complete."""
@@ -211,10 +223,7 @@ class SessionCollectives:
         pause, was_there = _FIRST_ASK, False
         while True:
             if communicator.error is not None:
-                request.is_leaving = True
-                with contextlib.suppress(errors.OpError):
-                    self._find(self._leader).ask_group(request, control.GroupInfo)
-                raise communicator.error
+                return self._leave(request, communicator.error)
             try:
                 info = self._find(self._leader).ask_group(request, control.GroupInfo)
                 if info.number:
@@ -233,8 +242,17 @@ class SessionCollectives:
             if now - reported > _REPORT_SECONDS:
                 reported = now
                 _log.warning("still waiting: %s", what)
-            time.sleep(pause)
+            communicator.ended.wait(pause)
             pause = min(2 * pause, _LAST_ASK)
+
+    def _leave(self, request: control.JoinGroup, why: errors.OpError) -> control.GroupInfo:
+        """Waits no longer; returns the group if it has been completed, since the other members wait for this task."""
+        request.is_leaving = True
+        with contextlib.suppress(errors.OpError):
+            info = self._find(self._leader).ask_group(request, control.GroupInfo)
+            if info.number:
+                return info
+        raise why
 
     def _missing(self, group: Group, joined: Sequence[str]) -> str:
         """Returns the tasks that may be meant to join a group and have not."""

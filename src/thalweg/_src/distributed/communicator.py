@@ -51,7 +51,7 @@ class Membership:
 class Owner(Protocol):
     """What a communicator needs of its task."""
 
-    def form(self, communicator: Communicator) -> tuple[Membership, Any]:
+    def form(self, communicator: Communicator) -> Any:
         """Waits until all members have come, connects them, and returns their process group."""
 
     def ended(self, communicator: Communicator, membership: Membership | None, operations: int, message: str) -> None:
@@ -127,7 +127,7 @@ class Communicator:
         self._ended_steps: weakref.WeakSet[Step] = weakref.WeakSet()
         self._owner = owner
         self._lock = threading.Lock()
-        self._ended = threading.Event()
+        self.ended = threading.Event()
         self._queue: deque[Operation] = deque()
         self._uses: dict[Step, _Use] = {}
         self._running: set[Operation] = set()
@@ -146,22 +146,29 @@ class Communicator:
 
     def _form(self) -> None:
         try:
-            membership, processes = self._owner.form(self)
+            processes = self._owner.form(self)
         except errors.OpError as error:
-            self.end(error)
+            self.end(error, error.message)
         except Exception as error:
-            self.end(
-                errors.UnavailableError(None, None, f"the tasks of group {self.group.key} do not connect: {error}")
-            )
+            text = f"the tasks of group {self.group.key} do not connect: {error}"
+            self.end(errors.UnavailableError(None, None, text), text)
         else:
             with self._lock:
-                self._membership, self._processes, self._is_formed = membership, [processes], True
+                self._processes, self._is_formed = [processes], True
             del processes
             self.waits_for("")
         if self.error is None:
             self._advance()
         else:
             self._release()
+
+    def joined(self, membership: Membership) -> None:
+        """Notes the members that have come; raises the error of a group that has ended meanwhile, and tells them."""
+        with self._lock:
+            self._membership, error = membership, self.error
+        if error is not None:
+            self._owner.ended(self, membership, 0, error.message)
+            raise error
 
     def waits_for(self, what: str) -> None:
         """Says in the status of steps what they wait for."""
@@ -308,7 +315,7 @@ class Communicator:
         if "Timed out" in why:
             seconds = f"after {WAIT_SECONDS:.0f} seconds"
             self.end(errors.DeadlineExceededError(None, None, f"{self} waits for an operation {seconds}"), why)
-        elif not self._ended.wait(LOSS_SECONDS):
+        elif not self.ended.wait(LOSS_SECONDS):
             self.end(errors.UnavailableError(None, None, f"{self} has lost a connection: {why}"), why)
         self._release()
 
@@ -377,7 +384,7 @@ class Communicator:
         why = f"{task} closed its session, and takes part in {self} no longer"
         with self._lock:
             self._limit = (operations, why)
-            is_late = self._started > operations
+            is_late = self._started > operations or not self._is_formed
         if is_late:
             self.end(errors.AbortedError(None, None, why))
         else:
@@ -398,7 +405,7 @@ class Communicator:
             self.is_reported = bool(uses)
             self._ended_steps.update(use.step for use in uses)
             membership, started = self._membership, self._started
-        self._ended.set()
+        self.ended.set()
         for use in uses:
             use.step.cancellation.deregister(use.token)
             use.fail(use.step, error)

@@ -246,7 +246,7 @@ class GroupInfo(Message):
 class GroupValue(Message):
     """Reads a value of the store of a group, or writes it.
 
-    action: "get", "set", or "add" to a number
+    action: "get" or "set"
     value: in base64
     """
 

@@ -19,7 +19,10 @@ _Store: Any = getattr(distributed, "Store", object)  # not in every build of tor
 
 
 class GroupStore(_Store):  # type: ignore[misc]
-    """A store of torch.distributed whose values are at the leader of the group: no further port, no further trust."""
+    """A store of torch.distributed whose values are at the leader of the group: no further port, no further trust.
+
+    It can be written and read, which is all that Gloo does; both may be repeated.
+    """
 
     def __init__(self, number: int, call: Callable[[GroupValue], GroupAnswer], check: Callable[[], None]) -> None:
         """check: raises an error when the group has ended, so that nothing waits for values any more"""
@@ -41,9 +44,6 @@ class GroupStore(_Store):  # type: ignore[misc]
         self.wait([key])
         return self._ask("get", key) or b""
 
-    def add(self, key: str, amount: int) -> int:
-        return int(self._ask("add", key, str(amount).encode()) or 0)
-
     def check(self, keys: Sequence[str]) -> bool:
         return all(self._ask("get", key) is not None for key in keys)
 
@@ -64,8 +64,6 @@ def answer(values: dict[str, bytes], request: GroupValue, put: Callable[[str, by
     value = base64.b64decode(request.value, validate=True)
     if request.action == "set":
         put(request.key, value)
-    elif request.action == "add":
-        put(request.key, str(int(values.get(request.key, b"0")) + int(value)).encode())
     elif request.action != "get":
         raise errors.invalid(f"a store has no action {request.action!r}")
     found = values.get(request.key)

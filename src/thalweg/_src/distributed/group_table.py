@@ -67,7 +67,7 @@ class GroupTable:
         if member.attempt in self._formed:
             return self._formed[member.attempt]
         if member.attempt in self._failed:
-            raise self._failed.pop(member.attempt)
+            raise self._failed[member.attempt]
         forming = self._forming.setdefault(key, _Forming(size))
         for other in list(forming.members.values()):
             if member.heard - other.heard > SILENT_SECONDS:
@@ -75,9 +75,10 @@ class GroupTable:
         if not forming.members:
             forming.size = size
         if forming.size != size:
-            first = next(iter(forming.members))
+            first, found = next(iter(forming.members)), forming.size
+            forming.members[member.task] = member
             raise self._fail(
-                key, errors.invalid(f"group {key} has {forming.size} members for {first}, and {size} for {member.task}")
+                key, errors.invalid(f"group {key} has {found} members for {first}, and {size} for {member.task}")
             )
         forming.members[member.task] = member
         count = sum(each.local_size for each in forming.members.values())
@@ -104,12 +105,13 @@ class GroupTable:
         _trim(self._failed, MAX_ATTEMPTS)
         return error
 
-    def leave(self, key: int, attempt: int) -> None:
-        """Forgets a member that does not wait any more."""
+    def leave(self, key: int, attempt: int) -> Formed | None:
+        """Forgets a member that does not wait any more; returns the group that it has completed all the same."""
         forming = self._forming.get(key)
         for each in list(forming.members.values()) if forming is not None else ():
             if forming is not None and each.attempt == attempt:
                 del forming.members[each.task]
+        return self._formed.get(attempt)
 
     def lose(self, task: str, why: str) -> None:
         """Ends the forming of groups that a lost task had joined."""

@@ -34,7 +34,7 @@ WAIT_SECONDS = 600.0  # for tasks that have not started when a session does, and
 _GRACE = 0.5  # seconds that a task has to say itself what it waited for when the time is up
 _RETRY_SECONDS = 0.2
 _ASK_SECONDS = 10.0  # for a task to say who it is
-_END_SECONDS = 3.0
+_REPEAT_SECONDS = 3.0
 _RECONNECT_SECONDS = 2.0  # for a task that was lost, in a step that needs it
 _REPORT_SECONDS = 10.0  # between messages about a task that does not answer
 
@@ -171,13 +171,22 @@ class SocketPeer:
             text = f"{self.task} did not answer the call {type(request).__name__} within {timeout:g} seconds"
             raise errors.DeadlineExceededError(None, None, text) from None
 
-    def end(self, request: Message) -> None:
-        """Makes a call that ends something, again if that fails: it would stay at the task otherwise."""
+    def repeat(self, request: Message, answer: type[M]) -> M:
+        """Makes a call that may be made twice, again if it fails: it or its answer may have been lost on the way."""
         try:
-            self.call(request, control.Nothing, timeout=_END_SECONDS)
+            return self.call(request, answer, timeout=_REPEAT_SECONDS)
+        except errors.OpError:
+            if self._endpoint.find(self.task) is None:
+                raise
+        return self.call(request, answer, timeout=10)
+
+    def end(self, request: Message) -> None:
+        """Makes a call that ends something at the task, unless that is lost."""
+        try:
+            self.repeat(request, control.Nothing)
         except errors.OpError:
             if self._endpoint.find(self.task) is not None:
-                self.call(request, control.Nothing, timeout=10)
+                raise
 
     def delete_session(self, session: str) -> None:
         self.end(control.DeleteWorkerSession(session=session))
@@ -194,7 +203,7 @@ class SocketPeer:
 
     def ask_group(self, request: Message, answer: type[M]) -> M:
         self.link()
-        return self.call(request, answer, timeout=10)
+        return self.repeat(request, answer)
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
