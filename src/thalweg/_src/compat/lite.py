@@ -1,0 +1,68 @@
+"""tf.lite: refused with the way that a trained model takes to other runtimes instead, ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from thalweg._src import errors
+from thalweg._src.export import export
+
+
+def _refuse(name: str, way: str) -> NoReturn:
+    message = errors.describe(
+        f"tf.lite.{name}: there is no TensorFlow Lite here, neither its files nor its interpreter.",
+        expected="a model for another runtime as ONNX, which ONNX Runtime and most compilers for devices read",
+        hint=f"{way}; tf.export.calibrate or tf.contrib.quantize rounds weights and activations to eight bits first",
+    )
+    raise errors.UnimplementedError(None, None, message)
+
+
+def _constructor(name: str, source: str, way: str) -> Any:
+    def refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse(f"TFLiteConverter.{name}", way)
+
+    refuse.__name__ = name
+    refuse.__doc__ = f"Raises UnimplementedError, which says how {source} is exported as ONNX."
+    return classmethod(refuse)
+
+
+@export("lite.TFLiteConverter", "lite.TocoConverter", "contrib.lite.TFLiteConverter", "contrib.lite.TocoConverter")
+class TFLiteConverter:
+    """The converter to TensorFlow Lite, whose constructors raise UnimplementedError."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _refuse("TFLiteConverter", "export a session with tf.onnx.from_session")
+
+    from_session: Callable[..., Any] = _constructor(
+        "from_session", "the graph of a session", "export it with tf.onnx.from_session"
+    )
+    from_frozen_graph: Callable[..., Any] = _constructor(
+        "from_frozen_graph", "a frozen graph", "`thalweg export graph.pb --onnx model.onnx --inputs x --outputs y`"
+    )
+    from_saved_model: Callable[..., Any] = _constructor(
+        "from_saved_model", "a SavedModel", "`thalweg export FOLDER --onnx model.onnx`"
+    )
+    from_keras_model_file: Callable[..., Any] = _constructor(
+        "from_keras_model_file", "the file of a Keras model", "`thalweg export model.h5 --onnx model.onnx`"
+    )
+    from_keras_model: Callable[..., Any] = _constructor(
+        "from_keras_model", "a Keras model", "model.save('model.h5'), then `thalweg export model.h5 --onnx model.onnx`"
+    )
+    from_concrete_functions: Callable[..., Any] = _constructor(
+        "from_concrete_functions", "a function", "call it in a graph, and export that with tf.onnx.from_session"
+    )
+
+
+@export("lite.Interpreter", "contrib.lite.Interpreter")
+class Interpreter:
+    """The interpreter of TensorFlow Lite, whose constructor raises UnimplementedError."""
+
+    def __init__(self, model_path: str | None = None, model_content: bytes | None = None) -> None:
+        _refuse("Interpreter", "run a SavedModel with tf.contrib.predictor, or an ONNX model with ONNX Runtime")
+
+
+@export("lite.toco_convert", "contrib.lite.toco_convert")
+def toco_convert(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises UnimplementedError, which says how a graph is exported as ONNX."""
+    _refuse("toco_convert", "export a session with tf.onnx.from_session")
