@@ -50,10 +50,12 @@ class DistributedVariable(Variable):
         variable._trainable = trainable
         variable._constraint = values[0].constraint
         variable._dtype = values[0]._dtype
-        variable._initial_value = values[0].initial_value
         variable._save_slice_info = None
         for copy in values:
             copy._container = variable
+        if values[0]._handle.is_eager:
+            return variable
+        variable._initial_value = values[0].initial_value
         with init_scope(), values[0].graph.name_scope(None):
             variable._initializer = group(
                 *[copy.initializer for copy in values], name=f"{values[0].op.name}/initialize_copies"
@@ -210,6 +212,8 @@ class DistributedVariable(Variable):
             return writes[0]
         if not settings["read_value"]:
             return group(*writes, name=settings["name"])
+        if self.primary._handle.is_eager:
+            return Mirrored([identity(written) for written in writes])
         results = []
         with control_dependencies(writes):
             for copy, written in zip(self.values, writes):
@@ -313,6 +317,10 @@ class AggregatingVariable(DistributedVariable):
 
 @contextlib.contextmanager
 def _placed(variable: Variable) -> Iterator[None]:
+    if variable._handle.is_eager:
+        with device(variable.device or None):
+            yield
+        return
     graph = variable.graph
     with graph.colocate_with(None, ignore_existing=True), device(None), device(variable.device or None):
         yield
@@ -342,16 +350,22 @@ def create_copies(
     for index, place in enumerate(devices):
         if index:
             # A name that ends in "/" is the whole name, whatever the current name scope is.
-            kwargs["name"] = f"{copies[0].op.name}/replica_{index}/"
-            kwargs["initial_value"] = lambda: identity(copies[0].initial_value)
+            kwargs["name"] = f"{copies[0]._shared_name}/replica_{index}/"
+            kwargs["initial_value"] = lambda: identity(_initial_value(copies[0]))
         copies.append(_create_on(place, next_creator, {**kwargs, "trainable": False, "collections": []}))
     kind = SyncOnReadVariable if on_read else AggregatingVariable if shared else MirroredVariable
     variable = kind._of(strategy, copies, aggregation, trainable)
     collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
     if trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
         collections.append(GraphKeys.TRAINABLE_VARIABLES)
-    variable.graph.add_to_collections(collections, variable)
+    if not variable._handle.is_eager:  # a collection is a part of a graph
+        variable.graph.add_to_collections(collections, variable)
     return variable
+
+
+def _initial_value(variable: Any) -> Tensor:
+    """Returns the initial value of a copy, which in eager execution it has already."""
+    return variable.read_value() if variable._handle.is_eager else variable.initial_value  # type: ignore[no-any-return]
 
 
 def _create_on(place: Any, next_creator: Creator, kwargs: dict[str, Any]) -> Any:

@@ -42,7 +42,7 @@ def model_to_estimator(
         raise ValueError("model_to_estimator: expected either keras_model or keras_model_path")
     if checkpoint_format != "saver":
         raise ValueError(f"checkpoint_format: expected 'saver', received {checkpoint_format!r}")
-    model = keras_model if keras_model_path is None else load_model(keras_model_path, custom_objects)
+    model = keras_model if keras_model_path is None else load_model(keras_model_path, dict(custom_objects or {}))
     if model.optimizer is None:
         raise ValueError("The given keras model has not been compiled yet: call model.compile before this")
     if not model._is_graph_network:

@@ -63,7 +63,7 @@ def argument_spec(names: list[str], defaults: tuple[Any, ...]) -> Any:
     """Returns the parameters of a Python function, the last of them with defaults, as a message."""
     from tensorboard.compat.proto.struct_pb2 import StructuredValue
 
-    fields = {
+    fields: dict[str, Any] = {
         "args": names,
         "varargs": None,
         "varkw": None,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.distribute.current import get_strategy, has_strategy
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
@@ -17,6 +18,7 @@ from thalweg._src.keras.engine.batches import ArrayBatches, Batches, IteratedBat
 from thalweg._src.keras.engine.input_layer import Input
 from thalweg._src.keras.engine.network import Network
 from thalweg._src.keras.engine.objectives import Objectives
+from thalweg._src.keras.engine.replica_steps import EagerReplicaSteps, SessionReplicaSteps
 from thalweg._src.keras.engine.steps import Batch, EagerSteps, SessionSteps, Steps
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.optimizers import lookup as optimizers
@@ -39,6 +41,7 @@ class Model(Network):
         self._validation_samples: int | None = None
         self._takes_list = False
         self._compiled_trainable: list[tuple[Any, bool]] = []
+        self._strategy: Any = get_strategy() if has_strategy() else None
 
     # -- compiling ----------------------------------------------------------------------------------------------------
 
@@ -60,7 +63,11 @@ class Model(Network):
             if key not in ("session", "options", "run_metadata", "feed_dict", "fetches", "cloning"):
                 raise TypeError(f"Invalid keyword argument in `compile`: {key}")
         if target_tensors is not None or distribute is not None:
-            raise ValueError("compile: target_tensors and distribute cannot be given; pass targets to `fit`")
+            raise ValueError(
+                "compile: target_tensors and distribute cannot be given; pass targets to `fit`, and make and compile "
+                "the model in `with strategy.scope():`"
+            )
+        self._require_scope(optimizer)
         self.optimizer = optimizers.get(optimizer)
         self.loss = loss or {}
         self.loss_weights = loss_weights
@@ -71,11 +78,25 @@ class Model(Network):
         if self.outputs is not None:
             self._prepare()
 
+    def _require_scope(self, optimizer: Any) -> None:
+        """Raises unless the strategy in whose scope the model is compiled can train it."""
+        if has_strategy() and self._strategy is not get_strategy():
+            raise ValueError(
+                "the model was made outside of the scope of the strategy that it is compiled in: make it, its "
+                "optimizer and its metrics in `with strategy.scope():`"
+            )
+        clips = [name for name in ("clipnorm", "clipvalue") if getattr(optimizer, name, None) is not None]
+        if clips and self._strategy is not None and self._strategy.num_replicas_in_sync > 1:
+            raise ValueError(
+                f"{clips[0]} limits the gradients of each replica, not their sum: it is not supported with a strategy"
+            )
+
     def _prepare(self) -> None:
         """Makes the losses and metrics, once the outputs are known."""
         if self._objectives is None:
-            self._objectives = Objectives(self, *self._compiled_with)
-            self._objectives.prepare(self.outputs)
+            with contextlib.nullcontext() if self._strategy is None else self._strategy.scope():
+                self._objectives = Objectives(self, *self._compiled_with)
+                self._objectives.prepare(self.outputs)
 
     @contextlib.contextmanager
     def _as_compiled(self) -> Iterator[None]:
@@ -106,7 +127,12 @@ class Model(Network):
     @property
     def _steps(self) -> Steps:
         if self._made_steps is None:
-            if executing_eagerly_outside_functions():
+            is_eager, strategy = executing_eagerly_outside_functions(), self._strategy
+            if strategy is not None and is_eager:
+                self._made_steps = EagerReplicaSteps(self, strategy, not self.run_eagerly)
+            elif strategy is not None:
+                self._made_steps = SessionReplicaSteps(self, strategy)
+            elif is_eager:
                 self._made_steps = EagerSteps(self, not self.run_eagerly)
             else:
                 self._made_steps = SessionSteps(self)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.default import executing_eagerly_outside_functions
+from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import losses as loss_functions
 from thalweg._src.keras.engine.base_layer import mask_of
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.losses.losses import Loss, LossFunctionWrapper
+from thalweg._src.keras.losses.weighting import Reduction
 from thalweg._src.keras.metrics import accuracy
 from thalweg._src.keras.metrics.base import MeanMetricWrapper, Metric
 from thalweg._src.keras.metrics.lookup import get as get_metric
@@ -19,6 +21,15 @@ from thalweg._src.ops.cast import cast
 from thalweg._src.ops.math import add_n, multiply
 
 _ACCURACY, _CROSSENTROPY = ("accuracy", "acc"), ("crossentropy", "ce")
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A replica of a strategy: its part of the inputs, their share of the whole batch, and the number of replicas."""
+
+    inputs: Sequence[Any]
+    share: Tensor
+    count: int
 
 
 class Objectives:
@@ -39,6 +50,9 @@ class Objectives:
         self._given = metrics, weighted_metrics
         names = model.output_names
         self.losses = [_loss(each) for each in _per_output(loss, names, "loss")]
+        for each in self.losses:
+            if each is not None:
+                each._allow_sum_over_batch_size = True  # the steps of a model scale the means of replicas
         weights = _per_output(loss_weights, names, "loss_weights")
         self._weights = [1.0 if each is None else float(each) for each in weights]
         self.metrics: list[tuple[int, Metric, bool]] | None = None  # the output, the metric, whether it is weighted
@@ -84,26 +98,36 @@ class Objectives:
         return MeanMetricWrapper(found, name=name)
 
     def compute(
-        self, outputs: Sequence[Tensor], targets: Sequence[Any], sample_weights: Sequence[Any]
+        self,
+        outputs: Sequence[Tensor],
+        targets: Sequence[Any],
+        sample_weights: Sequence[Any],
+        replica: Replica | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Returns the total loss and the losses of the outputs."""
+        """Returns the total loss and the losses of the outputs; of a replica, its shares of those of all."""
         found = []
         for output, target, weight, loss in zip(outputs, targets, sample_weights, self.losses):
             if loss is not None:
-                found.append(loss(target, output, sample_weight=_masked(output, weight)))
+                value = loss(target, output, sample_weight=_masked(output, weight))
+                if replica is not None and loss.reduction != Reduction.SUM:
+                    value = multiply(value, cast(replica.share, value.dtype))
+                found.append(value)
         factors = [factor for factor, loss in zip(self._weights, self.losses) if loss is not None]
         parts = [value if factor == 1.0 else multiply(value, factor) for value, factor in zip(found, factors)]
-        parts += [cast(loss, parts[0].dtype) if parts else loss for loss in self._added_losses()]
+        added = self._added_losses(self._model.inputs if replica is None else replica.inputs)
+        if replica is not None:
+            added = [multiply(loss, cast(1.0 / replica.count, loss.dtype)) for loss in added]
+        parts += [cast(loss, parts[0].dtype) if parts else loss for loss in added]
         if not parts:
             raise ValueError("The model cannot be compiled because it has no loss to optimize.")
         return (add_n(parts) if len(parts) > 1 else parts[0]), found
 
-    def _added_losses(self) -> list[Tensor]:
+    def _added_losses(self, inputs: Any) -> list[Tensor]:
         """Returns the losses that layers have added, but for those of other calls of a model inside of the model."""
         model = self._model
         if executing_eagerly_outside_functions():
             return list(model.losses)
-        return [*model.get_losses_for(None), *model.get_losses_for(model.inputs)]
+        return [*model.get_losses_for(None), *model.get_losses_for(inputs)]
 
     def measure(self, outputs: Sequence[Tensor], targets: Sequence[Any], sample_weights: Sequence[Any]) -> list[Tensor]:
         """Updates the metrics by a batch, and returns their values."""

@@ -109,13 +109,14 @@ class SessionSteps:
         for index, value in enumerate(values):
             if value is not None and index not in known:
                 name = self._model.output_names[index]
-                suffix, kind = ("target", _target_type(value)) if are_targets else ("sample_weights", dtypes.float32)
+                suffix, kind = ("target", target_type(value)) if are_targets else ("sample_weights", dtypes.float32)
                 known[index] = placeholder(kind, [None] * len(sizes_of(value)), name=f"{name}_{suffix}")
             made.append(None if value is None else known[index])
         return made
 
 
-def _target_type(value: Any) -> Any:
+def target_type(value: Any) -> Any:
+    """Returns the type of the placeholder for an array."""
     found = dtypes.as_dtype(np.asarray(value).dtype)
     return dtypes.float32 if found is dtypes.float64 else found
 
@@ -138,10 +139,10 @@ class EagerSteps:
         return self._run(self._test, batch)
 
     def predict(self, batch: Batch) -> list[Any]:
-        return [tensor.numpy() for tensor in self._predict(_tensors(batch.inputs), False)]
+        return [tensor.numpy() for tensor in self._predict(tensors_of(batch.inputs), False)]
 
     def _run(self, step: Callable[..., Any], batch: Batch) -> list[Any]:
-        found = step(_tensors(batch.inputs), _tensors(batch.targets), _tensors(batch.weights))
+        found = step(tensors_of(batch.inputs), tensors_of(batch.targets), tensors_of(batch.weights))
         return [value.numpy() for value in found]
 
     def _outputs(self, inputs: list[Any], training: bool) -> list[Any]:
@@ -173,7 +174,8 @@ class EagerSteps:
         return [total, *(parts if len(outputs) > 1 else []), *metrics]
 
 
-def _tensors(values: Sequence[Any]) -> list[Any]:
+def tensors_of(values: Sequence[Any]) -> list[Any]:
+    """Returns arrays as tensors, None for None."""
     return [None if value is None else _tensor(value) for value in values]
 
 

@@ -15,6 +15,7 @@ from thalweg._src.keras.engine import call_context
 from thalweg._src.nn.layers.base import Layer as PlainLayer, _depends
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import TensorShape
+from thalweg._src.variables.distribution import current_mode
 from thalweg._src.variables.variables import Variable
 
 # Attributes that refer to parts which are found by other names.
@@ -41,7 +42,7 @@ class Tracking:
     _layers: list[Any]
     _metrics: list[Any]
     _callable_losses: list[Callable[[], Any]]
-    _evaluated: weakref.WeakKeyDictionary[Any, dict[int, Any]]
+    _evaluated: weakref.WeakKeyDictionary[Any, dict[tuple[int, int | None], Any]]
     _trainable: bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -163,13 +164,15 @@ class Tracking:
         return [*found, *(loss for layer in self._nested for loss in layer.losses)]
 
     def _value_of(self, loss: Callable[[], Any]) -> Any:
-        """Returns the value of a function that returns a loss; a graph has it once."""
+        """Returns the value of a function that returns a loss; a graph has it once for each replica of a strategy."""
         if executing_eagerly_outside_functions():
             return loss()
         values = self._evaluated.setdefault(get_default_graph(), {})
-        if id(loss) not in values:
-            values[id(loss)] = loss()
-        return values[id(loss)]
+        mode = current_mode()
+        key = id(loss), None if mode is None else mode.copy
+        if key not in values:
+            values[key] = loss()
+        return values[key]
 
     def get_losses_for(self, inputs: Any) -> list[Tensor]:
         """Returns the losses that depend on the inputs; for None, those that depend on no input."""

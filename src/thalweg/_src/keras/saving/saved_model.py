@@ -49,7 +49,7 @@ def _describe_optimizer(optimizer: Any, node: Any) -> None:
 
 
 def _is_plain_graph(layer: Any) -> bool:
-    return layer._is_graph_network and layer._object_identifier == "_tf_keras_model"
+    return bool(layer._is_graph_network and layer._object_identifier == "_tf_keras_model")
 
 
 def _metadata(layer: Any) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _call_functions(model: Any) -> list[SavedFunction]:
     traces = []
     with _as_before(model):
         for training in (False, True):
-            arguments = ((inputs, training, None), {})
+            arguments: Any = ((inputs, training, None), {})
             traces.append((arguments, traced(call, f"{model.name}_layer_call_fn", arguments)))
     return [SavedFunction("__call__", ["inputs", "training", "mask"], (False, None), traces)]
 
