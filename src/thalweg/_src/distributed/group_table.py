@@ -75,10 +75,10 @@ class GroupTable:
         if not forming.members:
             forming.size = size
         if forming.size != size:
-            first, found = next(iter(forming.members)), forming.size
+            first, before = next(iter(forming.members)), forming.size
             forming.members[member.task] = member
             raise self._fail(
-                key, errors.invalid(f"group {key} has {found} members for {first}, and {size} for {member.task}")
+                key, errors.invalid(f"group {key} has {before} members for {first}, and {size} for {member.task}")
             )
         forming.members[member.task] = member
         count = sum(each.local_size for each in forming.members.values())
