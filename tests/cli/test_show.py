@@ -83,6 +83,7 @@ def test_what_is_not_there_is_explained(saved, options, words):
 
 
 def test_predictions_are_printed(saved):
+    assert invoke("predict", saved, "--input_exprs", "x=[[0, 0, 1]]") == (0, "y:\n[[4.]]\n")  # shift has a default
     status, output = invoke("predict", saved, "--input_exprs", "x=np.eye(3);shift=0.5")
     assert (status, output) == (0, "y:\n[[1.5]\n [2.5]\n [3.5]]\n")
     status, output = invoke(
@@ -115,7 +116,7 @@ def test_examples_are_serialized(saved):
         ((), "expected values by --inputs"),
         (("--input_exprs", "np.ones(3)"), "expected name=value"),
         (("--input_exprs", "x=1;x=2"), "'x' was given twice"),
-        (("--input_exprs", "x=np.eye(3)"), "takes shift too"),
+        (("--input_exprs", "shift=1"), "You must feed a value for placeholder tensor 'x'"),
         (("--input_exprs", "x=eye(3)"), "cannot evaluate 'eye(3)'"),
         (("--input_exprs", "x=np.eye(3);shift=1;z=1"), "unexpected keys in input_dict: ['z']"),
         (("--input_exprs", "x=np.eye(2);shift=1"), "x:0"),

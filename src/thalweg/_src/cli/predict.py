@@ -56,9 +56,6 @@ def predict_command(
             raise click.UsageError("expected values by --inputs, --input_exprs or --input_examples")
         predict = from_saved_model(path, signature_def_key=signature, tags=tags)
         with predict.session:
-            missing = sorted(set(predict.feed_tensors) - set(feeds))
-            if missing:
-                raise ValueError(f"the signature {signature!r} takes {', '.join(missing)} too; give all inputs")
             results = predict(feeds)
         for key in sorted(results):
             _give(key, results[key], outdir, overwrite)
