@@ -203,3 +203,24 @@ def test_inputs_that_are_no_dictionary_are_refused():
 def test_the_output_shape_is_the_batch_and_the_widths():
     layer = DenseFeatures(columns())
     assert layer.compute_output_shape({"age": (None, 1), "word": (None, 1)}).as_list() == [None, 12]
+
+
+@pytest.mark.parametrize(
+    "name, further",
+    [
+        ("GlobalAveragePooling2D", {"keepdims": False}),
+        ("GaussianNoise", {"stddev": 0.5, "seed": None}),
+        ("Attention", {"score_mode": "dot", "dropout": 0.0}),
+    ],
+)
+def test_arguments_of_later_releases_may_change_nothing(name, further):
+    layer = deserialize({"class_name": name, "config": {"name": "a", **further}})
+    assert layer.name == "a"
+    changing = {key: True for key in further if key != "stddev"}
+    with pytest.raises(TypeError, match="not understood"):
+        deserialize({"class_name": name, "config": {**further, **changing}})
+
+
+def test_a_layer_of_a_network_has_the_name_of_later_releases_too():
+    layer = deserialize({"class_name": "Custom>CustomScaleLayer", "config": {"scale": 0.5}})
+    assert type(layer).__name__ == "CustomScaleLayer" and layer.get_config()["scale"] == 0.5

@@ -7,37 +7,13 @@ from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.keras.applications.network import Arguments, channel_axis, conv_bn, tf_kernels
-from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.convolutional import Conv2D
 from thalweg._src.keras.layers.core import Activation
-from thalweg._src.keras.layers.lookup import register_layers
 from thalweg._src.keras.layers.merge import Concatenate
 from thalweg._src.keras.layers.pooling import AveragePooling2D, MaxPooling2D
+from thalweg._src.keras.layers.scaled_sum import CustomScaleLayer
 
 _FILES = tf_kernels("inception_resnet_v2", "e693bd0210a403b3192acc6073ad2e96", "d19885ff4a710c122648d3b5c3b684e4")
-
-
-class CustomScaleLayer(Layer):
-    """Adds its second input, times a factor, to its first one."""
-
-    def __init__(self, scale: float, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.scale = scale
-
-    def call(self, inputs: Sequence[Any]) -> Any:
-        """Returns the sum."""
-        return inputs[0] + inputs[1] * self.scale
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """Returns the shape of the first input."""
-        return input_shape[0]
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments of the constructor."""
-        return {**super().get_config(), "scale": self.scale}
-
-
-register_layers(globals())
 
 
 def _concatenated(branches: Sequence[Any], name: str) -> Any:

@@ -50,6 +50,12 @@ _OPTIONS = {
     "input_dim",
     "autocast",
 }
+# Arguments that later releases of Keras write for some layers, with the values that change nothing.
+_NEUTRAL = {"dropout": 0.0, "keepdims": False, "score_mode": "dot", "seed": None}
+
+
+def _changes_nothing(name: str, value: Any) -> bool:
+    return name in _NEUTRAL and bool(value == _NEUTRAL[name])
 
 
 @export("keras.layers.Layer")
@@ -303,7 +309,7 @@ class Layer(Tracking, PlainLayer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         """Returns a layer made from the result of `get_config`."""
-        return cls(**config)
+        return cls(**{name: value for name, value in config.items() if not _changes_nothing(name, value)})
 
 
 Layer.__new__.__signature__ = inspect.signature(Layer.__init__)  # type: ignore[attr-defined]  # for help()

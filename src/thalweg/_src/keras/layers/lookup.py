@@ -21,6 +21,7 @@ from thalweg._src.keras.layers import (
     normalization,
     padding,
     pooling,
+    scaled_sum,
     spatial_dropout,
     transposed_convolutional,
 )
@@ -28,7 +29,11 @@ from thalweg._src.keras.serialization import class_and_config, deserialize_keras
 
 LAYERS: dict[str, type] = {}
 # Other names under which Keras has written classes.
-_ALIASES = {"BatchNormalizationV1": "BatchNormalization", "BatchNormalizationV2": "BatchNormalization"}
+_ALIASES = {
+    "BatchNormalizationV1": "BatchNormalization",
+    "BatchNormalizationV2": "BatchNormalization",
+    "Custom>CustomScaleLayer": "CustomScaleLayer",
+}
 
 
 def register_layers(namespace: Mapping[str, Any]) -> None:
@@ -42,7 +47,7 @@ def register_layers(namespace: Mapping[str, Any]) -> None:
 
 for _module in (
     *(advanced_activations, attention, convolutional, core, dense_features, embeddings, input_layer, local, merge),
-    *(noise, normalization, padding, pooling, spatial_dropout, transposed_convolutional),
+    *(noise, normalization, padding, pooling, scaled_sum, spatial_dropout, transposed_convolutional),
 ):
     register_layers(vars(_module))
 for _alias, _name in _ALIASES.items():
