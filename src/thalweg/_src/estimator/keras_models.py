@@ -55,33 +55,45 @@ def model_to_estimator(
 
 def _model_fn(model: Any, custom_objects: dict[str, Any]) -> Callable[..., EstimatorSpec]:
     """Returns the function that builds a copy of a model in each mode."""
-    values = batch_get_value(model.weights)
-    make_optimizer = _optimizer_maker(model.optimizer)
+    values, copy_for = batch_get_value(model.weights), copy_maker(model, custom_objects)
 
     def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
-        state.set_learning_phase(mode == ModeKeys.TRAIN)
-        with CustomObjectScope(custom_objects):
-            copy = clone_model(model, _inputs(model, features))
-        loss, metrics, loss_weights, weighted_metrics = model._compiled_with
-        copy.compile(
-            make_optimizer(),
-            loss,
-            _copied(metrics),
-            loss_weights=loss_weights,
-            sample_weight_mode=model.sample_weight_mode,
-            weighted_metrics=_copied(weighted_metrics),
-        )
+        copy = copy_for(features, mode)
 
         def start(scaffold: Any, session: Any) -> None:
             for variable, value in zip(copy.weights, values, strict=True):
                 variable.load(value, session)
 
-        return _spec(copy, labels, mode, Scaffold(init_fn=start))
+        return spec_of(copy, labels, mode, Scaffold(init_fn=start))
 
     return model_fn
 
 
-def _spec(model: Any, labels: Any, mode: str, scaffold: Scaffold) -> EstimatorSpec:
+def copy_maker(model: Any, custom_objects: dict[str, Any]) -> Callable[[Any, str], Any]:
+    """Returns a function that makes a compiled copy of a model in the default graph, for features and a mode."""
+    make_optimizer = _optimizer_maker(model.optimizer)
+    loss, metrics, loss_weights, weighted_metrics = model._compiled_with if model.optimizer is not None else [None] * 4
+
+    def copy_for(features: Any, mode: str) -> Any:
+        state.set_learning_phase(mode == ModeKeys.TRAIN)
+        with CustomObjectScope(custom_objects):
+            copy = clone_model(model, _inputs(model, features))
+        if model.optimizer is not None:
+            copy.compile(
+                make_optimizer(),
+                loss,
+                _copied(metrics),
+                loss_weights=loss_weights,
+                sample_weight_mode=model.sample_weight_mode,
+                weighted_metrics=_copied(weighted_metrics),
+            )
+        return copy
+
+    return copy_for
+
+
+def spec_of(model: Any, labels: Any, mode: str, scaffold: Scaffold | None = None) -> EstimatorSpec:
+    """Returns the operations of a model in a mode."""
     predictions = dict(zip(model.output_names, model.outputs, strict=True))
     if mode == ModeKeys.PREDICT:
         return EstimatorSpec(mode, predictions, scaffold=scaffold)
@@ -100,7 +112,7 @@ def _optimizer_maker(optimizer: Any) -> Callable[[], Any]:
     """Returns a function that makes an optimizer like the given one, whose steps the global step counts."""
     if isinstance(optimizer, TFOptimizer):
         return lambda: TFOptimizer(optimizer.optimizer, get_global_step())
-    config = optimizer.get_config()
+    config = None if optimizer is None else optimizer.get_config()
 
     def make() -> Any:
         made = type(optimizer).from_config(config)

@@ -22,7 +22,7 @@ from thalweg._src.session.session import Session
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.scaffold import Scaffold
 
-_TAGS = {ModeKeys.PREDICT: SERVING, ModeKeys.TRAIN: TRAINING, ModeKeys.EVAL: EVAL}
+TAGS = {ModeKeys.PREDICT: SERVING, ModeKeys.TRAIN: TRAINING, ModeKeys.EVAL: EVAL}
 _EXTRA_FOLDER = "assets.extra"
 
 
@@ -89,7 +89,7 @@ def _add_mode(
         labels = getattr(receiver, "labels", None)
         spec = estimator._call_model_fn(receiver.features, labels, mode, estimator.config)
         alternatives = getattr(receiver, "receiver_tensors_alternatives", None)
-        signatures, excluded = signature_defs(receiver.receiver_tensors, _outputs(spec), alternatives)
+        signatures, excluded = signature_defs(receiver.receiver_tensors, outputs_of(spec), alternatives)
         if mode == ModeKeys.PREDICT:
             invalid = {key for key, signature in signatures.items() if not is_valid_signature(signature)}
             excluded |= dict.fromkeys(invalid, "no method of TensorFlow Serving")
@@ -99,7 +99,7 @@ def _add_mode(
             add_to_collection(GraphKeys.TRAIN_OP, spec.train_op)
         saver = spec.scaffold.saver or Saver(sharded=True, allow_empty=True)
         arguments = {
-            "tags": [_TAGS[mode]],
+            "tags": [TAGS[mode]],
             "signature_def_map": signatures,
             "assets_collection": get_collection(GraphKeys.ASSET_FILEPATHS),
             "main_op": spec.scaffold.local_init_op or Scaffold.default_local_init_op(),
@@ -114,7 +114,7 @@ def _add_mode(
             builder.add_meta_graph_and_variables(session, **arguments)
 
 
-def _outputs(spec: EstimatorSpec) -> Mapping[str, ExportOutput]:
+def outputs_of(spec: EstimatorSpec) -> Mapping[str, ExportOutput]:
     """Returns what is exported in the mode of a spec."""
     if spec.mode == ModeKeys.PREDICT:
         return spec.export_outputs  # type: ignore[no-any-return]
