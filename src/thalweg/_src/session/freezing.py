@@ -182,6 +182,12 @@ class _Functions:
             if returns_them:
                 copy.signature.output_arg[place].type = dtype
         _spread(function.node_def, held)
+        for node in function.node_def:
+            if node.op in OPS and OPS.lookup(node.op).facts.writes and source_of(node.input[0]) in held:
+                raise ValueError(
+                    f"{node.op} {node.name!r} of function {function.signature.name!r} changes a variable, which a "
+                    "frozen graph cannot; name outputs that do not need it"
+                )
         reads = {n.name for n in function.node_def if n.op == "ReadVariableOp" and source_of(n.input[0]) in held}
         del copy.node_def[:]
         for node in function.node_def:
