@@ -82,6 +82,13 @@ def test_a_model_is_written_to_a_file(session, tmp_path):
         tf.onnx.from_session(session, ["x"], ["y"], tmp_path / "nowhere" / "model.onnx")
 
 
+def test_casts_keep_what_they_cut_off():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.int64, [2], "x")
+        y = tf.cast(tf.cast(x, tf.int32), tf.int64)
+        compare(session, [x], [y], [np.array([2**40 + 3, 5])])
+
+
 def test_weights_that_are_used_twice_are_stored_once():
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2, 40], "x")
@@ -170,7 +177,7 @@ UPDATING = ("affine", "branches")  # which count their calls
 
 @pytest.mark.parametrize("name", UPDATING)
 def test_models_that_update_variables_cannot_go(name, tmp_path):
-    with pytest.raises(tf.errors.UnimplementedError, match="updates the variable"):
+    with pytest.raises(tf.errors.UnimplementedError, match="updates a variable"):
         tf.onnx.from_saved_model(_extracted(name, tmp_path))
 
 
@@ -190,6 +197,10 @@ def test_models_that_tensorflow_2_saved(name, tmp_path):
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 
+def _counted():
+    return tf.assign_add(tf.get_variable("calls", [], tf.float32, use_resource=True), 1.0)
+
+
 @pytest.mark.parametrize(
     ("build", "text"),
     [
@@ -207,7 +218,15 @@ def test_models_that_tensorflow_2_saved(name, tmp_path):
             lambda x: tf.image.non_max_suppression_with_scores(x[0, 0], x[0, 0, :, 0], 3, soft_nms_sigma=0.5)[0],
             "reduces scores instead of removing boxes\n  hint: use soft_nms_sigma=0.0",
         ),
-        (lambda x: tf.assign(tf.get_variable("w", [], tf.float32), 1.0) + x, "updates the variable 'w'"),
+        (
+            lambda x: tf.assign(tf.get_variable("w", [], tf.float32), 1.0) + x,
+            "updates a variable\n  hint: export the graph of inference",
+        ),
+        (
+            lambda x: tf.while_loop(lambda i: i < 2, lambda i: i + tf.cast(_counted(), tf.int32), [0])
+            + tf.cast(x, tf.int32),
+            "updates a variable",
+        ),
         (lambda x: tf.complex(x, x), "no kernel takes elements of type complex64|has no equivalent"),
     ],
 )

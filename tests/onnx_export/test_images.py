@@ -47,6 +47,13 @@ CONVOLUTIONS = [
         lambda x: tf.cast(tf.nn.conv2d(tf.cast(x, tf.float64), FILTER.astype(np.float64), 1, "VALID"), tf.float32),
         IMAGES,
     ),
+    case(
+        "Conv2D",
+        lambda x: tf.nn.avg_pool(tf.nn.conv2d(x, FILTER.astype(np.float16), 1, "VALID"), 2, 2, "SAME"),
+        IMAGES.astype(np.float16),
+        rtol=1e-2,
+        atol=1e-2,
+    ),
     case("Conv3D", lambda x: tf.nn.conv3d(x, random(2, 3, 2, 2, 4), [1, 2, 1, 1, 1], "SAME"), VOLUMES),
     case(
         "DepthwiseConv2dNative", lambda x: tf.nn.depthwise_conv2d(x, random(3, 3, 4, 2), [1, 2, 2, 1], "SAME"), IMAGES

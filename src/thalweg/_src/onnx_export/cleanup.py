@@ -17,11 +17,12 @@ def clean(w: GraphWriter) -> None:
 
 
 def _forward(w: GraphWriter, same: dict[str, str], casts: dict[str, tuple[str, int]], seen: dict[object, str]) -> None:
-    """Lets consumers take the input of an identity, and the source of two casts through int32 or to it.
+    """Lets consumers take the input of an identity, and the source of two casts if the first loses nothing.
 
     same: what replaces a value; casts: the source and the type of a cast; seen: nodes that may be shared
     """
     same, casts, seen = dict(same), dict(casts), dict(seen)
+    sizes = {name for node in w.nodes if node.type in ("Shape", "Size") for name in node.outputs}
     outputs = set(w.outputs)
     kept = []
     for node in w.nodes:
@@ -35,7 +36,7 @@ def _forward(w: GraphWriter, same: dict[str, str], casts: dict[str, tuple[str, i
         if result not in outputs and node.type == "Cast":
             source, to = node.inputs[0], node.attrs["to"]
             first = casts.get(source)
-            if first is not None and _is_index(first[1]) and _is_index(to):
+            if first is not None and _is_index(to) and (first[1] == number_of(dtypes.int64) or first[0] in sizes):
                 node.inputs[0] = source = first[0]
             kind = w.model.types.get(source)
             if kind is not None and not kind.is_sequence and number_of(kind.dtype) == to:

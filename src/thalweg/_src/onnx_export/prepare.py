@@ -73,14 +73,26 @@ def prepare(
 
 def _require_pure(step: StepGraph) -> None:
     """Raises an error if the graph updates variables; other control edges only order or check, and are dropped."""
-    for node in step.everything():
-        if node.facts.writes and any(producer.type == "VarHandleOp" for producer, _ in node.inputs):
-            variable = node.inputs[0][0].name
-            raise unsupported(node, f"updates the variable {variable!r}", "export the graph of inference, not training")
+    _require_no_updates(step, set())
     for node in step.everything():
         node.controls = []
     step.targets = []
     everywhere(StepGraph.prune_and_sort, step)
+
+
+def _require_no_updates(step: StepGraph, handles: set[Output]) -> None:
+    """handles: the arguments of the graph that are variables."""
+    handles = {*handles, *((node, 0) for node in step.nodes if node.type == "VarHandleOp")}
+    for node in step.nodes:
+        if node.type in ("Identity", "_Choose") and handles.intersection(node.inputs):
+            handles.add((node, 0))
+        elif node.type == "_While":
+            feeds = node.attrs["region"].body.feeds
+            inside = {(feed, 0) for feed, output in zip(feeds, node.inputs) if output in handles}
+            for part in node.attrs["region"].parts():
+                _require_no_updates(part, inside)
+        elif node.facts.writes and handles.intersection(node.inputs):
+            raise unsupported(node, "updates a variable", "export the graph of inference, not training")
 
 
 def _values(session: Any, step: StepGraph) -> dict[str, np.ndarray[Any, Any]]:

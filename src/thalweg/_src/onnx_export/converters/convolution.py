@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.onnx_export.graph_writer import GraphWriter
 from thalweg._src.onnx_export.registry import converter
@@ -84,9 +85,15 @@ def _convolution(w: GraphWriter, node: Node, x: str, weights: str, rank: int, gr
         "group": groups,
         **padding(node, node.input_shape(0), dilated(window, dilations), strides),
     }
-    wide = w.cast(x, dtypes.float32, node.dtypes[0]), w.cast(weights, dtypes.float32, node.dtypes[0])
-    result = around(w, node, wide[0], rank, lambda turned: w.add("Conv", turned, wide[1], **attrs))
-    return w.cast(result, node.dtypes[0], dtypes.float32)
+    dtype, inner = node.dtypes[0], single(node.dtypes[0])
+    filters = w.cast(weights, inner, dtype)
+    result = around(w, node, w.cast(x, inner, dtype), rank, lambda turned: w.add("Conv", turned, filters, **attrs))
+    return w.cast(result, dtype, inner)
+
+
+def single(dtype: DType) -> DType:
+    """Returns the type in which images are computed: float16 or float32."""
+    return dtype if dtype is dtypes.float16 else dtypes.float32
 
 
 @converter("Conv2D", "Conv3D")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.onnx_export.converters.convolution import around, padding, spatial
+from thalweg._src.onnx_export.converters.convolution import around, padding, single, spatial
 from thalweg._src.onnx_export.graph_writer import GraphWriter
 from thalweg._src.onnx_export.registry import converter
 from thalweg._src.onnx_export.types import unsupported
@@ -33,6 +32,6 @@ def avg_pool(w: GraphWriter, node: Node, x: str) -> str:
     """Averages over the pixels of the image alone, as TensorFlow does."""
     rank = len(node.attrs["ksize"])
     attrs = {**_window(node, rank), "count_include_pad": 0}
-    wide = w.cast(x, dtypes.float32, node.dtypes[0])
-    result = around(w, node, wide, rank, lambda turned: w.add("AveragePool", turned, **attrs))
-    return w.cast(result, node.dtypes[0], dtypes.float32)
+    dtype, inner = node.dtypes[0], single(node.dtypes[0])
+    result = around(w, node, w.cast(x, inner, dtype), rank, lambda turned: w.add("AveragePool", turned, **attrs))
+    return w.cast(result, dtype, inner)
