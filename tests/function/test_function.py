@@ -596,3 +596,43 @@ def test_gradients_through_a_loop_that_reads_and_writes_arrays():
         found.append([slope.numpy() for slope in tape.gradient(total, [weights, x])])
     for mine, other in zip(*found):
         np.testing.assert_allclose(mine, other, rtol=1e-5)
+
+
+def test_collections_of_the_graph_around_a_function():
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+        tf.add_to_collection("numbers", 3.0)
+        optimizer = tf.train.GradientDescentOptimizer(0.5)
+
+        @tf.function
+        def step():
+            tf.add_to_collection("numbers", 4.0)
+            optimizer.minimize(v * sum(tf.get_collection("numbers")))
+            return v.read_value()
+
+        result = step()
+        assert tf.get_collection("numbers") == [3.0], "what the function adds is its own"
+        session.run(tf.global_variables_initializer())
+        assert session.run(result) == 2.0 - 0.5 * 7.0
+
+
+def test_gradients_of_what_a_function_captures_from_graphs_around_it():
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.get_variable("v", initializer=2.0, use_resource=True)
+        w = tf.constant([1.0, 2.0]) + 1.0
+
+        @tf.function
+        def outer():
+            @tf.function
+            def inner():
+                return tf.gradients(w * w, w)[0]
+
+            with tf.GradientTape() as tape:
+                y = v * v
+            return inner(), tf.gradients(w * v, [w, v], stop_gradients=[v]), tape.gradient(y, v)
+
+        result = outer()
+        session.run(tf.global_variables_initializer())
+        of_inner, (of_w, of_v), by_tape = session.run(result)
+        assert of_inner.tolist() == [4.0, 6.0] and of_w.tolist() == [2.0, 2.0]
+        assert (of_v, by_tape) == (5.0, 4.0)

@@ -21,6 +21,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.function import FUNCTIONAL, FunctionOp
+from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -83,6 +84,8 @@ def gradients(
     if not y_tensors:
         return [None] * len(x_tensors)
     graph = y_tensors[0].graph
+    if isinstance(graph, FunctionGraph):
+        x_tensors, stops = [graph.inner(x) for x in x_tensors], {graph.inner(t) for t in stops}
     with collector_paused(), graph.as_default(), name_scope(name, "gradients") as scope, _in_progress(graph, scope):
         walk = _Walk(
             graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method

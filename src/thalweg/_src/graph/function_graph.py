@@ -14,6 +14,8 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.shapes import Shape
 
+_OF_VARIABLES = ("variables", "local_variables", "trainable_variables")  # collections that are shared with outer graphs
+
 
 class FunctionGraph(Graph):
     """The body of a function; tensors of outer graphs that it uses are captured.
@@ -34,6 +36,9 @@ class FunctionGraph(Graph):
         self.captured: dict[Tensor, Tensor] = {}  # tensors of the outer graph -> their placeholders here
         self.origins: dict[Tensor, Tensor] = {}  # the inverse
         self._seed = None if outer is None else outer.seed
+        if outer is not None and not outer.executes:
+            self._collections = {key: outer.get_collection(key) for key in outer.collections}
+            self._collections.update((key, outer.get_collection_ref(key)) for key in _OF_VARIABLES)
 
     def add(
         self,
@@ -84,6 +89,14 @@ class FunctionGraph(Graph):
         """Returns a new argument of the function: a placeholder outside of all scopes."""
         with self.name_scope(None), self.control_flow(None), self.device(None):
             return self.create_op("Placeholder", [], attrs={"dtype": dtype, "shape": shape}, name=name).outputs[0]
+
+    def inner(self, tensor: Tensor) -> Tensor:
+        """Returns what stands for a tensor of an outer graph in this one; the tensor itself if nothing does."""
+        if tensor.is_eager or tensor.op.graph is self:
+            return tensor
+        if tensor.op.graph is not self.outer and isinstance(self.outer, FunctionGraph):
+            tensor = self.outer.inner(tensor)
+        return self.captured.get(tensor, tensor)
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Returns the placeholder of a captured tensor of an outer graph."""
