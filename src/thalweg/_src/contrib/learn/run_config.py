@@ -74,9 +74,11 @@ class RunConfig(BaseRunConfig):
             log_step_count_steps,
             protocol=protocol,
         )
-        given = {"master": master, "evaluation_master": evaluation_master or None}
+        place = self._environment
         self._environment = dataclasses.replace(
-            self._environment, **{name: value for name, value in given.items() if value is not None}
+            place,
+            master=place.master if master is None else master,
+            evaluation_master=evaluation_master or place.evaluation_master,
         )
 
     @property

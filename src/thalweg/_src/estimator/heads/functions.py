@@ -103,7 +103,11 @@ def logistic_regression_head(weight_column: Any = None, loss_reduction: str = _M
 @export("contrib.estimator.multi_head")
 @parameters_of(MultiHead)
 def multi_head(**arguments: Any) -> Head:
-    """Returns a head that joins several ones, a `tf.estimator.MultiHead`."""
+    """Returns a head that joins several ones, a `tf.estimator.MultiHead`.
+
+    Args:
+        heads: The heads, each with a name of its own.
+    """
     return MultiHead(**arguments)
 
 
