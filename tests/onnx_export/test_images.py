@@ -123,6 +123,14 @@ DETECTED = [
     case("NonMaxSuppressionV4", _suppress("non_max_suppression_padded", pad_to_max_output_size=True), BOXES, SCORES),
     case("NonMaxSuppressionV5", _suppress("non_max_suppression_with_scores", score_threshold=0.2), BOXES, SCORES),
 ]
+DETECTED += [
+    case("CropAndResize", lambda x: _crop(x, [3, 4]), IMAGES),
+    case("CropAndResize", lambda x: _crop(x, [1, 1]), IMAGES),
+    case("CropAndResize", lambda x: _crop(x, [3, 2], method="nearest", extrapolation_value=7.0), IMAGES),
+    case("CombinedNonMaxSuppression", lambda b, s: _combined(b, s), BOXES, SCORES),
+    case("CombinedNonMaxSuppression", lambda b, s: _combined(b, s, pad_per_class=True), BOXES, SCORES),
+    case("CombinedNonMaxSuppression", lambda b, s: _combined(b, s, clip_boxes=False), BOXES, SCORES),
+]
 QUANTIZED = [
     case("FakeQuantWithMinMaxArgs", lambda x: tf.fake_quant_with_min_max_args(x, -1.0, 2.0), IMAGES),
     case("FakeQuantWithMinMaxVars", lambda x: tf.fake_quant_with_min_max_vars(x, -1.0, 2.0, narrow_range=True), IMAGES),
@@ -145,6 +153,20 @@ CASES = [*CONVOLUTIONS, *NORMALIZED, *RESIZED, *DETECTED, *QUANTIZED]
 def _norm_v(x, version):
     given = {"scale": random(4), "offset": random(4), "mean": random(4), "variance": np.abs(random(4)) + 0.5}
     return getattr(raw, f"FusedBatchNorm{version}")(x=x, is_training=False, **given)[0]
+
+
+def _crop(x, size, **options):
+    boxes = np.float32([[0, 0, 1, 1], [0.1, 0.2, 0.77, 0.9], [-0.3, 0.9, 0.6, 1.2], [0.8, 0.7, 0.1, 0.3]])
+    return tf.image.crop_and_resize(x, boxes, [0, 1, 1, 0], size, **options)
+
+
+def _combined(boxes, scores, **options):
+    boxes = tf.reshape(tf.stack([boxes, boxes * 0.3]), [2, 5, 1, 4])
+    scores = tf.reshape(tf.stack([scores, scores * 0.9, scores * 0.5, scores[::-1] * 0.7], 1), [1, 5, 4])
+    scores = tf.concat([scores, scores * 0.45], 0)
+    return list(
+        tf.image.combined_non_max_suppression(boxes, scores, 2, 7, iou_threshold=0.5, score_threshold=0.3, **options)
+    )
 
 
 def _suppressed(boxes, scores, version):

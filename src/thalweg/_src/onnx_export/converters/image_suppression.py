@@ -72,3 +72,47 @@ def padded_suppression(
         found, chosen = w.add("Pad", found, lacking), w.add("Pad", chosen, lacking)
     indices = w.cast(found, dtypes.int32)
     return [indices, valid] if sigma is None else [indices, chosen, valid]
+
+
+# -- all classes of all images ----------------------------------------------------------------------------------------
+
+
+@converter("CombinedNonMaxSuppression")
+def combined_suppression(
+    w: GraphWriter, node: Node, boxes: str, scores: str, per_class: str, total: str, overlap: str, score: str
+) -> list[str]:
+    """Suppresses in each class, then takes the best boxes of each image, with zeros where there are less."""
+    shape, limits = node.input_shape(0), (w.known(per_class), w.known(total))
+    if shape is None or shape[2] != 1 or limits[0] is None or limits[1] is None:
+        raise unsupported(node, "has boxes of their own for each class, or limits that are computed", "share the boxes")
+    flat = w.add("Squeeze", boxes, [2])
+    by_class = w.add("Transpose", scores, perm=[0, 2, 1])
+    vector = [w.vector(per_class), _threshold(w, overlap), _threshold(w, score)]
+    chosen = w.add("NonMaxSuppression", flat, by_class, *vector)
+    nothing = w.like(float("-inf"), dtypes.float32)
+    kept = w.add("ScatterND", w.add("Expand", nothing, w.dims(by_class)), chosen, w.add("GatherND", by_class, chosen))
+    rows = w.reshape(kept, w.join(w.dims(by_class, 0, 1), [-1]))
+    room = w.add("Pad", rows, [0, 0, 0, int(limits[1])], nothing)  # so that there are as many as are asked for
+    width = _width(w, node, by_class, int(limits[0]), int(limits[1]))
+    best, place = w.many("TopK", 2, room, width, axis=1)
+    is_valid = w.add("Greater", best, nothing)
+    count = w.dims(by_class, 2)
+    index = w.add("Where", is_valid, place, w.like(0, dtypes.int64))
+    found = w.add("GatherND", flat, w.add("Unsqueeze", w.add("Mod", index, count), [-1]), batch_dims=1)
+    if node.attrs["clip_boxes"]:
+        found = w.add("Clip", found, w.like(0, dtypes.float32), w.like(1, dtypes.float32))
+    zero = w.like(0, dtypes.float32)
+    classes = w.cast(w.add("Div", index, count), dtypes.float32)
+    return [
+        w.add("Where", w.add("Unsqueeze", is_valid, [-1]), found, zero),
+        w.add("Where", is_valid, best, zero),
+        w.add("Where", is_valid, classes, zero),
+        w.add("ReduceSum", w.cast(is_valid, dtypes.int32), [1], keepdims=0),
+    ]
+
+
+def _width(w: GraphWriter, node: Node, by_class: str, per_class: int, total: int) -> str:
+    """Returns the number of boxes of each image as a vector."""
+    if not node.attrs["pad_per_class"]:
+        return w.constant([total])
+    return w.add("Min", w.add("Mul", w.dims(by_class, 1, 2), [per_class]), w.constant([total]))
