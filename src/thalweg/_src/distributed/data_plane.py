@@ -29,8 +29,13 @@ class Greeting(NamedTuple):
     slab_bytes: int
 
 
-def greet(sock: Any, incarnation: int, slab: Slab | None = None) -> tuple[Connection, Greeting, MappedSlab | None]:
-    """Greets the other end, and maps its slab if it passes one; both ends call this at the same time."""
+def greet(
+    sock: Any, incarnation: int, slab: Slab | None = None, heard: Callable[[int], None] | None = None
+) -> tuple[Connection, Greeting, MappedSlab | None]:
+    """Greets the other end, and maps its slab if it passes one; both ends call this at the same time.
+
+    heard: is called with the incarnation of the other end, which waits for our greeting until that returns
+    """
     mine = slab if sock.family == socket.AF_UNIX else None
     fds: list[int] = []
     if sock.family == socket.AF_UNIX:
@@ -44,11 +49,15 @@ def greet(sock: Any, incarnation: int, slab: Slab | None = None) -> tuple[Connec
     try:
         connection = Connection(sock)
         greeting = Greeting(incarnation, 0 if mine is None else mine.nbytes)
-        connection.send(Kind.HELLO, 0, _GREETING.pack(*greeting))
+        if heard is None:
+            connection.send(Kind.HELLO, 0, _GREETING.pack(*greeting))
         frame = connection.receive()
         if frame.kind != Kind.HELLO or len(frame.description) != _GREETING.size:
             raise ValueError("the connection does not start with a greeting")
         theirs = Greeting(*_GREETING.unpack(frame.description))
+        if heard is not None:
+            heard(theirs.incarnation)
+            connection.send(Kind.HELLO, 0, _GREETING.pack(*greeting))
         sock.settimeout(None)
         return connection, theirs, MappedSlab(fds[0], theirs.slab_bytes) if fds else None
     finally:

@@ -8,7 +8,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ WINDOW = "THALWEG_CLUSTER_WINDOW_MB"  # tensors that may wait at a task that doe
 _SLAB_MB = 4096
 _WINDOW_MB = 1024
 _HANDSHAKE_SECONDS = 10.0
+_LOSS_SECONDS = 2.0  # for a loss to be handled; what is ended by it is known much sooner
 _TRIM_SECONDS = 10.0
 LINK, CHANNEL = "link", "channel"
 
@@ -73,6 +74,7 @@ class Endpoint:
             link = self.links.get(info.task)
         if link is not None and link.is_open:
             return link
+        self._supersede(info.task, lambda other: True)
         return self._keep(self._link(self._connect(info, host, LINK), info.task, info.incarnation))
 
     def open_channel(self, info: TaskInfo, host: str, link: Link) -> Channel:
@@ -94,9 +96,16 @@ class Endpoint:
             raise errors.UnavailableError(None, None, f"{info.task} cannot be reached: {error}") from None
 
     def _link(self, sock: Any, task: str, incarnation: int | None = None) -> Link:
+        """Returns a link on a connection; if its other end opened it, without the incarnation that is expected."""
+
+        def heard(theirs: int) -> None:
+            self._supersede(task, lambda other: other.is_accepted or other.incarnation != theirs)
+
         try:
             sock.settimeout(_HANDSHAKE_SECONDS)
-            connection, greeting, mapped = data_plane.greet(sock, self.incarnation, self.slab)
+            connection, greeting, mapped = data_plane.greet(
+                sock, self.incarnation, self.slab, heard if incarnation is None else None
+            )
             if incarnation not in (None, greeting.incarnation):
                 raise errors.UnavailableError(None, None, f"{task} was restarted")
         except (OSError, ConnectionLost, ValueError) as error:
@@ -105,7 +114,20 @@ class Endpoint:
         connection.limit_sends(self._liveness.limit)
         slab = self.slab if mapped is not None else None
         limit = self.limits.value_bytes
-        return Link(connection, task, self.receiver, slab, mapped, limit, self._window, greeting.incarnation)
+        link = Link(connection, task, self.receiver, slab, mapped, limit, self._window, greeting.incarnation)
+        link.is_accepted = incarnation is None
+        return link
+
+    def _supersede(self, task: str, is_over: Callable[[Link], bool]) -> None:
+        """Closes links that a task has given up before it gets another one, and waits until their loss is handled.
+
+        The loss of a link ends the sessions and steps of its task, which must not be those that follow.
+        """
+        for link in self._all():
+            if link.task == task and (not link.is_open or is_over(link)):
+                link.close("it opened another link")
+                link.gone.wait(_LOSS_SECONDS)
+                self._drop(link)
 
     def accept(self, sock: socket.socket) -> tuple[Connection, str] | None:
         """Takes a connection that another task or a client opened; returns a channel with the name of its other end.
@@ -179,7 +201,8 @@ class Endpoint:
         while not self._stopped.wait(min(INTERVAL, self._liveness.limit / 4)):
             for link in self._all():
                 if not link.is_open:
-                    self._drop(link)
+                    if link.gone.is_set():
+                        self._drop(link)
                     continue
                 self._liveness.heard(link.task, link.connection.received)
                 link.ping()

@@ -87,7 +87,9 @@ class Link:
         self._asked: dict[tuple[int, str], deque[Receive]] = {}  # receivers of tensors that were offered and asked for
         self._window_lock = threading.Lock()
         self.is_open = True
+        self.is_accepted = False  # whether the other task opened it
         self.why_closed = ""
+        self.gone = threading.Event()  # its loss has been handled
         self._channels: weakref.WeakSet[Connection] = weakref.WeakSet()
         self.threads = [
             threading.Thread(target=self._read, name=f"thalweg link {task}", daemon=True),
@@ -325,7 +327,10 @@ class Link:
             self._slab.free(offset)
         if self._mapped is not None:
             self._mapped.close()
-        self._receiver.lost(self, why)
+        try:
+            self._receiver.lost(self, why)
+        finally:
+            self.gone.set()
         if threading.current_thread() is not self.threads[0]:
             self.threads[0].join(timeout=5)
         self.connection.close()

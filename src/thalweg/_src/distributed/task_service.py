@@ -440,12 +440,12 @@ class TaskService:
             if session.client == link.task:
                 step.fail(errors.CancelledError(None, None, f"the client is lost: {why}"))
         closed = [name for name, session in list(self._sessions.items()) if session.client == link.task]
+        mastered = [name for name, created in list(self._masters.items()) if created.master == link.task]
         self._forget(closed)
-        for name, created in list(self._masters.items()):
-            if created.master == link.task:
-                self._masters.pop(name, None)
-                self._worker.delete_session(name)
-                closed.append(name)
+        for name in mastered:
+            self._masters.pop(name, None)
+            self._worker.delete_session(name)
+        closed += mastered
         if closed and not self._worker.is_closed:  # it has not ended by itself, nor was this task stopped
             _log.warning("%s is lost: %s; its open sessions (%d) are closed", link.task, why, len(closed))
 
