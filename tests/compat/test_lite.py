@@ -24,9 +24,10 @@ def test_converters_show_the_way_to_onnx(constructor, arguments, way):
 
 
 def test_converter_interpreter_and_function_are_refused():
-    for refused in (tf.lite.TFLiteConverter, tf.lite.Interpreter, tf.lite.toco_convert):
+    refused = {tf.lite.TFLiteConverter: 3, tf.lite.Interpreter: 1, tf.lite.toco_convert: 3}
+    for function, arguments in refused.items():
         with pytest.raises(tf.errors.UnimplementedError, match="ONNX"):
-            refused()
+            function(*[None] * arguments)
 
 
 def test_the_functions_that_errors_name_exist():

@@ -16,7 +16,7 @@ def extract(name, folder):
         archive.extractall(folder, filter="data")
 
 
-@pytest.mark.parametrize("name", ["affine", "convolutional", "dense", "recurrent"])
+@pytest.mark.parametrize("name", ["convolutional", "dense", "recurrent"])
 def test_models_of_tensorflow_2_are_frozen(name, tmp_path):
     extract(name, tmp_path)
     kept = np.load(tmp_path / f"{name}.npz")

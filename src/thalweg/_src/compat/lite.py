@@ -31,7 +31,14 @@ def _constructor(name: str, source: str, way: str) -> Any:
 class TFLiteConverter:
     """The converter to TensorFlow Lite, whose constructors raise UnimplementedError."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        graph_def: Any,
+        input_tensors: Any,
+        output_tensors: Any,
+        input_arrays_with_shape: Any = None,
+        output_arrays: Any = None,
+    ) -> None:
         _refuse("TFLiteConverter", "export a session with tf.onnx.from_session")
 
     from_session: Callable[..., Any] = _constructor(
@@ -63,6 +70,6 @@ class Interpreter:
 
 
 @export("lite.toco_convert", "contrib.lite.toco_convert")
-def toco_convert(*args: Any, **kwargs: Any) -> NoReturn:
+def toco_convert(input_data: Any, input_tensors: Any, output_tensors: Any) -> NoReturn:
     """Raises UnimplementedError, which says how a graph is exported as ONNX."""
     _refuse("toco_convert", "export a session with tf.onnx.from_session")

@@ -11,6 +11,7 @@ from thalweg._src.parameter_docs import (
     contrib,
     core,
     core_functions,
+    deployment,
     estimator,
     general,
     input,
@@ -54,7 +55,7 @@ GENERAL: dict[str, str] = {
 }
 SCOPED: dict[str, dict[str, str]] = {}
 
-for _themes in (core_functions, values, layers, models, training, input, contrib, *_KERAS):
+for _themes in (core_functions, values, layers, models, training, input, contrib, deployment, *_KERAS):
     for _scopes, _texts in _themes.SCOPED.items():
         for _scope in _scopes.split():
             SCOPED.setdefault(_scope, {}).update(_texts)
