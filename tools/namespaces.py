@@ -174,7 +174,7 @@ DESCRIPTIONS = {
     "keras.preprocessing.sequence": "Sequences of different lengths, skip-grams and time series.",
     "keras.preprocessing.text": "Texts as sequences of numbers.",
     "keras.regularizers": "Penalties of weights and activities.",
-    "keras.utils": "Progress bars, sequences of batches, custom objects and arrays.",
+    "keras.utils": "Progress bars, batches and their workers, files, drawings, custom objects and arrays.",
     "keras.wrappers": "Models as objects of other packages.",
     "keras.wrappers.scikit_learn": "Models as estimators of scikit-learn.",
     "layers": "Layers, as classes and as functions.",

@@ -131,4 +131,12 @@ SCOPED: dict[str, dict[str, str]] = {
         "build_fn": "Function that returns a compiled model.",
         "**sk_params": "Arguments of that function, and of `fit`, `predict` and `evaluate`.",
     },
+    "keras.utils.HDF5Matrix": {
+        "datapath": "Path of the file.",
+        "dataset": "Name of the data set.",
+        "start": "First row.",
+        "end": "Row after the last one; None for all.",
+        "normalizer": "Function of rows that is applied when they are read.",
+    },
+    "keras.utils.convert_all_kernels_in_model": {"model": "The model, whose weights are changed."},
 }

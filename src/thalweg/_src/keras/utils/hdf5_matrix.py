@@ -1,0 +1,79 @@
+"""HDF5Matrix: a data set of an HDF5 file in the place of an array, whose rows are read when they are needed."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.export import export
+from thalweg._src.formats.text import PathLike
+from thalweg._src.keras.saving.hdf5 import h5py
+
+
+@export("keras.utils.HDF5Matrix")
+class HDF5Matrix:
+    """Rows of a data set of an HDF5 file; `shuffle="batch"` of `fit` reads those of a batch at once."""
+
+    def __init__(
+        self,
+        datapath: PathLike,
+        dataset: str,
+        start: int = 0,
+        end: int | None = None,
+        normalizer: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.data: Any = h5py().File(os.fspath(datapath), "r")[dataset]
+        self.start = start
+        self.end: int = self.data.shape[0] if end is None else end
+        self.normalizer = normalizer
+        if not 0 <= self.start <= self.end <= self.data.shape[0]:
+            raise ValueError(f"start and end: expected rows of {self.data.shape[0]}, received {start} and {self.end}")
+
+    def __len__(self) -> int:
+        return max(0, self.end - self.start)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Returns a row, a range of rows, or those of a list; other indices are of the whole array."""
+        found = self._rows(key)
+        return found if self.normalizer is None else self.normalizer(found)
+
+    def _rows(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            return self.data[start + self.start : stop + self.start : step]
+        if isinstance(key, list | np.ndarray):
+            rows = np.asarray(key, int)
+            if rows.size and not 0 <= rows.min() <= rows.max() < len(self):
+                raise IndexError(f"expected rows of {len(self)}, received {rows.min()} to {rows.max()}")
+            distinct, places = np.unique(rows + self.start, return_inverse=True)  # files are read forwards
+            return self.data[distinct][places]
+        if isinstance(key, tuple):
+            return self.data[self.start : self.end][key]
+        row = operator.index(key)
+        if not 0 <= row < len(self):
+            raise IndexError(f"expected a row of {len(self)}, received {row}")
+        return self.data[row + self.start]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of rows and their shape."""
+        return (len(self), *np.shape(self[0])) if self.normalizer is not None else (len(self), *self.data.shape[1:])
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the values."""
+        return self[0:0].dtype if self.normalizer is None else np.asarray(self[0]).dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return int(np.prod(self.shape))
