@@ -164,3 +164,15 @@ def test_compiled_steps_use_the_filters_layout(monkeypatch):
     np.testing.assert_allclose(laid.train(), plain.train(), rtol=1e-4, atol=1e-5)
     assert laid.strides() == {(6, 3, 1, 18)}
     assert [layout[1] for layout in requests[-1].layouts if len(layout[0]) == 4].count((6, 3, 1, 18)) == 2
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("is_static", [False, True])
+def test_on_the_host_a_static_graph_has_them_too(is_static, optimizer):
+    config = tf.ConfigProto()
+    config.experimental.optimize_for_static_graph = is_static
+    model, plain = (Model("CPU", OPTIMIZERS[optimizer], config=each) for each in (config, None))
+    outputs = [each.session.run(each.y, {each.x: each.images}) for each in (model, plain)]
+    np.testing.assert_allclose(*outputs, rtol=1e-5, atol=1e-6)
+    assert (model.variables()[0].memory_format is not None) == is_static
+    np.testing.assert_allclose(model.train(), plain.train(), rtol=1e-5, atol=1e-6)

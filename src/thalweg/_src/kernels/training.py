@@ -217,11 +217,11 @@ class _Group:
         count, kinds = self._count, self._kinds
         values = [_number(self._node, self._positions[name][0], self._device) for name in numbers]
         fused = _is_fused(self._node, self._device)
-        moves = self._device.accelerator is not None  # variables may have been given another memory layout
 
         def update(buffers: _Buffers, grads: list[torch.Tensor], *values: Any) -> None:
             with buffers.guard:
                 writable = buffers.writable()
+                moves = VariableResource.some_have_formats  # these may have another memory layout than gradients
                 is_fused = fused and (not moves or buffers.have_equal_layouts(count))
                 for i, (grad, shape) in enumerate(zip(grads, buffers.shapes(count))):
                     if grad.shape != shape:

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -50,6 +50,7 @@ class VariableResource:
         *("__weakref__", "captured", "device", "dtype", "layout_pinned", "lock"),
         *("memory_format", "name", "shape", "value"),
     )
+    some_have_formats: ClassVar[bool] = False  # a variable of this process has been given a memory format
 
     def __init__(self, name: str, dtype: DType, shape: Shape, device: torch.device) -> None:
         self.name = name
@@ -105,6 +106,7 @@ class VariableResource:
         with self.lock:
             if self.memory_format is not None or self.layout_pinned or self.captured is not None:
                 return
+            VariableResource.some_have_formats = True
             self.memory_format = memory_format
             if self.value is not None:
                 self.value = self.in_memory_format(self.value)

@@ -157,6 +157,18 @@ def _count_in_numbers(c: Compilation) -> None:
             c.counters |= count_in_numbers(part, on_host=c.device(name).type == "CPU")
 
 
+def _assign_weight_layouts(c: Compilation) -> None:
+    """Changes how filters are stored: on accelerators, and on the host where the graph is static, as for serving.
+
+    There it saves the copies of the forward pass; those of an update would be added.
+    """
+    _on_accelerators(assign_weight_layouts)(c)
+    if c.config.experimental.optimize_for_static_graph:
+        for name, part in c.partitions.items():
+            if (device := c.device(name)).type == "CPU":
+                assign_weight_layouts(part, device)
+
+
 STEP_PASSES: tuple[Pass, ...] = (
     Pass("prune", _prune),
     Pass("inline functions", lambda c: inline_functions(c.step)),
@@ -180,7 +192,7 @@ PARTITION_PASSES: tuple[Pass, ...] = (
     Pass("host memory", _on_accelerators(lambda part, device: assign_memory(part))),
     Pass("memory plan", _plan_memory),
     Pass("loop counters", _count_in_numbers),
-    Pass("weight layout", _on_accelerators(assign_weight_layouts)),
+    Pass("weight layout", _assign_weight_layouts),
 )
 PASSES = STEP_PASSES + PARTITION_PASSES  # in a cluster the master runs the first ones, each worker the others
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src import dtypes, errors
+from thalweg._src.config import ConfigProto
 from thalweg._src.dtypes import DType
 from thalweg._src.formats.records import read_records
 from thalweg._src.graph.graph import Graph
@@ -66,8 +67,8 @@ class Signature:
         self.model = model
         self.key = key
         self.method = str(definition.method_name)
-        self.inputs = {name: _port(info) for name, info in sorted(definition.inputs.items())}
-        self.outputs = {name: _port(info) for name, info in sorted(definition.outputs.items())}
+        self.inputs: dict[str, Port] = {name: _port(info) for name, info in sorted(definition.inputs.items())}
+        self.outputs: dict[str, Port] = {name: _port(info) for name, info in sorted(definition.outputs.items())}
         self.is_batched = all(port.is_batched for port in (*self.inputs.values(), *self.outputs.values()))
         self.duration = Duration()
         self._session = session
@@ -118,6 +119,15 @@ def _port(info: Any) -> Port:
     return Port(str(info.name), dtypes.as_dtype(info.dtype).base_dtype, as_shape(info.tensor_shape))
 
 
+def _for_serving(config: Any) -> ConfigProto:
+    """Returns the settings of a session whose graph does not grow and that infers only."""
+    found = ConfigProto()
+    if config is not None:
+        found.CopyFrom(config)
+    found.experimental.optimize_for_static_graph = True
+    return found
+
+
 class Servable:
     """A version of a model in memory.
 
@@ -130,7 +140,7 @@ class Servable:
 
     def __init__(self, path: str, tags: Iterable[str] = (SERVING,), config: Any = None, name: str = "") -> None:
         self.path = path
-        self._session = Session(graph=Graph(), config=config)
+        self._session = Session(graph=Graph(), config=_for_serving(config))
         try:
             message = load(self._session, tags, path)
             self.signatures: dict[str, Signature] = {}
@@ -150,7 +160,9 @@ class Servable:
         try:
             return self.signatures[key]
         except KeyError:
-            message = f'Serving signature key "{key:.200}" not found. The model has: {", ".join(sorted(self.signatures))}'
+            message = (
+                f'Serving signature key "{key:.200}" not found. The model has: {", ".join(sorted(self.signatures))}'
+            )
             raise errors.FailedPreconditionError(None, None, message) from None
 
     def warmup_requests(self) -> Iterable[Any]:
