@@ -62,6 +62,23 @@ def test_the_weights_of_the_model_are_taken_along(tmp_path):
         np.testing.assert_array_equal(mine, kept)
 
 
+@pytest.mark.parametrize("optimizer", [tf.train.GradientDescentOptimizer, tf.keras.optimizers.SGD])
+def test_training_in_the_replicas_of_a_strategy(tmp_path, optimizer):
+    model = tf.keras.Sequential([layers.Dense(3, activation="tanh", input_shape=(4,)), layers.Dense(1)])
+    model.compile(optimizer(0.1), "mse")
+    given, target = np.repeat(X[:1], 8, axis=0), np.ones((8, 1), np.float32)  # equal rows: replicas change nothing
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    devices = tf.ConfigProto(device_count={"CPU": 2})
+    config = tf.estimator.RunConfig(train_distribute=strategy, session_config=devices)
+    estimator = tf.keras.estimator.model_to_estimator(model, model_dir=str(tmp_path), config=config)
+    estimator.train(lambda: tf.data.Dataset.from_tensor_slices((given, target)).batch(2).repeat(), steps=3)
+    model.fit(given, target, batch_size=2, steps_per_epoch=None, epochs=1, shuffle=False, verbose=0)  # four steps
+    assert estimator.get_variable_value("global_step") == 3
+    estimator.train(lambda: tf.data.Dataset.from_tensor_slices((given, target)).batch(2).repeat(), steps=1)
+    kernel = next(name for name in estimator.get_variable_names() if name == "dense/kernel")
+    np.testing.assert_allclose(estimator.get_variable_value(kernel), model.get_weights()[0], rtol=1e-5)
+
+
 def test_training_continues_and_is_exported(tmp_path):
     estimator = tf.keras.estimator.model_to_estimator(
         _model(tf.train.MomentumOptimizer(0.1, 0.9)), model_dir=str(tmp_path)

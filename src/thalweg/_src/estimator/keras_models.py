@@ -19,6 +19,7 @@ from thalweg._src.keras.serialization import CustomObjectScope
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.control import group
 from thalweg._src.ops.reshape import expand_dims
+from thalweg._src.optimizers.optimizer import scaled_loss
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.variables.global_step import get_global_step
@@ -104,7 +105,8 @@ def spec_of(model: Any, labels: Any, mode: str, scaffold: Scaffold | None = None
         metrics = {metric.name: metric for _, metric, _ in model._objectives.metrics}
         return EstimatorSpec(mode, predictions, loss, eval_metric_ops=metrics, scaffold=scaffold)
     updates = [*model.get_updates_for(None), *model.get_updates_for(model.inputs)]
-    updates += model.optimizer.get_updates(loss=loss, params=model.trainable_weights)
+    minimized = loss if isinstance(model.optimizer, TFOptimizer) else scaled_loss(loss)  # a TFOptimizer does it
+    updates += model.optimizer.get_updates(loss=minimized, params=model.trainable_weights)
     return EstimatorSpec(mode, predictions, loss, group(*updates), scaffold=scaffold)
 
 

@@ -128,7 +128,7 @@ class Optimizer:
             raise RuntimeError(
                 "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled."
             )
-        loss = _scaled(convert_to_tensor(loss))
+        loss = scaled_loss(convert_to_tensor(loss))
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
             raise ValueError(
                 f"gate_gradients: expected GATE_NONE, GATE_OP or GATE_GRAPH of Optimizer, received {gate_gradients}"
@@ -165,7 +165,7 @@ class Optimizer:
         with GradientTape() as tape:
             if var_list is not None:
                 tape.watch(list(flat_variables(var_list)))
-            value = _scaled(convert_to_tensor(loss()))
+            value = scaled_loss(convert_to_tensor(loss()))
         variables = list(tape.watched_variables() if var_list is None else flat_variables(var_list))
         if not variables:
             raise ValueError("No variables to optimize.")
@@ -417,7 +417,7 @@ class Optimizer:
                 raise ValueError(f"Invalid type {tensor.dtype.name} for {tensor.name}, expected: {names}.")
 
 
-def _scaled(loss: Tensor) -> Tensor:
+def scaled_loss(loss: Tensor) -> Tensor:
     """Returns a loss whose gradients, summed over replicas, are those of the mean loss, where that is wanted."""
     mode = current_mode()
     if mode is None or mode.strategy.num_replicas_in_sync == 1 or not losses_are_averaged():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.distribute.current import get_strategy, has_strategy
+from thalweg._src.distribute.current import current_mode, get_strategy, has_strategy
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
@@ -94,7 +94,8 @@ class Model(Network):
     def _prepare(self) -> None:
         """Makes the losses and metrics, once the outputs are known."""
         if self._objectives is None:
-            with contextlib.nullcontext() if self._strategy is None else self._strategy.scope():
+            is_inside = self._strategy is None or current_mode() is not None  # of a scope, or a replica
+            with contextlib.nullcontext() if is_inside else self._strategy.scope():
                 self._objectives = Objectives(self, *self._compiled_with)
                 self._objectives.prepare(self.outputs)
 
