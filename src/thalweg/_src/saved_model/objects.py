@@ -191,7 +191,7 @@ class _Writer:
         if tensor not in self.bound:
             if tensor.dtype is dtypes.resource or not tensor.is_eager:
                 raise ValueError(
-                    f"a signature uses {tensor}, which is neither an argument nor a variable of a part of the object: "
+                    f"a function uses a {tensor.dtype.name} tensor which is neither an argument nor a variable there: "
                     "make it an attribute of the object that is saved"
                 )
             value = constant(tensor.numpy(), name="captured")  # type: ignore[attr-defined]
