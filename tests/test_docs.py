@@ -150,6 +150,14 @@ def test_workers_of_a_strategy_print_what_is_shown(tmp_path):
     assert run_script([sys.executable, "train.py"], cwd=tmp_path, worker=2) == [shown, shown]
 
 
+def test_graphs_are_frozen_and_quantized_as_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for page in ("docs/freeze.md", "docs/quantize.md"):
+        with tf.Graph().as_default():
+            run("".join(blocks(page)))
+    assert capsys.readouterr().out.startswith("agreement ")
+
+
 def test_saved_models_are_as_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for program in blocks("docs/saved_models.md"):
