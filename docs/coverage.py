@@ -49,7 +49,6 @@ REASONS = {
     "tf.keras": "Planned: Keras.",
     "tf.layers.experimental": "Planned: Keras.",
     "tf.linalg": "Open: linear operators with circulant matrices.",
-    "tf.lite": "Out of scope: conversion for TensorFlow Lite, which reads SavedModels.",
     "tf.lookup.experimental.DenseHashTable": "Open: `tf.contrib.lookup.MutableDenseHashTable` is the same table.",
     "tf.nondifferentiable_batch_function": "Open: batches across concurrent steps.",
     "tf.profiler": "Open: `profile` accounts for operations; advice, and logs for TensorFlow's own tool, are left out.",

@@ -25,6 +25,7 @@ def test_converters_show_the_way_to_onnx(constructor, arguments, way):
 
 def test_converter_interpreter_and_function_are_refused():
     refused = {tf.lite.TFLiteConverter: 3, tf.lite.Interpreter: 1, tf.lite.toco_convert: 3}
+    refused |= {tf.lite.OpHint: 1, tf.lite.RepresentativeDataset: 1, tf.lite.TargetSpec: 0}
     for function, arguments in refused.items():
         with pytest.raises(tf.errors.UnimplementedError, match="ONNX"):
             function(*[None] * arguments)
@@ -32,3 +33,7 @@ def test_converter_interpreter_and_function_are_refused():
 
 def test_the_functions_that_errors_name_exist():
     assert tf.onnx.from_session and tf.export.calibrate and tf.contrib.quantize and tf.contrib.predictor
+
+
+def test_choices_are_values():
+    assert tf.lite.Optimize.DEFAULT.value == "DEFAULT" and tf.lite.OpsSet.SELECT_TF_OPS.value == "SELECT_TF_OPS"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, NoReturn
 
 from thalweg._src import errors
@@ -73,3 +74,45 @@ class Interpreter:
 def toco_convert(input_data: Any, input_tensors: Any, output_tensors: Any) -> NoReturn:
     """Raises UnimplementedError, which says how a graph is exported as ONNX."""
     _refuse("toco_convert", "export a session with tf.onnx.from_session")
+
+
+@export("lite.OpHint", "contrib.lite.OpHint")
+class OpHint:
+    """A hint which operations of a graph become one of TensorFlow Lite, whose constructor raises UnimplementedError."""
+
+    def __init__(self, function_name: str, level: int = 1, children_inputs_mappings: Any = None) -> None:
+        _refuse("OpHint", "export a session with tf.onnx.from_session")
+
+
+@export("lite.RepresentativeDataset")
+class RepresentativeDataset:
+    """Samples to quantize a model with, whose constructor raises UnimplementedError."""
+
+    def __init__(self, input_gen: Callable[[], Any]) -> None:
+        _refuse("RepresentativeDataset", "pass the samples to tf.export.calibrate, then export its graph")
+
+
+@export("lite.TargetSpec")
+class TargetSpec:
+    """What a device supports, whose constructor raises UnimplementedError."""
+
+    def __init__(self, supported_ops: Any = None, supported_types: Any = None) -> None:
+        _refuse("TargetSpec", "export a session with tf.onnx.from_session")
+
+
+@export("lite.OpsSet")
+class OpsSet(Enum):
+    """Sets of operations that a device may support."""
+
+    TFLITE_BUILTINS = "TFLITE_BUILTINS"
+    SELECT_TF_OPS = "SELECT_TF_OPS"
+    TFLITE_BUILTINS_INT8 = "TFLITE_BUILTINS_INT8"
+
+
+@export("lite.Optimize")
+class Optimize(Enum):
+    """What a conversion optimizes for."""
+
+    DEFAULT = "DEFAULT"
+    OPTIMIZE_FOR_SIZE = "OPTIMIZE_FOR_SIZE"
+    OPTIMIZE_FOR_LATENCY = "OPTIMIZE_FOR_LATENCY"

@@ -41,9 +41,20 @@ SCOPED: dict[str, dict[str, str]] = {
         "original": "The graph that does not round.",
         "weight_bits": "Bits of a weight.",
     },
-    "lite. contrib.lite.": dict.fromkeys(
-        ("graph_def", "input_data", "input_tensors", "output_tensors", "input_arrays_with_shape", "output_arrays"),
-        "Ignored.",
-    )
-    | {"model_path": "Ignored.", "model_content": "Ignored."},
+    "lite. contrib.lite.": {
+        "graph_def": "Ignored.",
+        "input_data": "Ignored.",
+        "input_tensors": "Ignored.",
+        "output_tensors": "Ignored.",
+        "input_arrays_with_shape": "Ignored.",
+        "output_arrays": "Ignored.",
+        "model_path": "Ignored.",
+        "model_content": "Ignored.",
+        "function_name": "Ignored.",
+        "level": "Ignored.",
+        "children_inputs_mappings": "Ignored.",
+        "input_gen": "Ignored.",
+        "supported_ops": "Ignored.",
+        "supported_types": "Ignored.",
+    },
 }
