@@ -24,6 +24,20 @@ def _nested(x):
     return tf.cond(tf.reduce_sum(x) > -100, inner, lambda: x * 0) + 1
 
 
+def _crossed(x):
+    """Has conditionals whose results have one scope, though each needs a result of another one."""
+    p, q = tf.reduce_sum(x) > 0, x[0, 0] > 0
+    first, second = _switched(x, p, "p/"), _switched(x, q, "q/")
+    third, fourth = _switched(second, p, "p/"), _switched(first, q, "q/")
+    return [third, fourth, _switched(third, p, "p/")]
+
+
+def _switched(x, predicate, scope):
+    with tf.name_scope(scope):
+        low, high = tf.raw_ops.Switch(data=x, pred=predicate)
+        return tf.raw_ops.Merge(inputs=[low * 2.0, high + 1.0])[0]
+
+
 def _two_in_a_row(x):
     positive = tf.reduce_sum(x) > 0
     first = tf.cond(positive, lambda: x + 1, lambda: x - 1)
@@ -143,6 +157,7 @@ CASES = [
     case("_Choose", _nested, X),
     case("_Choose", _two_in_a_row, X),
     case("_Choose", _case, X),
+    case("_Choose", _crossed, X),
     case("_While", _loop, X, N),
     case("_While", _loop, X, np.array(0, np.int32)),
     case("_While", _growing, X, N, modes=(STATIC, BATCH)),

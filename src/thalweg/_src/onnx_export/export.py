@@ -13,7 +13,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.import_graph_def import import_graph_def
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.onnx_export.cleanup import clean
-from thalweg._src.onnx_export.graph_writer import GraphWriter
+from thalweg._src.onnx_export.graph_writer import GraphWriter, OnnxNode
 from thalweg._src.onnx_export.layout import move_transposes
 from thalweg._src.onnx_export.model import build_model, import_onnx, save_model
 from thalweg._src.onnx_export.prepare import prepare
@@ -62,12 +62,9 @@ def from_session(
 
 
 def _add_output(w: GraphWriter, name: str, value: str, kind: Type) -> None:
-    w.scope = name
-    made = w.add("Identity", value)
-    w.nodes[-1].outputs[0] = w.nodes[-1].name = name
+    w.nodes.append(OnnxNode("Identity", name, [value], [name]))
     w.outputs.append(name)
     w.model.types[name] = kind
-    assert made != name
 
 
 @export("onnx.from_saved_model")

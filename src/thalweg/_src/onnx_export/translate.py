@@ -59,26 +59,15 @@ class _Branches:
         """Returns nodes and conditionals so that each follows what it needs."""
         if not any(node.type == "_Choose" for node in nodes):
             return list(nodes)
-        for merged in (True, False):
-            units = self._units(nodes, guard, merged)
-            unit_of = {node: unit for unit in units for node in (unit.choices if _is_conditional(unit) else [unit])}
-            before = {
-                unit: {unit_of[n] for n in unit.needed() if n in unit_of and unit_of[n] is not unit}
-                if isinstance(unit, _Conditional)
-                else {unit_of[n] for n in unit.predecessors() if n in unit_of}
-                for unit in units
-            }
-            try:
-                return list(TopologicalSorter(before).static_order())
-            except CycleError:
-                if not merged:
-                    raise
-        raise AssertionError
+        try:
+            return _sorted(self._units(nodes, guard, merged=True))
+        except CycleError:  # between results of conditionals that have one scope but are not one
+            return _sorted(self._units(nodes, guard, merged=False))
 
-    def _units(self, nodes: Sequence[Node], guard: frozenset[Any], merged: bool) -> list[Any]:
+    def _units(self, nodes: Sequence[Node], guard: frozenset[Any], merged: bool) -> list[Node | _Conditional]:
         """Returns nodes and conditionals; merged: choices by the same predicate in one scope are one conditional."""
         found: dict[Any, _Conditional] = {}
-        units: list[Any] = []
+        units: list[Node | _Conditional] = []
         for node in nodes:
             if node.type != "_Choose":
                 units.append(node)
@@ -109,21 +98,33 @@ class _Branches:
         first = conditional.choices[0]
         w.scope = first.name
         graphs: dict[str, GraphWriter] = {}
-        kinds: list[Any] = []
+        values: dict[bool, list[Value]] = {}
         for side, name in ((True, "then_branch"), (False, "else_branch")):
             graphs[name] = branch = w.child()
             self.write(branch, conditional.guard | {(conditional.predicate, side)}, conditional.sides[side])
-            kinds = [branch.value(choice.inputs[2 if side else 1]) for choice in conditional.choices]
-            for choice, value in zip(conditional.choices, kinds):
+            values[side] = [branch.value(choice.inputs[2 if side else 1]) for choice in conditional.choices]
+            for choice, value in zip(conditional.choices, values[side]):
                 _add_output(branch, choice, value)
         w.scope = first.name
         outputs = w.many("If", len(conditional.choices), w.value(conditional.predicate), **graphs)
-        for choice, value, name in zip(conditional.choices, kinds, outputs):
+        for choice, value, other, name in zip(conditional.choices, values[True], values[False], outputs):
+            if type(value) is not type(other):
+                raise unsupported(choice, "chooses among arrays that are kept in different ways", "stack them before")
             w.set((choice, 0), name if isinstance(value, str) else replace(value, name=name))
 
 
-def _is_conditional(unit: Any) -> bool:
-    return isinstance(unit, _Conditional)
+def _sorted(units: Sequence[Node | _Conditional]) -> list[Node | _Conditional]:
+    """Returns nodes and conditionals in topological order."""
+    unit_of = {node: unit for unit in units for node in (unit.choices if isinstance(unit, _Conditional) else [unit])}
+    before = {
+        unit: {
+            unit_of[node]
+            for node in (unit.needed() if isinstance(unit, _Conditional) else unit.predecessors())
+            if node in unit_of
+        }
+        for unit in units
+    }
+    return list(TopologicalSorter(before).static_order())
 
 
 def _name_of(node: Node, value: Value) -> str:

@@ -55,11 +55,14 @@ def _pixels(w: GraphWriter, x: str, example: str, y: str, column: str) -> str:
 
 def _interpolated(w: GraphWriter, x: str, example: str, y: str, column: str) -> str:
     rows = [_rounded(w, y, how) for how in ("Floor", "Ceil")]
-    columns = [_rounded(w, column, how) for how in ("Floor", "Ceil")]
-    down, right = (w.add("Unsqueeze", w.add("Sub", place, w.add("Floor", place)), [-1]) for place in (y, column))
-    edges = [_between(w, *(_pixels(w, x, example, row, each) for each in columns), right) for row in rows]
-    return _between(w, *edges, down)
+    left, right = (_rounded(w, column, how) for how in ("Floor", "Ceil"))
+    upper, lower = (
+        _between(w, _pixels(w, x, example, row, left), _pixels(w, x, example, row, right), column) for row in rows
+    )
+    return _between(w, upper, lower, y)
 
 
-def _between(w: GraphWriter, first: str, second: str, share: str) -> str:
+def _between(w: GraphWriter, first: str, second: str, place: str) -> str:
+    """Returns pixels between two, nearer to the second the larger the fraction of their place is."""
+    share = w.add("Unsqueeze", w.add("Sub", place, w.add("Floor", place)), [-1])
     return w.add("Add", first, w.add("Mul", w.add("Sub", second, first), share))
