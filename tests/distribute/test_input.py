@@ -30,6 +30,16 @@ def test_a_batch_is_split_among_replicas(known):
     assert taken(strategy, iterator) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
 
 
+def test_an_iterator_in_the_way_of_python():
+    strategy = mirrored()
+    with strategy.scope():
+        iterator = strategy.make_dataset_iterator(tf.data.Dataset.range(4).batch(2))
+        total = strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(next(iter(iterator)),)))
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        session.run(iterator.initializer)
+        assert [session.run(total), session.run(total)] == [1, 5]
+
+
 def test_a_batch_that_is_too_small_for_all_replicas_is_left_out():
     strategy = mirrored()
     assert taken(strategy, strategy.make_dataset_iterator(tf.data.Dataset.range(7).batch(4))) == [

@@ -66,6 +66,15 @@ class DistributedIterator:
         parts = self._parts(name)
         return parts[0] if len(parts) == 1 else regroup(parts)
 
+    def __iter__(self) -> DistributedIterator:
+        return self
+
+    def __next__(self) -> Any:
+        """Returns what `get_next` does: tensors of a graph, of which a session takes the values."""
+        return self.get_next()
+
+    next = __next__
+
     def _parts(self, name: str | None) -> list[Any]:
         raise NotImplementedError
 

@@ -99,6 +99,8 @@ class Strategy:
         with self._cross_replica("experimental_run_v2"):
             return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
 
+    run = experimental_run_v2
+
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: int | None = None) -> Any:
         """Returns the sum or mean of a value over replicas and, with an axis, over that dimension of each value."""
         reduce_op = as_reduce_op(reduce_op)
