@@ -10,6 +10,7 @@ from thalweg._src.graph.graphdef import MIN_CONSUMER, PRODUCER
 THALWEG_VERSION = "0.1.0"
 
 VERSION = "1.15.0"
+KERAS_VERSION = "2.2.4-tf"  # of the Keras in TensorFlow 1.15
 GIT_VERSION = f"thalweg-{THALWEG_VERSION}"
 COMPILER_VERSION = platform.python_compiler()
 GRAPH_DEF_VERSION = PRODUCER
@@ -25,6 +26,7 @@ export_constants(
     CXX_VERSION=("CXX_VERSION", "sysconfig.CXX_VERSION"),
     GIT_VERSION=("GIT_VERSION", "version.GIT_VERSION"),
     GRAPH_DEF_VERSION_MIN_PRODUCER=("GRAPH_DEF_VERSION_MIN_PRODUCER", "version.GRAPH_DEF_VERSION_MIN_PRODUCER"),
+    KERAS_VERSION="keras.__version__",
     MONOLITHIC_BUILD=("MONOLITHIC_BUILD", "sysconfig.MONOLITHIC_BUILD"),
     VERSION=("VERSION", "__version__", "version.VERSION"),
     THALWEG_VERSION="version.THALWEG_VERSION",
