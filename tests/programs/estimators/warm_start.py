@@ -38,7 +38,7 @@ def make(folder, vocabulary, size, warm_start_from=None):
 
 EMBEDDING = "dnn/input_from_feature_columns/input_layer/fruit_embedding/embedding_weights"
 old = make("old", "old.txt", 3)
-old.train(lambda: input_fn(OLD), steps=300)
+old.train(lambda: input_fn(OLD), steps=200)
 before = old.evaluate(lambda: input_fn(OLD, 1))["average_loss"]
 
 # All variables by name: after one more step the model is still much better than one that starts anew.
@@ -65,7 +65,7 @@ rows, source = larger.get_variable_value(EMBEDDING), old.get_variable_value(EMBE
 assert rows.shape == (4, 3)
 np.testing.assert_allclose(rows[[2, 1, 3]], source, atol=0.06)
 assert np.abs(larger.get_variable_value("dnn/logits/kernel") - old.get_variable_value("dnn/logits/kernel")).max() > 0.05
-larger.train(lambda: input_fn(NEW), steps=300)
+larger.train(lambda: input_fn(NEW), steps=200)
 final = larger.evaluate(lambda: input_fn(NEW, 1))["average_loss"]
 assert final < 0.3, final
 
