@@ -46,6 +46,31 @@ def network(x):
     return tf.while_loop(lambda i, z: i < 2, lambda i, z: (i + 1, tf.tanh(z @ w)), [0, chosen])[1]
 
 
+def test_tensorflow_rounds_as_we_do(tmp_path):
+    x = np.random.RandomState(0).normal(size=(2, 8, 8, 3)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.set_random_seed(1)
+        tf.identity(network(tf.placeholder(tf.float32, [2, 8, 8, 3], name="x")), name="y")
+        session.run(tf.global_variables_initializer())
+        frozen = tf.graph_util.convert_variables_to_constants(session, session.graph_def, ["y"])
+        tf.contrib.quantize.create_eval_graph(graph)
+        session.run(tf.global_variables_initializer())
+        trained = tf.graph_util.convert_variables_to_constants(session, session.graph_def, ["y"])
+    graphs = {"trained": trained, "calibrated": tf.export.calibrate(frozen, [x], ["x"], ["y"]).graph_def}
+    ours = {}
+    for name, graph_def in graphs.items():
+        assert "FakeQuantWithMinMaxVars" in {node.op for node in graph_def.node}
+        (tmp_path / f"{name}.pb").write_bytes(graph_def.SerializeToString())
+        with tf.Graph().as_default(), tf.Session() as session:
+            tf.import_graph_def(graph_def, name="")
+            ours[name] = session.run("y:0", {"x:0": x})
+    run_tensorflow(RUN, tmp_path, *graphs)
+    theirs = np.load(tmp_path / "theirs.npz")
+    for name in graphs:
+        np.testing.assert_allclose(theirs[name], ours[name], atol=2e-3)
+
+
 def test_tensorflow_runs_transformed_graphs(tmp_path):
     x = np.random.RandomState(0).normal(size=(2, 8, 8, 3)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)

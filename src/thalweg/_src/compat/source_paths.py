@@ -345,6 +345,7 @@ _CONTRIB = {  # files below `python` in each part of contrib; they resolve to th
     "nccl": "ops.nccl_ops",
     "nn": "ops.alpha_dropout ops.cross_entropy ops.sampling_ops ops.scaled_softplus",
     "opt": "training.adamax training.external_optimizer training.moving_average_optimizer training.nadam_optimizer",
+    "quantize": "quantize_graph",
     "resampler": "ops.resampler_ops",
     "rnn": """ops.core_rnn_cell ops.core_rnn_cell_impl ops.fused_rnn_cell ops.gru_ops ops.lstm_ops ops.rnn
         ops.rnn_cell""",
