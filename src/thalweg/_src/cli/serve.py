@@ -20,6 +20,7 @@ from thalweg._src.serving.config import BatchingParameters, Model, read_batching
 from thalweg._src.serving.server import ModelServer
 
 _STOP_SECONDS = 5.0
+_PORT = click.IntRange(-1, 65535)
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -44,10 +45,8 @@ class _Seconds(click.ParamType[float]):
     "--model_config_file", type=click.Path(path_type=Path), help="The models, in TensorFlow Serving's format."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8500, show_default=True, help="The port of gRPC.")
-@click.option(
-    "--rest_api_port", type=click.IntRange(0, 65535), default=8501, show_default=True, help="The port of REST."
-)
+@click.option("--port", type=_PORT, default=8500, show_default=True, help="Of gRPC; 0 is any free one, -1 none.")
+@click.option("--rest_api_port", type=_PORT, default=8501, show_default=True, help="Of REST, in the same way.")
 @click.option("--enable_batching", is_flag=True, help="Compute several requests together.")
 @click.option("--batching_parameters_file", type=click.Path(path_type=Path), help="Sizes and timeouts of batches.")
 @click.option(
@@ -100,8 +99,8 @@ def serve_command(
         server = ModelServer(
             configured(),
             host=host,
-            port=port,
-            rest_api_port=rest_api_port,
+            port=None if port < 0 else port,
+            rest_api_port=None if rest_api_port < 0 else rest_api_port,
             batching=batching,
             poll_seconds=file_system_poll_wait_seconds,
             rest_timeout=rest_api_timeout_in_ms / 1000,
@@ -150,7 +149,8 @@ def _serve(server: ModelServer, configured: Callable[[], list[Model]], drain_sec
     host = server.options.host
     for name in server.manager.models():
         click.echo(f"{name}: {server.describe(name)}")
-    click.echo(f"serving gRPC at {host}:{server.port}, REST at {host}:{server.rest_api_port}")
+    ports = {"gRPC": server.port, "REST": server.rest_api_port}
+    click.echo("serving " + ", ".join(f"{name} at {host}:{port}" for name, port in ports.items() if port is not None))
     sys.stdout.flush()
     while (number := _next_signal(signals)) == signal.SIGHUP:
         try:

@@ -49,12 +49,11 @@ class RestCalls:
 
     def predict(self, spec: Spec, inputs: Mapping[str, Any], outputs: list[str]) -> dict[str, Array]:
         body = {"inputs": {name: write_array(as_array(value), name) for name, value in inputs.items()}}
-        found = self._post(spec, "predict", body)["outputs"]
-        key = spec.signature or "serving_default"
         addressed = Spec(spec.name, spec.version, spec.label)
         if addressed not in self._signatures:
             self._signatures[addressed] = self.signatures(addressed)
-        ports = self._signatures[addressed][key].outputs
+        found = self._post(spec, "predict", body)["outputs"]
+        ports = self._signatures[addressed][spec.signature or "serving_default"].outputs
         values = {next(iter(ports)): found} if len(ports) == 1 else found
         types = {name: dtypes.as_dtype(ports[name].dtype) for name in values}
         return {name: read_array(values[name], types[name], name) for name in outputs or values}

@@ -199,8 +199,11 @@ class RestFront:
     def __init__(
         self, service: Service, address: str, access: Access, max_body_bytes: int, timeout: float | None, threads: int
     ) -> None:
-        import uvicorn
-
+        try:
+            import uvicorn
+        except ModuleNotFoundError:
+            message = "REST needs uvicorn: pip install thalweg[serving], or do without (rest_api_port=None)"
+            raise errors.FailedPreconditionError(None, None, message) from None
         host, _, port = address.rpartition(":")
         try:
             family = socket.AF_INET6 if ":" in host.strip("[]") else socket.AF_INET
