@@ -153,3 +153,31 @@ def test_an_optimizer_of_tf_train_is_not_saved(tmp_path):
         again = tf.keras.models.load_model(str(tmp_path / name))
         assert again.optimizer is None
         assert outputs_of(again, "functional") == outputs_of(model, "functional")
+
+
+class Own(tf.keras.Model):
+    """A model with a `call` of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = tf.keras.layers.Dense(3, activation="tanh")
+        self.last = tf.keras.layers.Dense(2)
+
+    def call(self, inputs):
+        return self.last(self.hidden(inputs))
+
+
+def test_a_model_with_a_call_of_its_own_is_served(tmp_path):
+    model, other = Own(), Own()
+    x, y = data("functional")
+    for each in (model, other):
+        each.compile("sgd", "mse")
+        each.train_on_batch(x, y)
+    path = str(tmp_path / "model")
+    model.save(path, save_format="tf")
+    serve = tf.contrib.predictor.from_saved_model(path)
+    np.testing.assert_allclose(serve({"input_1": x})["output_1"], model.predict(x), rtol=1e-5)
+    other.load_weights(f"{path}/variables/variables")
+    np.testing.assert_array_equal(other.predict(x), model.predict(x))
+    with pytest.raises(ValueError, match="make it with its class Own and load its variables"):
+        tf.keras.models.load_model(path)
