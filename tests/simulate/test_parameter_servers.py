@@ -96,6 +96,21 @@ def test_workers_on_one_host_share_its_cores():
     assert simulate(replace(job, workers=8, background=0.2)).steps.mean() == pytest.approx(8 * 1.4 / 2, rel=0.02)
 
 
+def test_steps_that_end_at_the_same_time_end_the_simulation():
+    never = float("inf")
+    job = Scenario(
+        workers=8,
+        compute=Compute(0.002),
+        link=Link(0.0003, never),
+        ps_link=Link(0.0, never, 0.0008),
+        shards=(0.0, 0.0),
+        host_cores=2,
+    )
+    result = simulate(job, 200)
+    assert len(result.steps) == len(result.staleness) <= 8 * 200
+    assert result.steps.mean() == pytest.approx(8 * (0.002 + 4 * 0.0008) / 2, rel=0.1)
+
+
 def test_a_worker_does_not_begin_a_step_before_it_is_done_with_the_last_one():
     job = Scenario(workers=2, compute=Compute(0.1), shards=(0.0,), host_cores=2, background=5.0)
     assert simulate(job).steps.mean() == pytest.approx(5.0, rel=0.03)

@@ -218,6 +218,8 @@ class ParameterServers:
     # -- the end of a step --------------------------------------------------------------------------------------------
 
     def _end_async(self, worker: _Worker) -> None:
+        if self._clock.stopped:  # by the end of another step at the same time
+            return
         self._seconds.append(self._clock.now - worker.begin)
         self._staleness.append(self._updates - worker.seen)
         self._count()
