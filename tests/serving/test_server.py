@@ -36,6 +36,12 @@ def test_models_of_tensorflow_2(name, tmp_path):
                     np.testing.assert_allclose(found[key], value, rtol=1e-5, atol=1e-6)
 
 
+def _config(name, path):
+    config = message_class("ModelServerConfig")()
+    config.model_config_list.config.add(name=name, base_path=str(path))
+    return config
+
+
 def test_another_configuration_by_a_call(saved, tmp_path):
     models.save(tmp_path / "other" / "4", 2)
     with (
@@ -48,10 +54,13 @@ def test_another_configuration_by_a_call(saved, tmp_path):
         call = channel.unary_unary("/tensorflow.serving.ModelService/HandleReloadConfigRequest")
         response = message_class("ReloadConfigResponse").FromString(call(request.SerializeToString()))
         assert (response.status.error_code, response.metric[0].int64_value_increase) == (errors.OK, 0)
-        server.manager.wait()
         assert client.predict("other", {"x": np.ones((1, 3), np.float32)})["y"].tolist() == [[18, 24]]
         with pytest.raises(errors.NotFoundError):
             client.predict("m", {"x": np.ones((1, 3), np.float32)})
+        with pytest.raises(grpc.RpcError, match="did not become available"):
+            call(
+                message_class("ReloadConfigRequest")(config=_config("absent", tmp_path / "absent")).SerializeToString()
+            )
         entry.model_platform = "other"
         with pytest.raises(grpc.RpcError, match="expected model_platform tensorflow"):
             call(request.SerializeToString())

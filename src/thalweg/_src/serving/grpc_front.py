@@ -112,6 +112,9 @@ class Methods:
     def handle_reload_config_request(self, request: Any, call: Call) -> Any:
         before = self._service.metrics.totals()
         self._service.reload(models_of(request.config, "ReloadConfigRequest"))
+        timeout = None if call.deadline is None else max(0.0, call.deadline - time.monotonic())
+        if not self._service.manager.wait(timeout):
+            raise errors.UnknownError(None, None, "a model did not become available; its state tells why")
         response = message_class("ReloadConfigResponse")()
         response.status.SetInParent()
         after = self._service.metrics.totals()
