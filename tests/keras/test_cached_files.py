@@ -98,7 +98,10 @@ def test_what_cannot_be_downloaded_is_named_with_its_place(tmp_path):
         origin = f"http://127.0.0.1:{taken.getsockname()[1]}/data.txt"
         with pytest.raises(FileNotFoundError, match=f"download {origin} where the network"):
             get_file("data.txt", origin, cache_dir=str(tmp_path))
-    assert not list((tmp_path / "datasets").iterdir())
+        assert not list((tmp_path / "datasets").iterdir())
+        (tmp_path / "datasets" / "data.txt").write_text("other")
+        with pytest.raises(FileNotFoundError, match="its hash differs: download"):
+            get_file("data.txt", origin, file_hash=_MD5, cache_dir=str(tmp_path))
 
 
 def test_a_file_of_this_machine_is_copied_to_the_cache(tmp_path):

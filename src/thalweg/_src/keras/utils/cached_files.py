@@ -85,9 +85,10 @@ def _fetch(origin: str, file: IO[bytes], path: Path) -> None:
         reason: Any = error
         if isinstance(error, URLError):
             reason = error.code if isinstance(error, HTTPError) else error.reason
+        state = "is not the expected file, since its hash differs" if path.exists() else "does not exist"
         raise FileNotFoundError(
-            f"URL fetch failure on {origin}: {reason}. {path} does not exist: download {origin} where the network "
-            "allows it, and place it at that path"
+            f"URL fetch failure on {origin}: {reason}. {path} {state}: download {origin} where the network allows it, "
+            "and place it at that path"
         ) from error
 
 
