@@ -65,7 +65,7 @@ DOWN = {
     "onnx_export": {"quantize"},
     "serving": {"input", "saved_model"},
     "contrib": {"estimator"},
-    "internals": {"contrib", "testing"},
+    "internals": {"contrib", "testing", "transform"},
     "gen_ops": {"ops"},
     # the generated modules around the package, and the tools that look names up in them
     "public": {"contrib", "estimator", "gen_ops", "internals", "keras", "onnx_export", "ray", "serving", "testing"},

@@ -91,6 +91,21 @@ def test_graphs_are_stripped_for_inference():
         strip_unused_lib.strip_unused(graph.as_graph_def(), ["nothing"], ["y"], 1)
 
 
+def test_batch_normalization_is_folded_for_inference():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        image = tf.reshape(x, [1, 1, 2, 1])
+        hidden = tf.layers.batch_normalization(tf.layers.conv2d(image, 1, 1, kernel_initializer=tf.ones_initializer()))
+        tf.reshape(hidden * 3.0, [2], name="y")
+        session.run(tf.global_variables_initializer())
+        session.run([v.assign([8.0]) for v in tf.global_variables() if v.op.name.endswith("moving_variance")])
+        expected = session.run("y:0", {"x:0": [1.0, 2.0]})
+        frozen = tf.graph_util.convert_variables_to_constants(session, session.graph_def, ["y"])
+    small = optimize_for_inference_lib.optimize_for_inference(frozen, ["x"], ["y"], tf.float32.as_datatype_enum)
+    assert not [node.op for node in small.node if "BatchNorm" in node.op]
+    assert outputs_of(small) == pytest.approx(expected.tolist())
+
+
 def test_events_are_written(tmp_path):
     writer = pywrap_tensorflow.EventsWriter(tf.compat.as_bytes(str(tmp_path / "run")))
     writer.WriteEvent(tf.Event(step=3))

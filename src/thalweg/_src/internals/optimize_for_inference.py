@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.dtypes import as_dtype
 from thalweg._src.graph.graphdef import message_type, write_attr
 from thalweg._src.session.graph_util import extract_sub_graph, remove_training_nodes
+from thalweg._src.transform.apply import TransformGraph
 
 
 def strip_unused(
@@ -45,7 +46,8 @@ def optimize_for_inference(
 ) -> Any:
     """Returns the part of a frozen graph that computes outputs from inputs, without nodes for training.
 
-    Batch normalization remains an operation of its own, instead of being folded into the weights of convolutions.
+    Batch normalization is folded into the weights of the convolution before it.
     """
     part = strip_unused(input_graph_def, input_node_names, output_node_names, placeholder_type_enum)
-    return remove_training_nodes(part, output_node_names)
+    small = remove_training_nodes(part, output_node_names)
+    return TransformGraph(small, input_node_names, output_node_names, ["fold_old_batch_norms"])
