@@ -159,8 +159,10 @@ class Tasks:
         run = Run(program, self.target, 6000 if fault is not None and fault.role == "call" else 0)
         is_long = fault is None or fault.what in (Kind.PING, Kind.PONG)
         self._run(fault, run.outcome, run.all, is_long)
-        # The calls that drop a step come from the garbage collector, unless the session was closed before.
-        if fault is not None and not fault.happened.is_set() and fault.what not in ("Handle", "ReleaseStep"):
+        # The calls that drop a step come from the garbage collector, unless the session was closed before. A failure
+        # also comes as an ABORT, after which the master may have closed the channel.
+        may_stay_away = ("Handle", "ReleaseStep", Kind.FAILED)
+        if fault is not None and not fault.happened.is_set() and fault.what not in may_stay_away:
             run.outcome.problems.append("the fault did not happen")
         self._check_afterwards(program, run.outcome)
         return run.outcome

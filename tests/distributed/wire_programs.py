@@ -126,12 +126,19 @@ class Run:
         The parameter server sends them if the worker waits for a tensor, else the worker does.
         """
         p = self._program
-        other = threading.Timer(2.5, self._put)
+        is_over = threading.Event()
+        other = threading.Thread(target=self._put_until, args=(is_over,))
         other.start()
         try:
             self._session.run(fetch, {p.one: 1.0, p.size: 1})
         finally:
+            is_over.set()
             other.join()
+
+    def _put_until(self, is_over):
+        """Puts elements, several if a step that has failed takes one or cannot put one."""
+        while not is_over.wait(2.5):
+            self._put()
 
     def _put(self):
         with contextlib.suppress(tf.errors.OpError):
