@@ -46,7 +46,7 @@ PROGRAMS = {"scalar": 0, "sparse": 0, "dense_1mb": 500_000, "dense_10mb": 5_000_
 PS = 2
 ROUND_SECONDS = 1.0
 STEPS = 200
-COPY_ROUNDS = 200
+COPY_ROUNDS = 50
 # Ends with the process that started it.
 BUSY = """
 import os, sys
