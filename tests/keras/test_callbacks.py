@@ -539,7 +539,8 @@ def test_outputs_of_layers_are_written_for_the_projector(mode, tmp_path):
     latest = tf.train.latest_checkpoint(os.fspath(tmp_path))
     assert os.path.basename(latest) == "keras_embedding.ckpt-1"
     kernel, bias = model.get_weights()[:2]
-    np.testing.assert_allclose(tf.train.load_variable(latest, "d_embedding"), data @ kernel + bias, rtol=1e-5, atol=1e-5)
+    found = tf.train.load_variable(latest, "d_embedding")
+    np.testing.assert_allclose(found, data @ kernel + bias, rtol=1e-5, atol=1e-5)
 
 
 def test_a_subclass_may_add_values(mode, tmp_path):

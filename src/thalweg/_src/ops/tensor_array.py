@@ -11,7 +11,6 @@ from thalweg._src.ops.declarations import stateful_op
 from thalweg._src.ops.shape_functions import no_outputs, require, scalar, vector_size
 from thalweg._src.shapes import Shape, compatible
 
-
 # The static shape that TensorFlow gives the handle of an array, and checks in GraphDefs with shapes.
 _HANDLE = (2,)
 

@@ -164,7 +164,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         step_callback: Function,
         optimizer_kwargs: dict[str, Any],
     ) -> Any:
-        import scipy.optimize  # type: ignore[import-untyped]
+        import scipy.optimize
 
         def loss_and_gradient(x: Any) -> tuple[float, Any]:
             loss, gradient = loss_grad_func(x)

@@ -97,7 +97,9 @@ def clone_model(model: Any, input_tensors: Any = None, clone_function: Callable[
     if not model._is_graph_network:
         raise ValueError("Expected `model` argument to be a functional `Model` instance, but got a subclass model.")
     given = {} if input_tensors is None else dict(zip(model.input_names, nest.flatten(input_tensors), strict=True))
-    made = {layer.name: _input_layer(given[layer.name]) if layer.name in given else make(layer) for layer in model.layers}
+    made = {
+        layer.name: _input_layer(given[layer.name]) if layer.name in given else make(layer) for layer in model.layers
+    }
     config = model.get_config()
     return make_graph(Model, config, None, lambda data, _: made[data["name"]])
 
