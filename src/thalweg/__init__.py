@@ -807,6 +807,7 @@ if _TYPE_CHECKING:
     from thalweg import errors as errors
     from thalweg import estimator as estimator
     from thalweg import examples as examples
+    from thalweg import export as export
     from thalweg import feature_column as feature_column
     from thalweg import flags as flags
     from thalweg import gfile as gfile
@@ -817,6 +818,7 @@ if _TYPE_CHECKING:
     from thalweg import keras as keras
     from thalweg import layers as layers
     from thalweg import linalg as linalg
+    from thalweg import lite as lite
     from thalweg import logging as logging
     from thalweg import lookup as lookup
     from thalweg import losses as losses
@@ -826,6 +828,7 @@ if _TYPE_CHECKING:
     from thalweg import mixed_precision as mixed_precision
     from thalweg import nest as nest
     from thalweg import nn as nn
+    from thalweg import onnx as onnx
     from thalweg import profiler as profiler
     from thalweg import python as python
     from thalweg import python_io as python_io
@@ -837,6 +840,7 @@ if _TYPE_CHECKING:
     from thalweg import ray as ray
     from thalweg import resource_loader as resource_loader
     from thalweg import saved_model as saved_model
+    from thalweg import serving as serving
     from thalweg import sets as sets
     from thalweg import signal as signal
     from thalweg import sparse as sparse
@@ -845,6 +849,8 @@ if _TYPE_CHECKING:
     from thalweg import summary as summary
     from thalweg import sysconfig as sysconfig
     from thalweg import test as test
+    from thalweg import tools as tools
+    from thalweg import tpu as tpu
     from thalweg import train as train
     from thalweg import version as version
     from thalweg import xla as xla
@@ -865,7 +871,7 @@ if _TYPE_CHECKING:
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("app", "audio", "autograph", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distribute", "distributions", "dtypes", "errors", "estimator", "examples", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "keras", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "profiler", "python", "python_io", "quantization", "queue", "ragged", "random", "raw_ops", "ray", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",),
+    ("app", "audio", "autograph", "bitwise", "compat", "config", "contrib", "core", "data", "debugging", "distribute", "distributions", "dtypes", "errors", "estimator", "examples", "export", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "keras", "layers", "linalg", "lite", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "onnx", "profiler", "python", "python_io", "quantization", "queue", "ragged", "random", "raw_ops", "ray", "resource_loader", "saved_model", "serving", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "tools", "tpu", "train", "version", "xla",),
     {"AssetFileDef": "tensorboard.compat.proto.meta_graph_pb2", "AttrValue": "tensorboard.compat.proto.attr_value_pb2", "Event": "tensorboard.compat.proto.event_pb2", "GraphDef": "tensorboard.compat.proto.graph_pb2", "HistogramProto": "tensorboard.compat.proto.histogram_pb2", "LogMessage": "tensorboard.compat.proto.event_pb2", "MetaGraphDef": "tensorboard.compat.proto.meta_graph_pb2", "NameAttrList": "tensorboard.compat.proto.attr_value_pb2", "NodeDef": "tensorboard.compat.proto.node_def_pb2", "SessionLog": "tensorboard.compat.proto.event_pb2", "SignatureDef": "tensorboard.compat.proto.meta_graph_pb2", "Summary": "tensorboard.compat.proto.summary_pb2", "SummaryMetadata": "tensorboard.compat.proto.summary_pb2", "TensorInfo": "tensorboard.compat.proto.meta_graph_pb2"},
 )
 
@@ -1113,6 +1119,7 @@ __all__ = [
     "exp",
     "expand_dims",
     "expm1",
+    "export",
     "extract_image_patches",
     "extract_volume_patches",
     "eye",
@@ -1212,6 +1219,7 @@ __all__ = [
     "lin_space",
     "linalg",
     "linspace",
+    "lite",
     "load_file_system_library",
     "load_library",
     "load_op_library",
@@ -1272,6 +1280,7 @@ __all__ = [
     "ones",
     "ones_initializer",
     "ones_like",
+    "onnx",
     "op",
     "op_scope",
     "orthogonal_initializer",
@@ -1376,6 +1385,7 @@ __all__ = [
     "serialize_many_sparse",
     "serialize_sparse",
     "serialize_tensor",
+    "serving",
     "set_random_seed",
     "setdiff1d",
     "sets",
@@ -1467,6 +1477,8 @@ __all__ = [
     "to_float",
     "to_int32",
     "to_int64",
+    "tools",
+    "tpu",
     "trace",
     "train",
     "trainable_variables",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from thalweg._src.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
+    from thalweg.contrib import all_reduce as all_reduce
     from thalweg.contrib import autograph as autograph
     from thalweg.contrib import cluster_resolver as cluster_resolver
     from thalweg.contrib import compiler as compiler
@@ -29,6 +30,7 @@ if _TYPE_CHECKING:
     from thalweg.contrib import layers as layers
     from thalweg.contrib import learn as learn
     from thalweg.contrib import legacy_seq2seq as legacy_seq2seq
+    from thalweg.contrib import lite as lite
     from thalweg.contrib import lookup as lookup
     from thalweg.contrib import losses as losses
     from thalweg.contrib import memory_stats as memory_stats
@@ -38,8 +40,10 @@ if _TYPE_CHECKING:
     from thalweg.contrib import nn as nn
     from thalweg.contrib import opt as opt
     from thalweg.contrib import predictor as predictor
+    from thalweg.contrib import quantize as quantize
     from thalweg.contrib import resampler as resampler
     from thalweg.contrib import rnn as rnn
+    from thalweg.contrib import saved_model as saved_model
     from thalweg.contrib import seq2seq as seq2seq
     from thalweg.contrib import signal as signal
     from thalweg.contrib import slim as slim
@@ -48,16 +52,18 @@ if _TYPE_CHECKING:
     from thalweg.contrib import stateless as stateless
     from thalweg.contrib import summary as summary
     from thalweg.contrib import tensorboard as tensorboard
+    from thalweg.contrib import tpu as tpu
     from thalweg.contrib import training as training
     from thalweg.contrib import util as util
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("autograph", "cluster_resolver", "compiler", "crf", "cudnn_rnn", "data", "deprecated", "distribute", "distributions", "eager", "estimator", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "resampler", "rnn", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "training", "util",),
+    ("all_reduce", "autograph", "cluster_resolver", "compiler", "crf", "cudnn_rnn", "data", "deprecated", "distribute", "distributions", "eager", "estimator", "feature_column", "framework", "gan", "graph_editor", "hooks", "image", "input_pipeline", "integrate", "layers", "learn", "legacy_seq2seq", "lite", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "nccl", "nn", "opt", "predictor", "quantize", "resampler", "rnn", "saved_model", "seq2seq", "signal", "slim", "sparsemax", "staging", "stateless", "summary", "tensorboard", "tpu", "training", "util",),
     {},
 )
 
 __all__ = [
+    "all_reduce",
     "autograph",
     "cluster_resolver",
     "compiler",
@@ -80,6 +86,7 @@ __all__ = [
     "layers",
     "learn",
     "legacy_seq2seq",
+    "lite",
     "lookup",
     "losses",
     "memory_stats",
@@ -89,8 +96,10 @@ __all__ = [
     "nn",
     "opt",
     "predictor",
+    "quantize",
     "resampler",
     "rnn",
+    "saved_model",
     "seq2seq",
     "signal",
     "slim",
@@ -99,6 +108,7 @@ __all__ = [
     "stateless",
     "summary",
     "tensorboard",
+    "tpu",
     "training",
     "util",
 ]

@@ -19,6 +19,9 @@ from thalweg._src.training.cluster_resolver.slurm import (
 from thalweg._src.training.cluster_resolver.tfconfig import (
     TFConfigClusterResolver as TFConfigClusterResolver,
 )
+from thalweg._src.training.cluster_resolver.tpu import (
+    TPUClusterResolver as TPUClusterResolver,
+)
 
 __all__ = [
     "ClusterResolver",
@@ -27,5 +30,6 @@ __all__ = [
     "SimpleClusterResolver",
     "SlurmClusterResolver",
     "TFConfigClusterResolver",
+    "TPUClusterResolver",
     "UnionClusterResolver",
 ]

@@ -109,10 +109,11 @@ if _TYPE_CHECKING:
     from thalweg.estimator import experimental as experimental
     from thalweg.estimator import export as export
     from thalweg.estimator import inputs as inputs
+    from thalweg.estimator import tpu as tpu
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("experimental", "export", "inputs",),
+    ("experimental", "export", "inputs", "tpu",),
     {},
 )
 
@@ -172,5 +173,6 @@ __all__ = [
     "export",
     "inputs",
     "regressor_parse_example_spec",
+    "tpu",
     "train_and_evaluate",
 ]

@@ -4,6 +4,9 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from thalweg._src.compat.versions import (
+    KERAS_VERSION as __version__,
+)
 from thalweg._src.keras.engine.input_layer import (
     Input as Input,
 )
@@ -17,9 +20,12 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.keras import activations as activations
+    from thalweg.keras import applications as applications
     from thalweg.keras import backend as backend
     from thalweg.keras import callbacks as callbacks
     from thalweg.keras import constraints as constraints
+    from thalweg.keras import datasets as datasets
+    from thalweg.keras import estimator as estimator
     from thalweg.keras import experimental as experimental
     from thalweg.keras import initializers as initializers
     from thalweg.keras import layers as layers
@@ -30,10 +36,11 @@ if _TYPE_CHECKING:
     from thalweg.keras import preprocessing as preprocessing
     from thalweg.keras import regularizers as regularizers
     from thalweg.keras import utils as utils
+    from thalweg.keras import wrappers as wrappers
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("activations", "backend", "callbacks", "constraints", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",),
+    ("activations", "applications", "backend", "callbacks", "constraints", "datasets", "estimator", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils", "wrappers",),
     {},
 )
 
@@ -42,9 +49,12 @@ __all__ = [
     "Model",
     "Sequential",
     "activations",
+    "applications",
     "backend",
     "callbacks",
     "constraints",
+    "datasets",
+    "estimator",
     "experimental",
     "initializers",
     "layers",
@@ -55,4 +65,5 @@ __all__ = [
     "preprocessing",
     "regularizers",
     "utils",
+    "wrappers",
 ]

@@ -13,6 +13,7 @@ from thalweg._src.keras.saving.models import (
     load_model as load_model,
     model_from_config as model_from_config,
     model_from_json as model_from_json,
+    model_from_yaml as model_from_yaml,
     save_model as save_model,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "load_model",
     "model_from_config",
     "model_from_json",
+    "model_from_yaml",
     "save_model",
 ]

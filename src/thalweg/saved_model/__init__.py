@@ -23,6 +23,9 @@ from thalweg._src.saved_model.files import (
     contains_saved_model as contains_saved_model,
     contains_saved_model as maybe_saved_model_directory,
 )
+from thalweg._src.saved_model.objects import (
+    save as save,
+)
 from thalweg._src.saved_model.saved_model import (
     SavedModelBuilder as Builder,
     load as load,
@@ -110,6 +113,7 @@ __all__ = [
     "maybe_saved_model_directory",
     "predict_signature_def",
     "regression_signature_def",
+    "save",
     "signature_constants",
     "signature_def_utils",
     "simple_save",

@@ -1,27 +1,53 @@
-"""tf.contrib.learn: The parts of tf.learn that need no Estimator."""
+"""tf.contrib.learn: Estimators with `fit`, experiments, data sets, and documents as rows of ids."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from thalweg._src.contrib.learn.estimator import (
+    Estimator as Estimator,
+)
+from thalweg._src.contrib.learn.experiment import (
+    Experiment as Experiment,
+)
+from thalweg._src.contrib.learn.export_strategy import (
+    ExportStrategy as ExportStrategy,
+    make_export_strategy as make_export_strategy,
+)
 from thalweg._src.contrib.learn.mode_keys import (
     ModeKeys as ModeKeys,
+)
+from thalweg._src.contrib.learn.model_fn_ops import (
+    MetricSpec as MetricSpec,
+    ModelFnOps as ModelFnOps,
+)
+from thalweg._src.contrib.learn.run_config import (
+    RunConfig as RunConfig,
 )
 from thalweg._src.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.contrib.learn import datasets as datasets
+    from thalweg.contrib.learn import learn_runner as learn_runner
     from thalweg.contrib.learn import preprocessing as preprocessing
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("datasets", "preprocessing",),
+    ("datasets", "learn_runner", "preprocessing",),
     {},
 )
 
 __all__ = [
+    "Estimator",
+    "Experiment",
+    "ExportStrategy",
+    "MetricSpec",
     "ModeKeys",
+    "ModelFnOps",
+    "RunConfig",
     "datasets",
+    "learn_runner",
+    "make_export_strategy",
     "preprocessing",
 ]
 

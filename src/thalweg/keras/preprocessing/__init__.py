@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from thalweg._src.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
+    from thalweg.keras.preprocessing import image as image
     from thalweg.keras.preprocessing import sequence as sequence
     from thalweg.keras.preprocessing import text as text
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
-    ("sequence", "text",),
+    ("image", "sequence", "text",),
     {},
 )
 
 __all__ = [
+    "image",
     "sequence",
     "text",
 ]

@@ -9,4 +9,4 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.estimator import *
 
-__getattr__, __dir__ = _lazy_names(__name__, ("experimental", "export", "inputs",), {}, "thalweg.estimator")
+__getattr__, __dir__ = _lazy_names(__name__, ("experimental", "export", "inputs", "tpu",), {}, "thalweg.estimator")

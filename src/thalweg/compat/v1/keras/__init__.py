@@ -9,4 +9,4 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.keras import *
 
-__getattr__, __dir__ = _lazy_names(__name__, ("activations", "backend", "callbacks", "constraints", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",), {}, "thalweg.keras")
+__getattr__, __dir__ = _lazy_names(__name__, ("activations", "applications", "backend", "callbacks", "constraints", "datasets", "estimator", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils", "wrappers",), {}, "thalweg.keras")

@@ -9,4 +9,4 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.contrib.learn import *
 
-__getattr__, __dir__ = _lazy_names(__name__, ("datasets", "preprocessing",), {}, "thalweg.contrib.learn")
+__getattr__, __dir__ = _lazy_names(__name__, ("datasets", "learn_runner", "preprocessing",), {}, "thalweg.contrib.learn")

@@ -9,4 +9,4 @@ from thalweg._src.lazy_names import lazy_names as _lazy_names
 if _TYPE_CHECKING:
     from thalweg.keras.preprocessing import *
 
-__getattr__, __dir__ = _lazy_names(__name__, ("sequence", "text",), {}, "thalweg.keras.preprocessing")
+__getattr__, __dir__ = _lazy_names(__name__, ("image", "sequence", "text",), {}, "thalweg.keras.preprocessing")

@@ -1,0 +1,12 @@
+"""thalweg.keras.datasets under its name in TensorFlow 2."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from thalweg._src.lazy_names import lazy_names as _lazy_names
+
+if _TYPE_CHECKING:
+    from thalweg.keras.datasets import *
+
+__getattr__, __dir__ = _lazy_names(__name__, ("boston_housing", "cifar10", "cifar100", "fashion_mnist", "imdb", "mnist", "reuters",), {}, "thalweg.keras.datasets")

@@ -1,0 +1,20 @@
+"""tf.tools: Tools that TensorFlow installs besides its modules."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from thalweg._src.lazy_names import lazy_names as _lazy_names
+
+if _TYPE_CHECKING:
+    from thalweg.tools import graph_transforms as graph_transforms
+
+__getattr__, __dir__ = _lazy_names(
+    __name__,
+    ("graph_transforms",),
+    {},
+)
+
+__all__ = [
+    "graph_transforms",
+]
