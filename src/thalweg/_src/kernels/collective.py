@@ -113,8 +113,10 @@ class _Bucket:
         buffer = self._free.pop() if self._free else None
         if buffer is None or buffer.numel() != sum(each.numel() for each in flat) or not _is_alone(buffer):
             buffer = torch.cat(flat) if len(flat) > 1 else flat[0].clone()
-        else:
+        elif len(flat) > 1:
             torch.cat(flat, out=buffer)
+        else:
+            buffer.copy_(flat[0])  # a few percent faster
         filled = buffer.view(-1)  # a tensor of its own, so that its users count as users of the memory
         if buffer.device.type == "cpu":
             self._free = [buffer]
