@@ -213,3 +213,29 @@ def test_a_closed_session_leaves_no_step_at_the_server(connected):
     connected.backend = connected.connect()
     connected.run(put)
     connected.run(taken)
+
+
+def test_a_step_ends_when_its_channel_is_lost(connected):
+    queue = tf.FIFOQueue(1, [tf.float32], shared_name="lost")
+    taken = queue.dequeue().op
+    ended = []
+
+    def wait():
+        try:
+            connected.run(taken)
+        except tf.errors.UnavailableError as error:
+            ended.append(str(error))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    while not connected.service._worker.waiting():
+        time.sleep(0.001)
+    (connections,) = connected.service._channels.values()
+    for connection in list(connections):
+        connection.shutdown()
+    thread.join()
+    assert len(ended) == 1 and "lost" in ended[0]
+    while connected.service._worker.waiting():
+        time.sleep(0.001)
+    connected.run(queue.enqueue(4.0))
+    connected.run(taken)

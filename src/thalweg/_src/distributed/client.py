@@ -263,7 +263,8 @@ class RemoteStep:
             step.cancellation.deregister(token)
             return values
         except BaseException as error:
-            if step.cancelled or not isinstance(error, errors.OpError):
+            is_lost = isinstance(error, errors.UnavailableError)  # the channel, perhaps, while the step runs on
+            if step.cancelled or is_lost or not isinstance(error, errors.OpError):
                 self._peer.abort(step_id, step.cancellation.error or errors.CancelledError(None, None, "interrupted"))
             if reply is not None:
                 reply.discard()
