@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 
 import pytest
 
@@ -92,8 +93,11 @@ def test_a_task_connects_again_after_its_loss_was_handled(server, task, monkeypa
 
     monkeypatch.setattr(service, "lost", late)
     first = task()
-    first.connect().connection.shutdown()
+    link = first.connect()
+    link.connection.shutdown()
     is_lost.wait()
+    while link.is_open:  # until this end has noticed it too
+        time.sleep(0.001)
     second = task() if is_restarted else first
     while not second.connect().is_open:
         pass
