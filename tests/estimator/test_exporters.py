@@ -1,9 +1,12 @@
 """Exporters: what they export, and which exports they keep."""
 
+import os
+
 import pytest
 
 import thalweg as tf
 from tests.estimator.models import estimator, rows
+from thalweg._src.estimator.saved_models import timestamped_folder
 
 
 class Fake:
@@ -44,6 +47,17 @@ def test_the_latest_exporter_keeps_the_newest_exports(tmp_path):
     for _ in range(11):
         exporter.export(model, str(tmp_path), "ckpt", {}, False)
     assert names(tmp_path) == ["10", "11", "notes"]
+
+
+def test_exports_within_a_second_are_numbered_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 100.0)
+    for expected in (["100"], ["100", "101"]):
+        os.makedirs(timestamped_folder(str(tmp_path)))
+        assert sorted(os.listdir(tmp_path)) == expected
+    os.rmdir(tmp_path / "100")  # as an exporter deletes the oldest
+    assert timestamped_folder(str(tmp_path)) == str(tmp_path / "102")
+    os.makedirs(tmp_path / "temp-102")
+    assert timestamped_folder(str(tmp_path)) == str(tmp_path / "103")
 
 
 def test_the_latest_exporter_can_keep_all(tmp_path):

@@ -65,11 +65,12 @@ def export_all(
 
 
 def timestamped_folder(base: str) -> str:
-    """Returns the path of a new folder, named by the seconds since 1970, or the next ones if that exists."""
-    seconds = int(time.time())
-    while any(os.path.exists(os.path.join(base, name)) for name in (str(seconds), f"temp-{seconds}")):
-        seconds += 1
-    return os.path.join(base, str(seconds))
+    """Returns the path of a new folder, named by the seconds since 1970; its number is larger than all in the folder.
+
+    Exporters delete the smallest numbers as the oldest, so a gap that one has left must not be filled.
+    """
+    found = [name.removeprefix("temp-") for name in (os.listdir(base) if os.path.isdir(base) else ())]
+    return os.path.join(base, str(max([int(time.time()), *(int(name) + 1 for name in found if name.isdecimal())])))
 
 
 def _add_mode(
