@@ -16,6 +16,7 @@ from thalweg._src.onnx_export.cleanup import clean
 from thalweg._src.onnx_export.graph_writer import GraphWriter, OnnxNode
 from thalweg._src.onnx_export.layout import move_transposes
 from thalweg._src.onnx_export.model import build_model, import_onnx, save_model
+from thalweg._src.onnx_export.pads import fold_pads
 from thalweg._src.onnx_export.prepare import prepare
 from thalweg._src.onnx_export.translate import translate
 from thalweg._src.onnx_export.types import Type
@@ -54,6 +55,8 @@ def from_session(
         _add_output(w, name, value, Type(node.dtypes[index].base_dtype, node.shapes[index]))
     clean(w)
     move_transposes(w)
+    clean(w)
+    fold_pads(w)
     clean(w)
     model = build_model(w, "thalweg")
     if path is not None:
