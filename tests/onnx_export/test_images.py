@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.onnx_export.running import BATCH, STATIC, case, check, parameters, random, types
+from tests.onnx_export.running import BATCH, STATIC, case, check, parameters, random
 
 raw = tf.raw_ops
 KNOWN = (STATIC, BATCH)
@@ -177,12 +177,3 @@ def _suppressed(boxes, scores, version):
 @pytest.mark.parametrize(("each", "mode"), **parameters(CASES))
 def test_ops_on_images_return_the_same_values(each, mode):
     check(each, mode)
-
-
-def test_fake_quantization_of_weights_and_activations_becomes_pairs_of_quantization():
-    def build(x):
-        weights = tf.fake_quant_with_min_max_vars(tf.constant(FILTER), -2.0, 2.0)
-        return tf.nn.conv2d(tf.fake_quant_with_min_max_args(x, -1.0, 2.0), weights, 1, "SAME")
-
-    model = check(case("FakeQuantWithMinMaxVars", build, IMAGES))
-    assert types(model).count("QuantizeLinear") == types(model).count("DequantizeLinear") == 2

@@ -50,3 +50,10 @@ def test_weights_have_symmetric_ranges_by_channel():
     np.testing.assert_array_equal(low, -high)
     low, high = weight_ends(weights, per_channel=False)
     assert high.shape == () and (low, high) == (-3.0, 3.0)
+
+
+def test_ranges_of_weights_contain_what_they_must():
+    weights = np.array([[1.0, -3.0], [-2.0, 1.0]], np.float32)
+    for least, expected in (([5.0, 1.0], [5.0, 3.0]), ([4.0], [4.0, 4.0])):
+        np.testing.assert_array_equal(weight_ends(weights, True, np.array(least))[1], np.float32(expected))
+    assert weight_ends(weights, False, np.array([1.0, 5.0]))[1] == 5.0

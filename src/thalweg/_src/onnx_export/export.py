@@ -12,6 +12,7 @@ from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.import_graph_def import import_graph_def
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.onnx_export.biases import quantize_biases
 from thalweg._src.onnx_export.cleanup import clean
 from thalweg._src.onnx_export.graph_writer import GraphWriter, OnnxNode
 from thalweg._src.onnx_export.layout import move_transposes
@@ -57,6 +58,7 @@ def from_session(
     move_transposes(w)
     clean(w)
     fold_pads(w)
+    quantize_biases(w)
     clean(w)
     model = build_model(w, "thalweg")
     if path is not None:

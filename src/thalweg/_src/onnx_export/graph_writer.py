@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,24 @@ class OnnxNode:
                 yield value
 
 
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """A constant as integers: (values - zeros) * scales, arrays of one shape."""
+
+    values: Array
+    scales: Array
+    zeros: Array
+
+    def rearranged(self, change: Callable[[Array], Array]) -> Quantized:
+        """Returns the constant with its elements in other places."""
+        return Quantized(change(self.values), change(self.scales), change(self.zeros))
+
+    def axes(self) -> list[int]:
+        """Returns the axes along which scales or zeros differ; DequantizeLinear allows one."""
+        ranges = (self.scales, self.zeros)
+        return [axis for axis in range(self.values.ndim) if any((x != x.take([0], axis)).any() for x in ranges)]
+
+
 @dataclass(slots=True)
 class ModelState:
     """What all graphs of a model share."""
@@ -44,6 +62,7 @@ class ModelState:
     types: dict[str, Type] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     shared: dict[Any, str] = field(default_factory=dict)  # the names of small constants
+    quantized: dict[str, Quantized] = field(default_factory=dict)  # the constants among the values of nodes
 
 
 class GraphWriter:
@@ -140,6 +159,15 @@ class GraphWriter:
         """Returns a scalar constant of a type."""
         return self.constant(number, dtype.base_dtype)
 
+    def dequantized(self, constant: Quantized) -> str:
+        """Returns a constant that is stored as integers."""
+        axes = constant.axes()
+        some = tuple(slice(None) if axis in axes else 0 for axis in range(constant.values.ndim))
+        ranges = [np.array(array[some]) for array in (constant.scales, constant.zeros)]
+        name = self.add("DequantizeLinear", constant.values, *ranges, **({"axis": axes[0]} if axes else {}))
+        self.model.quantized[name] = constant
+        return name
+
     # -- frequent nodes -----------------------------------------------------------------------------------------------
 
     def cast(self, x: Any, dtype: DType, source: DType | None = None) -> str:
@@ -171,17 +199,27 @@ class GraphWriter:
         axes = [int(axis) for axis in permutation]
         if axes == sorted(axes):
             return x
-        found = self.known(x)
-        if found is not None:
-            return self.constant(np.ascontiguousarray(found.transpose(axes)))
-        return self.add("Transpose", x, perm=axes)
+        return self._rearranged(x, lambda array: array.transpose(axes), "Transpose", perm=axes)
 
     def reshape(self, x: str, shape: Any) -> str:
         """Reshapes to sizes, given as a list of numbers or as a value of int64; 0 is a size."""
-        found = self.known(x)
-        if found is not None and isinstance(shape, list):
-            return self.constant(found.reshape(shape))
-        return self.add("Reshape", x, shape, allowzero=0 if isinstance(shape, list) and 0 not in shape else 1)
+        if not isinstance(shape, list):
+            return self.add("Reshape", x, shape, allowzero=1)
+        return self._rearranged(x, lambda array: array.reshape(shape), "Reshape", shape, allowzero=int(0 in shape))
+
+    def _rearranged(self, x: str, change: Callable[[Array], Array], type_: str, *inputs: Any, **attrs: Any) -> str:
+        """Adds a node that moves elements to other places, or moves those of a constant."""
+        found, quantized = self.known(x), self.model.quantized.get(x)
+        if found is not None:
+            return self.constant(change(found))
+        if quantized is None:
+            return self.add(type_, x, *inputs, **attrs)
+        quantized = quantized.rearranged(change)
+        if len(quantized.axes()) <= 1:
+            return self.dequantized(quantized)
+        name = self.add(type_, x, *inputs, **attrs)
+        self.model.quantized[name] = quantized  # which another change may make one with one axis
+        return name
 
     def dims(self, x: str, start: int = 0, end: int | None = None) -> str:
         """Returns sizes of a value as a vector of int64."""

@@ -58,9 +58,14 @@ def _only_user(node: Any, nodes: Nodes) -> Any:
 
 def _end(product: Any, nodes: Nodes) -> Any:
     """Returns the last node of a layer: the product, its bias or its activation."""
+    return _activated(product if _bias(product, nodes) is None else _only_user(product, nodes), nodes)
+
+
+def _bias(product: Any, nodes: Nodes) -> Array | None:
+    """Returns the constant that is added to a product."""
     following = _only_user(product, nodes)
-    has_bias = following.op in _SUMS and any(nodes.constant(text) is not None for text in data_inputs(following))
-    return _activated(following if has_bias else product, nodes)
+    constants = [nodes.constant(text) for text in data_inputs(following)] if following.op in _SUMS else []
+    return next((constant for constant in constants if constant is not None), None)
 
 
 def _activated(node: Any, nodes: Nodes) -> Any:
@@ -97,7 +102,8 @@ def insert(
     made = []
     for node in graph_def.node:
         if node.name in chosen.products:
-            made += _rounded_weights(node, nodes, weight_bits, per_channel)
+            least = _least_range(node, nodes, ends.get(_origin(node.input[0], nodes)), weight_bits, bits)
+            made += _rounded_weights(node, nodes, weight_bits, per_channel, least)
         else:
             made.append(copied(node))
     users = list(made)
@@ -128,7 +134,24 @@ def _fake_quant(
     return [*ends, new_node(op, name, taken, device, num_bits=bits, narrow_range=narrow)]
 
 
-def _rounded_weights(product: Any, nodes: Nodes, bits: int, per_channel: bool) -> list[Any]:
+def _least_range(
+    product: Any, nodes: Nodes, taken: tuple[float, float] | None, weight_bits: int, bits: int
+) -> Array | float:
+    """Returns the least range of weights with which the bias is a 32-bit integer, in the steps of the product.
+
+    A channel whose weights are nearly zero, as training leaves some, has too small steps otherwise.
+
+    taken: the range of what is multiplied by weights
+    """
+    bias = _bias(product, nodes)
+    if bias is None or taken is None:
+        return 0.0
+    low, high = _usable(*taken)
+    step = (high - low) / (2**bits - 1)
+    return np.asarray(np.abs(bias).reshape(-1) * (2 ** (weight_bits - 1) - 1) / (step * 2**30))
+
+
+def _rounded_weights(product: Any, nodes: Nodes, bits: int, per_channel: bool, least: Array | float) -> list[Any]:
     """Returns a product whose weights are rounded: their channels are the last dimension."""
     weights = nodes.constant(product.input[1])
     assert weights is not None
@@ -139,7 +162,7 @@ def _rounded_weights(product: Any, nodes: Nodes, bits: int, per_channel: bool) -
     elif product.op == "DepthwiseConv2dNative" and per_channel:
         shape = weights.shape
         weights = weights.reshape(*shape[:2], -1)
-    low, high = weight_ends(weights, per_channel)
+    low, high = weight_ends(weights, per_channel, least)
     base = f"{product.name}/weights_quant"
     op = "FakeQuantWithMinMaxVarsPerChannel" if per_channel else "FakeQuantWithMinMaxVars"
     constant = constant_node(f"{base}/weights", np.ascontiguousarray(weights))

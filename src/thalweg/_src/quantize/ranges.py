@@ -72,9 +72,14 @@ class Percentile(Range):
         return min(first * width - self._bound, 0.0), max((last + 1) * width - self._bound, 0.0)
 
 
-def weight_ends(weights: Array, per_channel: bool) -> tuple[Array, Array]:
-    """Returns the ends of symmetric ranges of weights: one range, or one for each entry of the last dimension."""
+def weight_ends(weights: Array, per_channel: bool, least: Array | float = 0.0) -> tuple[Array, Array]:
+    """Returns the ends of symmetric ranges of weights: one range, or one for each entry of the last dimension.
+
+    least: what ranges must contain, one number for each range or some for all
+    """
     axes = tuple(range(weights.ndim - 1)) if per_channel else None
     high = np.asarray(np.abs(weights).max(axis=axes), np.float32)
+    least = np.asarray(least, np.float32)
+    high = np.maximum(high, least if least.shape == high.shape else least.max())
     high = np.where(high == 0, np.float32(1e-6), high)
     return -high, high

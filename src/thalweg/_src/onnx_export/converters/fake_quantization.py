@@ -8,7 +8,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.onnx_export.graph_writer import GraphWriter
+from thalweg._src.onnx_export.graph_writer import GraphWriter, Quantized
 from thalweg._src.onnx_export.registry import converter
 
 Array = np.ndarray[Any, Any]
@@ -43,6 +43,11 @@ def _quantized(w: GraphWriter, node: Node, x: str, low: Any, high: Any) -> str:
     smallest, largest = (first - zero) * steps, (last - zero) * steps
     if last > 255 or bool(np.any(scale <= 0)):
         return _computed(w, node, x, w.constant(low), w.constant(high))
+    constant = w.known(x)
+    if constant is not None and constant.size:
+        inside = np.clip(constant, smallest, largest) - smallest
+        levels = np.floor(inside / steps + np.float32(0.5)) + first
+        return w.dequantized(_stored(levels, steps, zero))
     if (first, last) != (0, 255):  # the type has levels that are not used
         bounds = [w.constant(bound.astype(np.float32)) for bound in (smallest, largest)]
         x = w.add("Min", w.add("Max", x, bounds[0]), bounds[1])
@@ -50,6 +55,16 @@ def _quantized(w: GraphWriter, node: Node, x: str, low: Any, high: Any) -> str:
     shape = node.input_shape(0)
     axis = {"axis": len(shape) - 1} if low.ndim == 1 and shape is not None else {}
     return w.add("DequantizeLinear", w.add("QuantizeLinear", x, *given, **axis), *given, **axis)
+
+
+def _stored(levels: Array, steps: Array, zero: Array) -> Quantized:
+    """Returns a constant in bytes: signed with 0 for 0, as kernels prefer it, if all levels fit."""
+    shifted = levels - zero
+    if shifted.min() >= -128 and shifted.max() <= 127:
+        values, zeros = shifted.astype(np.int8), np.zeros(zero.shape, np.int8)
+    else:
+        values, zeros = levels.astype(np.uint8), zero.astype(np.uint8)
+    return Quantized(values, np.broadcast_to(steps, values.shape), np.broadcast_to(zeros, values.shape))
 
 
 def _computed(w: GraphWriter, node: Node, x: str, low: str, high: str) -> str:

@@ -11,12 +11,12 @@ from thalweg._src.onnx_export.types import unsupported
 
 @converter("MatMul")
 def matmul(w: GraphWriter, node: Node, a: str, b: str) -> str:
-    """Multiplies; a transposed operand that is no constant is one of Gemm's attributes."""
-    if node.attrs["transpose_b"] and w.known(b) is not None:
+    """Multiplies; Gemm transposes operands that are no constants, and takes biases of integer weights."""
+    if node.attrs["transpose_b"] and (w.known(b) is not None or b in w.model.quantized):
         b, turned = w.transpose(b, (1, 0)), (node.attrs["transpose_a"], False)
     else:
         turned = (node.attrs["transpose_a"], node.attrs["transpose_b"])
-    if any(turned) and node.dtypes[0].is_floating:
+    if (any(turned) or b in w.model.quantized) and node.dtypes[0].is_floating:
         return w.add("Gemm", a, b, transA=int(turned[0]), transB=int(turned[1]))
     if any(turned):
         a, b = (w.transpose(x, (1, 0)) if flag else x for x, flag in zip((a, b), turned))

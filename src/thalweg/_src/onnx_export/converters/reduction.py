@@ -23,8 +23,18 @@ def _reduction(onnx_type: str, op: str) -> None:
         return widened(w, node, lambda wide: _reduce(w, node, onnx_type, wide, axes), x)
 
 
+@converter("Mean")
+def mean(w: GraphWriter, node: Node, x: str, axes: str) -> str:
+    """Averages; rounded images by a pool, for which runtimes have an integer kernel."""
+    given, shape, source = w.known(axes), node.input_shape(0), node.inputs[0][0]
+    of_images = shape is not None and len(shape) == 4 and source.type.startswith("FakeQuant")
+    if of_images and given is not None and sorted(axis % 4 for axis in given.ravel().tolist()) == [1, 2]:
+        pooled = w.channels_last(w.add("GlobalAveragePool", w.channels_first(x, 4)), 4)
+        return pooled if node.attrs["keep_dims"] else w.add("Squeeze", pooled, [1, 2])
+    return widened(w, node, lambda wide: _reduce(w, node, "ReduceMean", wide, axes), x)
+
+
 _reduction("ReduceSum", "Sum")
-_reduction("ReduceMean", "Mean")
 _reduction("ReduceProd", "Prod")
 _reduction("ReduceMax", "Max")
 _reduction("ReduceMin", "Min")
