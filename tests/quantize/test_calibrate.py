@@ -67,6 +67,35 @@ def test_the_measured_ranges_are_those_of_the_data(model):
     assert tf.make_ndarray(low.attr["value"].tensor) == IMAGES.min()
 
 
+def test_outputs_are_not_rounded_where_they_are_only_forwarded():
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 4], name="x")
+        scores = tf.matmul(tf.nn.relu(tf.matmul(x, RANDOM.normal(size=(4, 8)).astype(np.float32))), np.eye(8, 3))
+        tf.reshape(tf.identity(scores), [-1, 3, 1], name="y")
+    ranges = calibrate(graph.as_graph_def(), [np.ones([2, 4], np.float32)], ["x"], ["y"]).ranges
+    assert set(ranges) == {"x", "Relu"}
+
+
+def test_layers_in_functions_are_found():
+    @tf.function
+    def layer(x):
+        return tf.nn.relu(tf.matmul(x, tf.constant(np.eye(3, 5), tf.float32)))
+
+    with tf.Graph().as_default() as graph:
+        tf.matmul(layer(tf.placeholder(tf.float32, [None, 3], name="x")), np.ones([5, 2], np.float32), name="y")
+    found = calibrate(graph.as_graph_def(), [np.ones([2, 3], np.float32)], ["x"], ["y"])
+    assert len(kinds(found.graph_def, "FakeQuantWithMinMaxVarsPerChannel")) == 2 and len(found.ranges) == 2
+
+
+def test_inputs_may_be_outputs_of_one_operation():
+    with tf.Graph().as_default() as graph:
+        one, other = tf.split(tf.placeholder(tf.float32, [None, 4], name="x"), 2, 1, name="split")
+        tf.matmul(one + other, np.eye(2, dtype=np.float32), name="y")
+    batch = {"split": np.ones([1, 2], np.float32), "split:1": np.ones([1, 2], np.float32)}
+    found = calibrate(graph.as_graph_def(), [batch], ["split:0", "split:1"], ["y"])
+    assert found.inputs == {"split": "split:0", "split:1": "split:1"}
+
+
 def test_more_bits_leave_smaller_differences(saved):
     found = [calibrate(saved, dataset, weight_bits=bits, activation_bits=bits) for bits in (4, 8, 12)]
     differences = [each.compare(dataset).difference for each in found]

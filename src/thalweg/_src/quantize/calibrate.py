@@ -21,6 +21,7 @@ from thalweg._src.saved_model.files import SERVING
 from thalweg._src.session.freezing import source_of
 from thalweg._src.session.session import Session
 from thalweg._src.transform.apply import TransformGraph
+from thalweg._src.transform.calls import inline_calls
 from thalweg._src.transform.files import FrozenModel, freeze_saved_model
 
 _PREPARED = ("fold_constants", "fold_batch_norms", "fold_old_batch_norms", "merge_duplicate_nodes")
@@ -149,7 +150,7 @@ def calibrate(
     frozen = _frozen(model, inputs, outputs, tags, signature_def_key)
     ends = [source_of(name) for name in frozen.outputs.values()]
     fed = [source_of(name) for name in frozen.inputs.values()]
-    original = TransformGraph(frozen.graph_def, fed, ends, _PREPARED)
+    original = TransformGraph(inline_calls(frozen.graph_def), fed, ends, _PREPARED)
     chosen = plan(original, set(ends))
     if not chosen.products:
         raise ValueError("model: no convolution or matrix product with constant weights was found; freeze it first")
@@ -181,7 +182,7 @@ def _frozen(model: Any, inputs: Any, outputs: Any, tags: Iterable[str], signatur
 
 def _by_key(names: Any) -> dict[str, str]:
     """Returns the full names of tensors by key, by their own names if they are a list."""
-    items = names.items() if isinstance(names, Mapping) else [(source_of(name), name) for name in names or ()]
+    items = names.items() if isinstance(names, Mapping) else [(name.removesuffix(":0"), name) for name in names or ()]
     return {key: name if ":" in name else f"{name}:0" for key, name in items}
 
 

@@ -39,7 +39,8 @@ def plan(graph_def: Any, outputs: set[str]) -> Plan:
     for node in graph_def.node:
         if node.op in _SUMS[:2] and _is_float(node) and _joins(node, nodes, set(found)):
             found[_activated(node, nodes).name] = None
-    order = [node.name for node in graph_def.node if node.name in found and node.name not in outputs]
+    kept = outputs | {_origin(name, nodes) for name in outputs}
+    order = [node.name for node in graph_def.node if node.name in found and node.name not in kept]
     return Plan(tuple(node.name for node in products), tuple(order))
 
 

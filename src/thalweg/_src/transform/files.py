@@ -99,7 +99,7 @@ def freeze_saved_model(
 def _names(infos: Mapping[str, Any]) -> dict[str, str]:
     """Returns the names of tensors in a signature; a sparse one stands for its three parts."""
     found = {}
-    for key, info in infos.items():
+    for key, info in sorted(infos.items()):  # a message has them in any order
         if info.WhichOneof("encoding") == "coo_sparse":
             sparse = info.coo_sparse
             for part in ("values", "indices", "dense_shape"):
