@@ -75,8 +75,21 @@ TORCH = {"resources", "kernels", "compile", "execute", "runtime", "distributed",
 # What a function may import, since `import thalweg` does without it; fcntl does not exist on every platform.
 ON_DEMAND = (
     *("google.protobuf", "tensorboard", "PIL", "lmdb", "matplotlib", "scipy", "ml_dtypes", "google_crc32c", "fcntl"),
-    *("gast", "grpc", "h5py", "kubernetes", "googleapiclient", "pandas", "onnx", "ray", "requests", "uvicorn", "yaml"),
-    *("pydot", "sklearn"),
+    *(
+        "gast",
+        "grpc",
+        "h5py",
+        "kubernetes",
+        "googleapiclient",
+        "pandas",
+        "onnx",
+        "ray",
+        "requests",
+        "uvicorn",
+        "uvloop",
+        "yaml",
+    ),
+    *("pydot", "sklearn", "yaml"),
     *("torch._guards", "torch._inductor", "torch._subclasses", "torch.fx.experimental"),
 )
 # Imports for type checkers alone: a tensor, its operation, their graph, its functions and the schema of an op refer to

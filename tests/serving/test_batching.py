@@ -1,5 +1,6 @@
 """Requests are computed together: padded, split, isolated from each other's errors, and refused when they are late."""
 
+import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from thalweg._src.serving.batch_queue import Duration
 from thalweg._src.serving.batching import Batcher
 from thalweg._src.serving.client import Client
 from thalweg._src.serving.config import BatchingParameters, read_batching
+from thalweg._src.serving.event_loop import EventLoop
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.metrics import Metrics
 from thalweg._src.serving.server import ModelServer
@@ -40,15 +42,16 @@ class FakeSignature:
 @pytest.fixture
 def batching():
     """Returns a function that makes a batcher, which ends with the test."""
-    made = []
+    made, loop = [], EventLoop(4)
 
-    def make(**parameters):
-        made.append(Batcher(BatchingParameters(**parameters), Metrics()))
+    def make(clock=time.monotonic, **parameters):
+        made.append(Batcher(BatchingParameters(**parameters), Metrics(), loop, clock))
         return made[-1]
 
     yield make
     for each in made:
-        each.close()
+        loop.call(each.close())
+    loop.close()
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def pool():
 
 def _submit(pool, batcher, signature, *values, deadline=None):
     array = np.array(values, np.float32)
-    return pool.submit(batcher.run, signature, {"x": array}, ("y",), deadline)
+    return pool.submit(batcher._loop.call, batcher.run(signature, {"x": array}, ("y",), deadline))
 
 
 def _blocked(pool, batcher, signature):
@@ -119,7 +122,7 @@ def test_inputs_of_other_shapes_are_in_other_batches_or_padded(batching, pool):
 
 def test_a_request_whose_deadline_passes_in_the_queue_is_never_computed(batching, pool):
     clock = [0.0]
-    batcher = Batcher(BatchingParameters(max_batch_size=1, num_batch_threads=1), Metrics(), lambda: clock[0])
+    batcher = batching(lambda: clock[0], max_batch_size=1, num_batch_threads=1)
     signature = FakeSignature()
     first = _blocked(pool, batcher, signature)
     late = _submit(pool, batcher, signature, 5.0, deadline=50.0)
@@ -129,7 +132,6 @@ def test_a_request_whose_deadline_passes_in_the_queue_is_never_computed(batching
     with pytest.raises(errors.DeadlineExceededError, match="not computed"):
         late.result()
     first.result()
-    batcher.close()
     assert [batch.tolist() for batch in signature.batches] == [[0]]
 
 
@@ -137,10 +139,10 @@ def test_a_stopped_server_computes_what_waits_and_takes_nothing_else(batching, p
     batcher, signature = batching(max_batch_size=8, batch_timeout_micros=10**9), FakeSignature()
     waiting = _submit(pool, batcher, signature, 1.0)
     _wait_for(batcher, 1)
-    batcher.close()
+    batcher._loop.call(batcher.close())
     assert waiting.result()["y"].tolist() == [2]
     with pytest.raises(errors.UnavailableError, match="being stopped"):
-        batcher.run(signature, {"x": np.ones(1)}, ("y",), None)
+        batcher._loop.call(batcher.run(signature, {"x": np.ones(1)}, ("y",), None))
 
 
 def test_a_server_with_batches_answers_as_one_without(saved, pool):
@@ -188,3 +190,21 @@ def test_a_full_queue_tells_clients_when_to_repeat(saved):
 def test_wrong_files(text):
     with pytest.raises(errors.InvalidArgumentError, match=r"file\.txt is not a BatchingParameters|expected 1 or more"):
         read_batching(text, "file.txt")
+
+
+def test_a_request_whose_client_is_gone_is_never_computed(batching, pool):
+    batcher, signature = batching(max_batch_size=1, num_batch_threads=1), FakeSignature()
+    first = _blocked(pool, batcher, signature)
+
+    async def leave():
+        task = asyncio.ensure_future(batcher.run(signature, {"x": np.ones(1)}, ("y",), None))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert batcher._loop.call(leave())
+    signature.gate.set()
+    first.result()
+    assert _submit(pool, batcher, signature, 3.0).result()["y"].tolist() == [6]
+    assert [batch.tolist() for batch in signature.batches] == [[0], [3]]

@@ -49,7 +49,7 @@ class Context:
     def set_trailing_metadata(self, metadata):
         pass
 
-    def abort(self, code, details):
+    async def abort(self, code, details):
         raise Refused(code.name, details)
 
 
@@ -63,11 +63,13 @@ def _grpc_requests(chance, number):
 
 
 def _fuzz_grpc(server, seed, number):
-    methods = {method: handle for each in handlers(Methods(server.service), None).values() for method, handle in each}
+    loop = server._loop
+    found = handlers(Methods(server.service, loop), loop, None)
+    methods = {method: handle for each in found.values() for method, handle in each}
     counts = {}
     for name, content in _grpc_requests(random.Random(seed), number):
         try:
-            methods[name](content, Context())
+            loop.call(methods[name](content, Context()))
             status = "OK"
         except Refused as error:
             status = error.args[0]
@@ -78,7 +80,7 @@ def _fuzz_grpc(server, seed, number):
 
 def _fuzz_rest(server, seed, number):
     chance = random.Random(seed)
-    application = RestApplication(server.service, Access(), 1 << 20, None, None)
+    application = RestApplication(server.service, Access(), 1 << 20, None, server._loop)
     counts = {}
     for _ in range(number):
         path, body = chance.choice(REQUESTS)
@@ -94,7 +96,7 @@ def _fuzz_rest(server, seed, number):
             path = mutation.bytes_like(chance, path.encode()).decode("latin-1")
         scope = {"method": chance.choice(("POST",) * 9 + ("GET",)), "path": path, "headers": []}
         scope["raw_path"] = path.encode("latin-1", "replace")
-        status, _, answer = application.answer(scope, content, None)
+        status, _, answer = server._loop.call(application.answer(scope, content, None))
         assert status in (200, 400, 404, 501), (path, content, answer)
         assert (status == 200) == ("error" not in json.loads(answer) if answer[:1] == b"{" else True)
         counts[status] = counts.get(status, 0) + 1

@@ -36,6 +36,7 @@ def keep_freed_memory() -> None:
 
 class _Thread(threading.local):
     threads: int | None = None  # that kernels of this thread use
+    most: int | None = None  # that they may use
 
 
 class CoreShare:
@@ -76,9 +77,11 @@ class CoreShare:
                 self._sample(time.monotonic())
             finally:
                 self._sampling.release()
-        if self._thread.threads != self._threads and torch.get_num_threads() in self._ours:
-            torch.set_num_threads(self._threads)
-            self._thread.threads = self._threads
+        threads = self._threads if self._thread.most is None else min(self._threads, self._thread.most)
+        if self._thread.threads != threads and torch.get_num_threads() in self._ours:
+            self._ours.add(threads)
+            torch.set_num_threads(threads)
+            self._thread.threads = threads
 
     def _sample(self, now: float) -> None:
         self._make_room(BACKGROUND.is_busy)
@@ -118,6 +121,10 @@ class CoreShare:
             self._ours.add(most)
             torch.set_num_threads(most)
             self.active = self._adapts and most > 1
+
+    def limit_thread(self, threads: int | None) -> None:
+        """Sets the most kernel threads of the steps that the calling thread runs; None is no limit of its own."""
+        self._thread.most = threads
 
     def _busy(self) -> float:
         """Returns the CPU seconds that all processes have used on our cores."""

@@ -14,6 +14,7 @@ from thalweg._src import errors
 from thalweg._src.serving.config import BatchingParameters
 
 _WEIGHT = 0.2  # of the latest batch in the averages
+_SHORT = 3e-4  # seconds
 
 
 @dataclass(slots=True)
@@ -27,6 +28,10 @@ class Duration:
     def seconds(self) -> float:
         """What a batch is expected to take, with room for those that take longer than others."""
         return self.mean + 2 * self.deviation
+
+    def is_short(self) -> bool:
+        """Returns whether a batch gains nothing by kernels of several threads, which spin between kernels."""
+        return self.mean > 0.0 and self.seconds < _SHORT
 
     def add(self, seconds: float) -> None:
         """Takes the duration of a batch."""
@@ -96,6 +101,10 @@ class BatchQueues:
         self._queues[request.key] = queue
         queue.requests.append(request)
         queue.size += request.size
+
+    def is_empty(self) -> bool:
+        """Returns whether nothing waits."""
+        return not self._queues
 
     def next_due(self) -> float | None:
         """Returns when the next batch is due, None if nothing waits."""

@@ -5,10 +5,9 @@ Where a batch fails, its requests are computed one by one, so that only those th
 
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from thalweg._src import errors
 from thalweg._src.serving.batch_queue import Batch, BatchQueues, Request, too_late
 from thalweg._src.serving.config import BatchingParameters
+from thalweg._src.serving.event_loop import EventLoop, before
 from thalweg._src.serving.metrics import Metrics
 from thalweg._src.serving.servable import Signature
 from thalweg._src.serving.tensors import Array
@@ -26,67 +26,83 @@ Outputs = dict[str, Array]
 
 @dataclass(slots=True, eq=False)
 class _Work:
-    """What a waiting request needs computed."""
+    """What a waiting request needs computed.
+
+    outcome: outputs or an error, from the thread that computes, for the result, which belongs to the event loop
+    """
 
     signature: Signature
     inputs: Mapping[str, Array]
     outputs: tuple[str, ...]
     is_alone: bool
-    result: Future[Outputs]
+    result: asyncio.Future[Outputs]
+    outcome: Outputs | Exception | None = None
 
 
 class Batcher:
-    """Computes requests in batches, on threads of its own.
+    """Computes requests in batches. All methods are called in the event loop, so that nothing is locked.
 
     Args:
       parameters: Sizes, timeouts and limits.
       metrics: Counts the batches.
+      loop: Where it runs, with the threads that compute.
       clock: Returns the time; deadlines are of the same clock.
     """
 
     def __init__(
-        self, parameters: BatchingParameters, metrics: Metrics, clock: Callable[[], float] = time.monotonic
+        self,
+        parameters: BatchingParameters,
+        metrics: Metrics,
+        loop: EventLoop,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._parameters = parameters
         self._metrics = metrics
+        self._loop = loop
         self._clock = clock
         self._queues = BatchQueues(parameters)
-        self._lock = threading.Condition()
+        self._computing: set[asyncio.Task[None]] = set()  # no more than num_batch_threads
+        self._wakeup: asyncio.TimerHandle | asyncio.Handle | None = None
+        self._is_due = False  # whether the wake-up is for now rather than for later
         self._is_closed = False
-        self._threads = [
-            threading.Thread(target=self._serve, name=f"thalweg serving batch {number}", daemon=True)
-            for number in range(parameters.num_batch_threads)
-        ]
-        for thread in self._threads:
-            thread.start()
 
-    def run(
+    async def run(
         self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
     ) -> Outputs:
         """Computes outputs of a signature, together with other requests."""
+        parts = self._parts(signature, inputs, outputs, deadline)
+        try:
+            found = await before(deadline, _results(parts), self._clock)
+        except BaseException:
+            for part in parts:
+                part.is_cancelled = True
+            raise
+        return (
+            found[0] if len(found) == 1 else {name: np.concatenate([part[name] for part in found]) for name in outputs}
+        )
+
+    def _parts(
+        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
+    ) -> list[Request]:
+        """Puts a request into its queue, in parts no larger than a batch."""
         sizes = {len(array) for array in inputs.values()} if signature.is_batched else set()
         if len(sizes) != 1 or not min(sizes):
-            return self._await(self._submit(signature, inputs, outputs, deadline, is_alone=True), deadline)
+            return [self._submit(signature, inputs, outputs, deadline, is_alone=True)]
         (size,) = sizes
         limit = self._parameters.max_batch_size
-        parts = [
+        return [
             self._submit(
                 signature, {name: array[start : start + limit] for name, array in inputs.items()}, outputs, deadline
             )
             for start in range(0, size, limit)
         ]
-        found = [self._await(part, deadline) for part in parts]
-        return (
-            found[0] if len(found) == 1 else {name: np.concatenate([part[name] for part in found]) for name in outputs}
-        )
 
-    def close(self) -> None:
-        """Computes what waits, and ends the threads."""
-        with self._lock:
-            self._is_closed = True
-            self._lock.notify_all()
-        for thread in self._threads:
-            thread.join()
+    async def close(self) -> None:
+        """Computes what waits, and takes nothing else."""
+        self._is_closed = True
+        self._wake(0.0)
+        while self._computing or not self._queues.is_empty():
+            await (asyncio.wait(self._computing) if self._computing else asyncio.sleep(0))
 
     def _submit(
         self,
@@ -97,7 +113,7 @@ class Batcher:
         is_alone: bool = False,
     ) -> Request:
         """Puts a request into its queue; one that shares no batch with others fills a batch."""
-        work = _Work(signature, inputs, outputs, is_alone, Future())
+        work = _Work(signature, inputs, outputs, is_alone, asyncio.get_running_loop().create_future())
         key: tuple[Any, ...] = (signature, None)
         size = self._parameters.max_batch_size
         if not is_alone:
@@ -105,48 +121,54 @@ class Batcher:
             key = signature, outputs, tuple(inputs), shapes
             size = len(next(iter(inputs.values())))
         request = Request(key, size, self._clock(), deadline, signature.duration, work)
-        with self._lock:
-            if self._is_closed:
-                raise errors.UnavailableError(None, None, "the server is being stopped")
-            self._queues.add(request, request.arrival)
-            self._lock.notify()
+        if self._is_closed:
+            raise errors.UnavailableError(None, None, "the server is being stopped")
+        self._queues.add(request, request.arrival)
+        self._wake(0.0)
         return request
-
-    def _await(self, request: Request, deadline: float | None) -> Outputs:
-        result: Future[Outputs] = request.payload.result
-        try:
-            return result.result(None if deadline is None else max(0.0, deadline - self._clock()))
-        except TimeoutError:
-            request.is_cancelled = True
-            raise errors.DeadlineExceededError(None, None, "the deadline passed while the request waited") from None
 
     @property
     def _pads(self) -> bool:
         return self._parameters.pad_variable_length_inputs
 
-    def _serve(self) -> None:
-        while (batch := self._next()) is not None:
-            start = self._clock()
-            for request in batch.late:
-                request.payload.result.set_exception(too_late(request, start, 0.0))
-            if batch.requests:
-                self._compute(batch, start)
-            with self._lock:
-                self._queues.finish(batch, self._clock() - start)
+    def _wake(self, seconds: float) -> None:
+        """Looks for batches after some seconds; what is read from other connections meanwhile may join them."""
+        if self._is_due:
+            return
+        if self._wakeup is not None:
+            self._wakeup.cancel()
+        self._is_due = seconds <= 0
+        loop = asyncio.get_running_loop()
+        self._wakeup = (
+            loop.call_soon(self._begin_batches) if self._is_due else loop.call_later(seconds, self._begin_batches)
+        )
 
-    def _next(self) -> Batch | None:
-        """Waits for the next batch; returns None once the server is closed and nothing waits."""
-        with self._lock:
-            while True:
-                now = self._clock()
-                batch = self._queues.take(now, early=self._is_closed)
-                if batch is not None:
-                    self._lock.notify()
-                    return batch
-                if self._is_closed:
-                    return None
+    def _begin_batches(self) -> None:
+        """Begins the batches that are due, as far as threads are free."""
+        self._wakeup, self._is_due = None, False
+        while len(self._computing) < self._parameters.num_batch_threads:
+            now = self._clock()
+            batch = self._queues.take(now, early=self._is_closed)
+            if batch is None:
                 due = self._queues.next_due()
-                self._lock.wait(None if due is None else max(0.0, due - now))
+                if due is not None:
+                    self._wake(due - now)
+                return
+            for request in batch.late:
+                request.payload.outcome = too_late(request, now, 0.0)
+            _settle(batch.late)
+            if not batch.requests:
+                self._queues.finish(batch, 0.0)
+            else:
+                self._computing.add(asyncio.create_task(self._compute_apart(batch, now)))
+
+    async def _compute_apart(self, batch: Batch, start: float) -> None:
+        """Computes a batch on another thread."""
+        await self._loop.apart(self._compute, batch, start)
+        self._queues.finish(batch, self._clock() - start)
+        _settle(batch.requests)
+        self._computing.discard(asyncio.current_task())  # type: ignore[arg-type]
+        self._wake(0.0)
 
     def _compute(self, batch: Batch, start: float) -> None:
         works: list[_Work] = [request.payload for request in batch.requests]
@@ -160,12 +182,12 @@ class Batcher:
             found = self._run_together(works, [request.size for request in batch.requests])
         except Exception as error:
             if len(works) == 1:
-                works[0].result.set_exception(error)
+                works[0].outcome = error
             else:
                 self._run_apart(works)
             return
         for work, outputs in zip(works, found):
-            work.result.set_result(outputs)
+            work.outcome = outputs
 
     def _run_together(self, works: list[_Work], sizes: list[int]) -> list[Outputs]:
         signature, total = works[0].signature, sum(sizes)
@@ -190,9 +212,24 @@ class Batcher:
     def _run_apart(self, works: list[_Work]) -> None:
         for work in works:
             try:
-                work.result.set_result(work.signature.run(work.inputs, work.outputs))
+                work.outcome = work.signature.run(work.inputs, work.outputs)
             except Exception as error:
-                work.result.set_exception(error)
+                work.outcome = error
+
+
+async def _results(parts: list[Request]) -> list[Outputs]:
+    return [await part.payload.result for part in parts]
+
+
+def _settle(requests: list[Request]) -> None:
+    for request in requests:
+        work: _Work = request.payload
+        if work.result.done():  # cancelled, since its client is gone or its deadline has passed
+            continue
+        if isinstance(work.outcome, Exception):
+            work.result.set_exception(work.outcome)
+        else:
+            work.result.set_result(work.outcome or {})
 
 
 def _joined(parts: list[Array], padding: int, pads_shapes: bool) -> Array:

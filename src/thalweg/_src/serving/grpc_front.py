@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.serving import inference
 from thalweg._src.serving.access import Access, missing_token
 from thalweg._src.serving.config import models_of
+from thalweg._src.serving.event_loop import EventLoop
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.protos import PACKAGE, message_class
+from thalweg._src.serving.servable import Signature
 from thalweg._src.serving.service import Call, Service, typed
-from thalweg._src.serving.tensors import write_tensor
+from thalweg._src.serving.tensors import Array, write_tensor
 
 _SIGNATURE_DEF = "signature_def"
 _SERVING, _NOT_SERVING = 1, 2
-Handler = Callable[[bytes, Any], bytes]
+Handler = Callable[[bytes, Any], Awaitable[bytes]]
 _FOREVER = 1e6  # seconds
 
 
@@ -43,40 +44,43 @@ def write_spec(spec: Spec, version: int, message: Any) -> None:
 class Methods:
     """The methods of the services, from request and call to response."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, loop: EventLoop) -> None:
         self._service = service
+        self._loop = loop
 
-    def predict(self, request: Any, call: Call) -> Any:
+    async def predict(self, request: Any, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("PredictResponse")()
-        version, outputs = self._service.predict(
-            call, spec, lambda _: inference.inputs_of(request), request.output_filter
-        )
+
+        async def read(_: Signature) -> Mapping[str, Array]:
+            return await self._loop.apart_if_large(call.size, inference.inputs_of, request)
+
+        version, outputs = await self._service.predict(call, spec, read, request.output_filter)
         write_spec(spec, version, response.model_spec)
         for name, array in outputs.items():
             write_tensor(array, response.outputs[name])
         return response
 
-    def classify(self, request: Any, call: Call) -> Any:
+    async def classify(self, request: Any, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("ClassificationResponse")()
-        version, classes = self._service.classify(call, spec, inference.examples_of(request.input))
+        version, classes = await self._service.classify(call, spec, inference.examples_of(request.input))
         write_spec(spec, version, response.model_spec)
         _write_classes(classes, response.result)
         return response
 
-    def regress(self, request: Any, call: Call) -> Any:
+    async def regress(self, request: Any, call: Call) -> Any:
         spec = _with_default(spec_of(request.model_spec))
         response = message_class("RegressionResponse")()
-        version, values = self._service.regress(call, spec, inference.examples_of(request.input))
+        version, values = await self._service.regress(call, spec, inference.examples_of(request.input))
         write_spec(spec, version, response.model_spec)
         _write_values(values, response.result)
         return response
 
-    def multi_inference(self, request: Any, call: Call) -> Any:
+    async def multi_inference(self, request: Any, call: Call) -> Any:
         tasks = [(_with_default(spec_of(task.model_spec)), str(task.method_name)) for task in request.tasks]
         response = message_class("MultiInferenceResponse")()
-        version, found = self._service.multi_inference(call, tasks, inference.examples_of(request.input))
+        version, found = await self._service.multi_inference(call, tasks, inference.examples_of(request.input))
         for (spec, method), results in zip(tasks, found):
             result = response.results.add()
             write_spec(spec, version, result.model_spec)
@@ -86,7 +90,7 @@ class Methods:
                 _write_values(results, result.regression_result)
         return response
 
-    def get_model_metadata(self, request: Any, call: Call) -> Any:
+    async def get_model_metadata(self, request: Any, call: Call) -> Any:
         if list(request.metadata_field) != [_SIGNATURE_DEF]:
             raise errors.invalid(
                 f"Metadata field: expected [{_SIGNATURE_DEF!r}], received {list(request.metadata_field)}"
@@ -98,7 +102,7 @@ class Methods:
         response.metadata[_SIGNATURE_DEF].Pack(definitions, deterministic=True)
         return response
 
-    def get_model_status(self, request: Any, call: Call) -> Any:
+    async def get_model_status(self, request: Any, call: Call) -> Any:
         if not request.HasField("model_spec"):
             raise errors.invalid("Missing ModelSpec")
         response = message_class("GetModelStatusResponse")()
@@ -109,11 +113,11 @@ class Methods:
                 entry.status.error_code, entry.status.error_message = status.error.error_code, status.error.message
         return response
 
-    def handle_reload_config_request(self, request: Any, call: Call) -> Any:
+    async def handle_reload_config_request(self, request: Any, call: Call) -> Any:
         before = self._service.metrics.totals()
-        self._service.reload(models_of(request.config, "ReloadConfigRequest"))
+        await self._loop.apart(self._service.reload, models_of(request.config, "ReloadConfigRequest"))
         timeout = None if call.deadline is None else max(0.0, call.deadline - time.monotonic())
-        if not self._service.manager.wait(timeout):
+        if not await self._loop.apart(self._service.manager.wait, timeout):
             raise errors.UnknownError(None, None, "a model did not become available; its state tells why")
         response = message_class("ReloadConfigResponse")()
         response.status.SetInParent()
@@ -122,7 +126,7 @@ class Methods:
             response.metric.add(name=name, int64_value_increase=after.get(name, 0) - before.get(name, 0))
         return response
 
-    def check(self, request: Any, call: Call) -> Any:
+    async def check(self, request: Any, call: Call) -> Any:
         if request.service not in ("", f"{PACKAGE}.PredictionService", f"{PACKAGE}.ModelService"):
             raise errors.NotFoundError(None, None, f"this server has no service {request.service!r:.200}")
         status = _SERVING if self._service.manager.is_ready() else _NOT_SERVING
@@ -168,13 +172,16 @@ class GrpcFront:
       address: Host and port; the port 0 stands for any free one.
       access: Who may call.
       max_message_bytes: The limit on the size of a request.
-      threads: How many calls are answered at the same time.
+      loop: Where it runs.
     """
 
-    def __init__(self, service: Service, address: str, access: Access, max_message_bytes: int, threads: int) -> None:
+    def __init__(self, service: Service, address: str, access: Access, max_message_bytes: int, loop: EventLoop) -> None:
+        self._methods = handlers(Methods(service, loop), loop, access.token)
+        self.port: int = loop.call(self._open(address, access, max_message_bytes))
+
+    async def _open(self, address: str, access: Access, max_message_bytes: int) -> int:
         import grpc
 
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="thalweg serving grpc")
         options = [
             ("grpc.max_receive_message_length", max_message_bytes),
             ("grpc.max_send_message_length", -1),
@@ -184,32 +191,30 @@ class GrpcFront:
             grpc.method_handlers_generic_handler(
                 name, {method: grpc.unary_unary_rpc_method_handler(handle) for method, handle in methods}
             )
-            for name, methods in handlers(Methods(service), access.token).items()
+            for name, methods in self._methods.items()
         ]
-        self._server = grpc.server(self._pool, generic, options=options)
+        self._server = grpc.aio.server(handlers=generic, options=options)
         try:
             if access.tls is None:
-                self.port: int = self._server.add_insecure_port(address)
-            else:
-                self.port = self._server.add_secure_port(address, access.grpc_credentials())
+                return int(self._server.add_insecure_port(address))
+            return int(self._server.add_secure_port(address, access.grpc_credentials()))
         except RuntimeError as error:
             raise errors.UnavailableError(None, None, f"the server cannot listen at {address}: {error}") from None
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Begins to answer."""
-        self._server.start()
+        await self._server.start()
 
-    def stop(self, seconds: float) -> None:
+    async def stop(self, seconds: float) -> None:
         """Takes no further calls, and gives those that are being answered some seconds."""
-        self._server.stop(seconds).wait()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        await self._server.stop(seconds)
 
 
-def handlers(methods: Methods, token: bytes | None) -> dict[str, list[tuple[str, Handler]]]:
+def handlers(methods: Methods, loop: EventLoop, token: bytes | None) -> dict[str, list[tuple[str, Handler]]]:
     """Returns the methods of each service, as functions from the bytes of a request and its context to bytes."""
     found: dict[str, list[tuple[str, Handler]]] = {}
     for (name, method), request in _CALLS.items():
-        handle = _handler(method, request, getattr(methods, _snake(method)), token)
+        handle = _handler(method, request, getattr(methods, _snake(method)), loop, token)
         found.setdefault(name, []).append((method, handle))
     return found
 
@@ -218,12 +223,14 @@ def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
 
 
-def _handler(method: str, request_name: str, answer: Callable[[Any, Call], Any], token: bytes | None) -> Handler:
+def _handler(
+    method: str, request_name: str, answer: Callable[[Any, Call], Awaitable[Any]], loop: EventLoop, token: bytes | None
+) -> Handler:
     from google.protobuf.message import DecodeError
 
     expected = None if token is None else b"Bearer " + token
 
-    def handle(content: bytes, context: Any) -> bytes:
+    async def handle(content: bytes, context: Any) -> bytes:
         try:
             if expected is not None and method != "Check":
                 given = str(dict(context.invocation_metadata()).get("authorization", ""))
@@ -232,22 +239,23 @@ def _handler(method: str, request_name: str, answer: Callable[[Any, Call], Any],
             remaining = context.time_remaining()  # of a call without a limit, centuries
             deadline = None if remaining is None or remaining > _FOREVER else time.monotonic() + remaining
             try:
-                request = message_class(request_name).FromString(content)
+                request = await loop.apart_if_large(len(content), message_class(request_name).FromString, content)
             except DecodeError as error:
                 raise errors.invalid(f"the request is not a {request_name}: {error}") from None
-            return bytes(answer(request, Call(method, "GRPC", deadline)).SerializeToString())
+            response = await answer(request, Call(method, "GRPC", deadline, len(content)))
+            return bytes(response.SerializeToString())
         except Exception as error:
-            _abort(context, typed(error))
+            await _abort(context, typed(error))
             raise  # abort raises
 
     return handle
 
 
-def _abort(context: Any, error: errors.OpError) -> None:
+async def _abort(context: Any, error: errors.OpError) -> None:
     import grpc
 
     retry = getattr(error, "retry_after", None)
     if retry is not None:
         context.set_trailing_metadata((("grpc-retry-pushback-ms", str(max(1, round(retry * 1000)))),))
     code = next(code for code in grpc.StatusCode if code.value[0] == error.error_code)
-    context.abort(code, error.message)
+    await context.abort(code, error.message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes, errors
@@ -18,18 +18,18 @@ from thalweg._src.serving.servable import Servable, Signature
 from thalweg._src.serving.tensors import Array, read_tensor, strings
 
 # Computes outputs of a signature, until a deadline on the monotonic clock: at once, or in a batch with other requests.
-Runner = Callable[[Signature, Mapping[str, Array], tuple[str, ...], float | None], dict[str, Array]]
+Runner = Callable[[Signature, Mapping[str, Array], tuple[str, ...], float | None], Awaitable[dict[str, Array]]]
 Classes = list[tuple[str, float]]
 
 
-def run_at_once(
+async def run_here(
     signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
 ) -> dict[str, Array]:
     """Computes outputs of a signature on the calling thread."""
     return signature.run(inputs, outputs)
 
 
-def predict(
+async def predict(
     run: Runner,
     servable: Servable,
     key: str,
@@ -41,15 +41,15 @@ def predict(
     signature = servable.signature(key)
     chosen = signature.chosen(outputs)
     signature.check(inputs)
-    return run(signature, inputs, chosen, deadline)
+    return await run(signature, inputs, chosen, deadline)
 
 
-def classify(
+async def classify(
     run: Runner, servable: Servable, key: str, examples: list[bytes], deadline: float | None = None
 ) -> list[Classes]:
     """Returns labels and scores of each example."""
     signature = _signature(servable, key, CLASSIFY_METHOD_NAME, "classification")
-    found = _run_examples(run, signature, examples, deadline)
+    found = await _run_examples(run, signature, examples, deadline)
     classes, scores = found.get(CLASSIFY_OUTPUT_CLASSES), found.get(CLASSIFY_OUTPUT_SCORES)
     for name, array, dtype in (("classes", classes, dtypes.string), ("scores", scores, dtypes.float32)):
         if array is None:
@@ -70,12 +70,12 @@ def classify(
     return [list(zip(*pair)) for pair in zip(labels, numbers)]
 
 
-def regress(
+async def regress(
     run: Runner, servable: Servable, key: str, examples: list[bytes], deadline: float | None = None
 ) -> list[float]:
     """Returns the number of each example."""
     signature = _signature(servable, key, REGRESS_METHOD_NAME, "regression")
-    found = _run_examples(run, signature, examples, deadline)
+    found = await _run_examples(run, signature, examples, deadline)
     if REGRESS_OUTPUTS not in found:
         raise errors.invalid(f"signature {signature.key!r} has no output {REGRESS_OUTPUTS!r}")
     values = found[REGRESS_OUTPUTS]
@@ -96,12 +96,14 @@ def _signature(servable: Servable, key: str, method: str, what: str) -> Signatur
     return signature
 
 
-def _run_examples(run: Runner, signature: Signature, examples: list[bytes], deadline: float | None) -> dict[str, Array]:
+async def _run_examples(
+    run: Runner, signature: Signature, examples: list[bytes], deadline: float | None
+) -> dict[str, Array]:
     if not examples:
         raise errors.invalid("Input is empty: expected one Example or more")
     inputs = {CLASSIFY_INPUTS: strings(examples, (len(examples),))}
     signature.check(inputs)
-    return run(signature, inputs, tuple(signature.outputs), deadline)
+    return await run(signature, inputs, tuple(signature.outputs), deadline)
 
 
 def examples_of(given: Any) -> list[bytes]:
@@ -117,7 +119,7 @@ def inputs_of(request: Any) -> dict[str, Array]:
     return {name: read_tensor(name, tensor) for name, tensor in request.inputs.items()}
 
 
-def warm_up(servable: Servable, run: Runner = run_at_once) -> int:
+async def warm_up(servable: Servable, run: Runner = run_here) -> int:
     """Runs the requests that are stored with a model, so that the first ones of clients find it compiled."""
     count = 0
     for log in servable.warmup_requests():
@@ -126,13 +128,13 @@ def warm_up(servable: Servable, run: Runner = run_at_once) -> int:
             continue  # of a kind that this server does not have
         request = getattr(log, kind).request
         if kind == "predict_log":
-            predict(run, servable, request.model_spec.signature_name, inputs_of(request), request.output_filter)
+            await predict(run, servable, request.model_spec.signature_name, inputs_of(request), request.output_filter)
         elif kind == "multi_inference_log":
             for task in request.tasks:
                 method = classify if task.method_name == CLASSIFY_METHOD_NAME else regress
-                method(run, servable, task.model_spec.signature_name, examples_of(request.input))
+                await method(run, servable, task.model_spec.signature_name, examples_of(request.input))
         else:
             method = classify if kind == "classify_log" else regress
-            method(run, servable, request.model_spec.signature_name, examples_of(request.input))
+            await method(run, servable, request.model_spec.signature_name, examples_of(request.input))
         count += 1
     return count

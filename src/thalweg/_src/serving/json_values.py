@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,6 @@ from thalweg._src.serving.tensors import Array, strings
 
 _B64 = "b64"
 _SHOWN = 100  # characters of a wrong value in an error
-
-
-def parse(content: bytes) -> dict[str, Any]:
-    """Returns the object that the body of a request holds."""
-    if not content:
-        raise errors.invalid("JSON Parse error: The document is empty")
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise errors.invalid(f"JSON Parse error: {error}") from None
-    if not isinstance(found, dict):
-        raise errors.invalid(f"JSON Parse error: expected an object, received {_shown(found)}")
-    return found
 
 
 def is_bytes(value: Any) -> bool:
@@ -89,7 +75,7 @@ def _walk(value: Any, flat: list[bytes], what: str) -> tuple[int, ...]:
 
 
 def write_array(array: Array, name: str) -> Any:
-    """Returns an array as a JSON value; strings of an output whose name ends with _bytes become base64 objects."""
+    """Returns an array as what `dumps` takes; strings of an output whose name ends with _bytes are base64 objects."""
     if array.dtype == object:
         values: list[Any] = [_text(item, name.endswith("_bytes")) for item in array.reshape(-1).tolist()]
         return strings(values, array.shape).tolist()
@@ -97,7 +83,7 @@ def write_array(array: Array, name: str) -> Any:
         raise errors.invalid(f"output {name!r}: JSON has no complex numbers")
     if array.dtype.kind == "V":  # bfloat16
         array = array.astype(np.float32)
-    return array.tolist()
+    return np.ascontiguousarray(array)
 
 
 def _text(item: bytes, as_bytes: bool) -> Any:

@@ -10,7 +10,9 @@ from typing import Any
 from thalweg._src import dtypes, errors
 from thalweg._src.compat.versions import THALWEG_VERSION
 from thalweg._src.dtypes import DType
-from thalweg._src.serving.json_values import parse, read_array, write_array
+from thalweg._src.serving.event_loop import EventLoop
+from thalweg._src.serving.json_text import parse
+from thalweg._src.serving.json_values import read_array, write_array
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.servable import Port, Signature
 from thalweg._src.serving.service import Call, Service
@@ -29,7 +31,9 @@ _TYPES = {
 _NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
 
-def answer(service: Service, method: str, path: str, content: bytes, deadline: float | None) -> dict[str, Any]:
+async def answer(
+    service: Service, loop: EventLoop, method: str, path: str, content: bytes, deadline: float | None
+) -> dict[str, Any]:
     """Returns the answer to a request."""
     if method == "GET" and path == "/v2":
         return {"name": "thalweg", "version": THALWEG_VERSION, "extensions": []}
@@ -44,7 +48,8 @@ def answer(service: Service, method: str, path: str, content: bytes, deadline: f
         raise errors.NotFoundError(None, None, f"Malformed request: {method} {path}")
     spec = Spec(found["name"], int(found["version"]) if found["version"] else None)
     if found["what"] == "infer":
-        return _infer(service, spec, parse(content), deadline)
+        body = await loop.apart_if_large(len(content), parse, content)
+        return await _infer(service, loop, spec, body, len(content), deadline)
     version, signatures = service.signatures(spec)
     if found["what"] == "ready":
         return {"name": spec.name, "ready": True}
@@ -71,7 +76,9 @@ def _datatype(dtype: DType) -> str:
     return _NAMES[dtype]
 
 
-def _infer(service: Service, spec: Spec, body: dict[str, Any], deadline: float | None) -> dict[str, Any]:
+async def _infer(
+    service: Service, loop: EventLoop, spec: Spec, body: dict[str, Any], size: int, deadline: float | None
+) -> dict[str, Any]:
     inputs, outputs = _list_of(body, "inputs"), _list_of(body, "outputs")
     options = body.get("parameters") or {}
     key = options.get("signature_name", "serving_default") if isinstance(options, dict) else None
@@ -81,11 +88,11 @@ def _infer(service: Service, spec: Spec, body: dict[str, Any], deadline: float |
         )
     spec = Spec(spec.name, spec.version, signature=key)
 
-    def read(_: Signature) -> dict[str, Array]:
-        return dict(map(_read_input, inputs))
+    async def read(_: Signature) -> dict[str, Array]:
+        return dict(await loop.apart_if_large(size, lambda: list(map(_read_input, inputs))))
 
     wanted = [str(output.get("name")) for output in outputs]
-    version, found = service.predict(Call("Predict", "REST", deadline), spec, read, wanted)
+    version, found = await service.predict(Call("Predict", "REST", deadline), spec, read, wanted)
     told = {"id": body["id"]} if isinstance(body.get("id"), str) else {}
     described = [_output(name, array) for name, array in found.items()]
     return {"model_name": spec.name, "model_version": str(version), **told, "outputs": described}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from thalweg._src import dtypes, errors
 from thalweg._src.formats.example import parse_message
 from thalweg._src.serving.access import Access
 from thalweg._src.serving.inference import Classes
+from thalweg._src.serving.json_text import dumps, loads
 from thalweg._src.serving.json_values import read_array, write_array
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.protos import message_class
@@ -87,7 +87,7 @@ class RestCalls:
     def _post(self, spec: Spec, method: str, body: dict[str, Any]) -> dict[str, Any]:
         if spec.signature:
             body["signature_name"] = spec.signature
-        return self._request("POST", f"{_path(spec)}:{method}", json.dumps(body).encode())
+        return self._request("POST", f"{_path(spec)}:{method}", dumps(body))
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
         """Makes a call on a connection that is free; one that the server has closed meanwhile is opened again."""
@@ -126,7 +126,7 @@ def _path(spec: Spec) -> str:
 def _read(status: int, content: bytes) -> dict[str, Any]:
     """Returns the object of a response; raises the error that it tells."""
     try:
-        found = json.loads(content)
+        found = loads(content)
     except ValueError:
         found = {"error": content[:200].decode("utf-8", "replace")}
     if status == http.client.OK and isinstance(found, dict):

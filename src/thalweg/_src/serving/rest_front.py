@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import re
 import socket
-import threading
 import time
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from thalweg._src import errors
 from thalweg._src.serving import open_inference, rest_json
 from thalweg._src.serving.access import Access, missing_token
+from thalweg._src.serving.event_loop import EventLoop
 from thalweg._src.serving.grpc_front import write_spec
-from thalweg._src.serving.json_values import parse
+from thalweg._src.serving.json_text import dumps, parse
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.protos import message_class
+from thalweg._src.serving.servable import Signature
 from thalweg._src.serving.service import CODES, Call, Service, typed
+from thalweg._src.serving.tensors import Array
 
 _CALL = re.compile(
     r"/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?:(?P<method>\w+)"
@@ -50,17 +50,17 @@ class RestApplication:
       access: Who may call.
       max_body_bytes: The limit on the size of a request.
       timeout: The most seconds that a request may take, or None.
-      pool: The threads that answer.
+      loop: Where it runs.
     """
 
     def __init__(
-        self, service: Service, access: Access, max_body_bytes: int, timeout: float | None, pool: ThreadPoolExecutor
+        self, service: Service, access: Access, max_body_bytes: int, timeout: float | None, loop: EventLoop
     ) -> None:
         self._service = service
         self._token = None if access.token is None else b"Bearer " + access.token
         self._limit = max_body_bytes
         self._timeout = timeout
-        self._pool = pool
+        self._loop = loop
 
     async def __call__(
         self,
@@ -75,10 +75,9 @@ class RestApplication:
         content = await self._read(scope, receive)
         if content is None:
             text = f"the request has more than {self._limit} bytes"
-            status, headers, body = _TOO_LARGE, _JSON, json.dumps({"error": text}).encode()
+            status, headers, body = _TOO_LARGE, _JSON, dumps({"error": text})
         else:
-            loop = asyncio.get_running_loop()
-            status, headers, body = await loop.run_in_executor(self._pool, self.answer, scope, content, deadline)
+            status, headers, body = await self.answer(scope, content, deadline)
         length = (b"content-length", str(len(body)).encode())
         await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
         await send({"type": "http.response.body", "body": body})
@@ -101,7 +100,7 @@ class RestApplication:
             more = message.get("more_body", False)
         return b"".join(parts)
 
-    def answer(self, scope: dict[str, Any], content: bytes, deadline: float | None) -> Answer:
+    async def answer(self, scope: dict[str, Any], content: bytes, deadline: float | None) -> Answer:
         """Returns status, headers and body of the response."""
         method, path = scope["method"], (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
         try:
@@ -112,31 +111,39 @@ class RestApplication:
             if path in _METRICS and method == "GET":
                 return 200, [(b"content-type", b"text/plain; version=0.0.4")], self._service.metrics.text().encode()
             if path == "/v2" or path.startswith("/v2/"):
-                found = open_inference.answer(self._service, method, unquote(path), content, deadline)
-            else:
-                found = self._answer(method, path, content, deadline)
-            return 200, _JSON, _dumps(found)
+                found = await open_inference.answer(self._service, self._loop, method, unquote(path), content, deadline)
+                return 200, _JSON, dumps(found)
+            return 200, _JSON, await self._answer(method, path, content, deadline)
         except Exception as error:
             return _failure(typed(error))
 
-    def _answer(self, method: str, path: str, content: bytes, deadline: float | None) -> dict[str, Any]:
+    async def _answer(self, method: str, path: str, content: bytes, deadline: float | None) -> bytes:
         if method == "POST" and (found := _CALL.fullmatch(path)):
-            return self._call(found["method"], _spec(found), parse(content), deadline)
+            body = await self._loop.apart_if_large(len(content), parse, content)
+            return await self._call(found["method"], _spec(found), body, len(content), deadline)
         if method == "GET" and (found := _LOOK.fullmatch(path)):
-            return self._metadata(_spec(found)) if found["what"] else self._status(_spec(found))
+            return dumps(self._metadata(_spec(found)) if found["what"] else self._status(_spec(found)))
         raise errors.invalid(f"Malformed request: {method} {path[:200]}")
 
-    def _call(self, method: str, spec: Spec, body: dict[str, Any], deadline: float | None) -> dict[str, Any]:
+    async def _call(self, method: str, spec: Spec, body: dict[str, Any], size: int, deadline: float | None) -> bytes:
+        """Returns the answer to a call; size: of the body in bytes."""
         spec = Spec(spec.name, spec.version, spec.label, rest_json.signature_of(body))
         call = Call(method.title(), "REST", deadline)
         if method == "predict":
             as_rows = rest_json.is_row_format(body)
-            _, outputs = self._service.predict(call, spec, lambda signature: rest_json.read_inputs(body, signature))
-            return rest_json.write_outputs(outputs, as_rows)
+
+            async def read(signature: Signature) -> Mapping[str, Array]:
+                return await self._loop.apart_if_large(size, rest_json.read_inputs, body, signature)
+
+            _, outputs = await self._service.predict(call, spec, read)
+            written = sum(array.nbytes for array in outputs.values())
+            return await self._loop.apart_if_large(written, lambda: dumps(rest_json.write_outputs(outputs, as_rows)))
         if method == "classify":
-            return rest_json.write_classes(self._service.classify(call, spec, rest_json.read_examples(body))[1])
+            _, classes = await self._service.classify(call, spec, rest_json.read_examples(body))
+            return dumps(rest_json.write_classes(classes))
         if method == "regress":
-            return rest_json.write_values(self._service.regress(call, spec, rest_json.read_examples(body))[1])
+            _, values = await self._service.regress(call, spec, rest_json.read_examples(body))
+            return dumps(rest_json.write_values(values))
         raise errors.invalid(f"Malformed request: expected :predict, :classify or :regress, received :{method:.50}")
 
     def _status(self, spec: Spec) -> dict[str, Any]:
@@ -165,11 +172,6 @@ class RestApplication:
 _JSON: Headers = [(b"content-type", b"application/json")]
 
 
-def _dumps(found: dict[str, Any]) -> bytes:
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="backslashreplace")  # halves of a character, which a request may hold
-
-
 def _spec(found: re.Match[str]) -> Spec:
     version = found["version"]
     if version is not None and len(version) > 18:
@@ -181,11 +183,11 @@ def _spec(found: re.Match[str]) -> Spec:
 def _failure(error: errors.OpError) -> Answer:
     retry = getattr(error, "retry_after", None)
     headers = [] if retry is None else [(b"retry-after", str(max(1, round(retry))).encode())]
-    return HTTP_STATUS.get(error.error_code, 500), [*_JSON, *headers], _dumps({"error": error.message})
+    return HTTP_STATUS.get(error.error_code, 500), [*_JSON, *headers], dumps({"error": error.message})
 
 
 class RestFront:
-    """An HTTP server at an address, on a thread of its own.
+    """An HTTP server at an address.
 
     Args:
       service: Answers the calls.
@@ -193,11 +195,17 @@ class RestFront:
       access: Who may call.
       max_body_bytes: The limit on the size of a request.
       timeout: The most seconds that a request may take, or None.
-      threads: How many requests are answered at the same time.
+      loop: Where it runs.
     """
 
     def __init__(
-        self, service: Service, address: str, access: Access, max_body_bytes: int, timeout: float | None, threads: int
+        self,
+        service: Service,
+        address: str,
+        access: Access,
+        max_body_bytes: int,
+        timeout: float | None,
+        loop: EventLoop,
     ) -> None:
         try:
             import uvicorn
@@ -211,8 +219,7 @@ class RestFront:
         except OSError as error:
             raise errors.UnavailableError(None, None, f"the server cannot listen at {address}: {error}") from None
         self.port: int = self._socket.getsockname()[1]
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="thalweg serving rest")
-        application = RestApplication(service, access, max_body_bytes, timeout, self._pool)
+        application = RestApplication(service, access, max_body_bytes, timeout, loop)
         settings = uvicorn.Config(application, log_config=None, access_log=False, lifespan="off", ws="none")
         settings.limit_concurrency = _MAX_CONNECTIONS
         settings.load()
@@ -220,21 +227,16 @@ class RestFront:
             settings.ssl = access.tls.context(is_server=True)
         self._settings = settings
         self._server = uvicorn.Server(settings)
-        self._thread = threading.Thread(target=self._serve, name="thalweg serving http", daemon=True)
+        self._serving: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Begins to answer."""
-        self._thread.start()
+        self._serving = asyncio.create_task(self._server.serve([self._socket]))
 
-    def _serve(self) -> None:
-        with asyncio.Runner(loop_factory=self._settings.get_loop_factory()) as runner:
-            runner.run(self._server.serve([self._socket]))
-
-    def stop(self, seconds: float) -> None:
+    async def stop(self, seconds: float) -> None:
         """Takes no further requests, and gives those that are being answered some seconds."""
         self._settings.timeout_graceful_shutdown = max(1, round(seconds))
         self._server.should_exit = True
-        if self._thread.is_alive():
-            self._thread.join()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._serving is not None:
+            await self._serving
         self._socket.close()

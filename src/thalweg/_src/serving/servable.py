@@ -13,6 +13,7 @@ from thalweg._src.config import ConfigProto
 from thalweg._src.dtypes import DType
 from thalweg._src.formats.records import read_records
 from thalweg._src.graph.graph import Graph
+from thalweg._src.runtime.cpu_contention import core_share
 from thalweg._src.saved_model.files import SERVING
 from thalweg._src.saved_model.saved_model import load
 from thalweg._src.saved_model.signatures import (
@@ -100,6 +101,7 @@ class Signature:
 
     def run(self, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> dict[str, Array]:
         """Computes outputs for inputs that were checked."""
+        core_share.limit_thread(1 if self.duration.is_short() else None)
         return dict(zip(outputs, self._callable(outputs)(*[inputs[name] for name in self.inputs])))
 
     def _make_callable(self, outputs: tuple[str, ...]) -> Callable[..., list[Array]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,14 +16,17 @@ from thalweg._src.saved_model.files import SERVING
 from thalweg._src.serving.access import Access
 from thalweg._src.serving.batching import Batcher
 from thalweg._src.serving.config import BatchingParameters, Model, checked
+from thalweg._src.serving.event_loop import EventLoop, before
 from thalweg._src.serving.grpc_front import GrpcFront
-from thalweg._src.serving.inference import run_at_once, warm_up
+from thalweg._src.serving.inference import warm_up
 from thalweg._src.serving.manager import Manager, Spec
 from thalweg._src.serving.metrics import Metrics
 from thalweg._src.serving.plan import prime, report
+from thalweg._src.serving.process_settings import process_settings
 from thalweg._src.serving.rest_front import RestFront
-from thalweg._src.serving.servable import Servable
+from thalweg._src.serving.servable import Servable, Signature
 from thalweg._src.serving.service import Service
+from thalweg._src.serving.tensors import Array
 
 
 @export("serving.Options")
@@ -37,7 +41,7 @@ class Options:
       batching: How requests are put together; None computes each one at once.
       poll_seconds: The time between two looks into the folders of the models.
       max_request_bytes: The limit on the size of a request.
-      threads: How many requests of each protocol are answered at the same time.
+      threads: How many requests are read, computed without batching, or written at the same time.
       rest_timeout: The most seconds that a REST request may take.
       latency_bound: The most seconds that any request may take; one that would take longer is refused at once. Without
         batching, as many requests are computed at a time as there are cores.
@@ -78,13 +82,19 @@ class ModelServer:
         batching = self.options.batching
         if batching is None and self.options.latency_bound is not None:
             batching = BatchingParameters(max_batch_size=1, num_batch_threads=os.cpu_count() or 1)
-        self._batcher = None if batching is None else Batcher(batching, self.metrics)
         self._batching = batching
         self.manager = Manager(self._load, self.options.poll_seconds)
-        run = run_at_once if self._batcher is None else self._batcher.run
+        self._loop = EventLoop(max(self.options.threads, 0 if batching is None else batching.num_batch_threads))
+        self._batcher = None if batching is None else Batcher(batching, self.metrics, self._loop)
+        run = self._run_at_once if self._batcher is None else self._batcher.run
         self.service = Service(self.manager, run, self.metrics, self.options.latency_bound, self.options.log)
+        self._is_started = False
         self._fronts: list[GrpcFront | RestFront] = []
-        self.port, self.rest_api_port = self._listen()
+        try:
+            self.port, self.rest_api_port = self._listen()
+        except BaseException:
+            self.stop()
+            raise
 
     def _listen(self) -> tuple[int | None, int | None]:
         options = self.options
@@ -92,24 +102,26 @@ class ModelServer:
         access = Access.find(f"{host}:0")
         ports: list[int | None] = [None, None]
         if options.port is not None:
-            front = GrpcFront(
-                self.service, f"{host}:{options.port}", access, options.max_request_bytes, options.threads
-            )
+            front = GrpcFront(self.service, f"{host}:{options.port}", access, options.max_request_bytes, self._loop)
             ports[0] = front.port
             self._fronts.append(front)
         if options.rest_api_port is not None:
             address = f"{host}:{options.rest_api_port}"
-            rest = RestFront(
-                self.service, address, access, options.max_request_bytes, options.rest_timeout, options.threads
-            )
+            rest = RestFront(self.service, address, access, options.max_request_bytes, options.rest_timeout, self._loop)
             ports[1] = rest.port
             self._fronts.append(rest)
         return ports[0], ports[1]
 
+    async def _run_at_once(
+        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
+    ) -> dict[str, Array]:
+        """Computes outputs of a signature, without waiting for other requests."""
+        return await before(deadline, self._loop.apart(signature.run, inputs, outputs))
+
     def _load(self, name: str, version: int, path: str) -> Servable:
         servable = Servable(path, self.options.tags, self.options.session_config, name)
         try:
-            warm_up(servable)
+            asyncio.run(warm_up(servable))
             if self.options.latency_bound is not None and self._batching is not None:
                 prime(servable, self._batching.allowed_batch_sizes or (1, self._batching.max_batch_size))
         except BaseException:
@@ -124,10 +136,13 @@ class ModelServer:
 
     def start(self, timeout: float | None = None) -> bool:
         """Loads the models and then begins to answer; returns whether all models can be used."""
+        if not self._is_started:
+            process_settings.acquire()
+        self._is_started = True
         is_ready = self.load(timeout)
         self.manager.start()
         for front in self._fronts:
-            front.start()
+            self._loop.call(front.start())
         return is_ready
 
     def describe(self, name: str) -> str:
@@ -156,10 +171,14 @@ class ModelServer:
         """Takes no further requests, gives those that are being answered some seconds, and frees the models."""
         end = time.monotonic() + seconds
         for front in self._fronts:
-            front.stop(max(0.0, end - time.monotonic()))
+            self._loop.call(front.stop(max(0.0, end - time.monotonic())))
         if self._batcher is not None:
-            self._batcher.close()
+            self._loop.call(self._batcher.close())
+        self._loop.close()
         self.manager.close()
+        if self._is_started:
+            process_settings.release()
+        self._is_started = False
 
     def __enter__(self) -> Self:
         self.start()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from thalweg._src.serving.metrics import Metrics
 from thalweg._src.serving.servable import Servable, Signature
 from thalweg._src.serving.tensors import Array
 
+Inputs = Callable[[Signature], Awaitable[Mapping[str, Array]]]  # reads the inputs of a request
 CODES = {code: name for name, code in vars(errors).items() if name.isupper() and isinstance(code, int)}
 
 
@@ -27,11 +29,13 @@ class Call:
     """A call of a client: the API, such as Predict, the protocol, and when it has to be answered.
 
     deadline: on the monotonic clock, or None
+    size: of the request, in bytes
     """
 
     api: str
     entry: str
     deadline: float | None = None
+    size: int = 0
 
 
 class Service:
@@ -60,29 +64,29 @@ class Service:
         self._log = log
         self.reload: Callable[[Sequence[Model]], None] = manager.configure
 
-    def predict(
-        self, call: Call, spec: Spec, inputs: Callable[[Signature], Mapping[str, Array]], outputs: Sequence[str] = ()
+    async def predict(
+        self, call: Call, spec: Spec, inputs: Inputs, outputs: Sequence[str] = ()
     ) -> tuple[int, dict[str, Array]]:
         """Returns the version that answers and its outputs; inputs: reads them, knowing the signature."""
         with self._measured(call, spec), self.manager.use(spec) as (version, servable):
-            given = inputs(servable.signature(spec.signature))
-            return version, inference.predict(
+            given = await inputs(servable.signature(spec.signature))
+            return version, await inference.predict(
                 self._timed(call, spec), servable, spec.signature, given, outputs, call.deadline
             )
 
-    def classify(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[Classes]]:
+    async def classify(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[Classes]]:
         """Returns the version that answers, and the classes of each example."""
         with self._measured(call, spec, len(examples)), self.manager.use(spec) as (version, servable):
             run = self._timed(call, spec)
-            return version, inference.classify(run, servable, spec.signature, examples, call.deadline)
+            return version, await inference.classify(run, servable, spec.signature, examples, call.deadline)
 
-    def regress(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[float]]:
+    async def regress(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[float]]:
         """Returns the version that answers, and the number of each example."""
         with self._measured(call, spec, len(examples)), self.manager.use(spec) as (version, servable):
             run = self._timed(call, spec)
-            return version, inference.regress(run, servable, spec.signature, examples, call.deadline)
+            return version, await inference.regress(run, servable, spec.signature, examples, call.deadline)
 
-    def multi_inference(
+    async def multi_inference(
         self, call: Call, tasks: list[tuple[Spec, str]], examples: list[bytes]
     ) -> tuple[int, list[list[Classes] | list[float]]]:
         """Returns the version that answers, and for each signature and method the results of all examples."""
@@ -98,7 +102,8 @@ class Service:
             with self.manager.use(first) as (version, servable):
                 run = self._timed(call, first)
                 return version, [
-                    _method(method)(run, servable, spec.signature, examples, call.deadline) for spec, method in tasks
+                    await _method(method)(run, servable, spec.signature, examples, call.deadline)
+                    for spec, method in tasks
                 ]
 
     def definitions(self, spec: Spec) -> tuple[int, Any]:
@@ -120,6 +125,9 @@ class Service:
             if call.deadline is not None and call.deadline <= start:
                 raise errors.DeadlineExceededError(None, None, "the deadline of the request has passed")
             yield
+        except asyncio.CancelledError:
+            status = errors.CANCELLED
+            raise
         except Exception as error:
             status = typed(error).error_code
             raise
@@ -135,19 +143,19 @@ class Service:
                 self._log(f"{call.entry} {call.api} {spec.name!r:.200} {CODES[status]} {seconds * 1e3:.2f} ms")
 
     def _timed(self, call: Call, spec: Spec) -> Runner:
-        def run(
+        async def run(
             signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
         ) -> dict[str, Array]:
             start = time.monotonic()
             try:
-                return self._run(signature, inputs, outputs, deadline)
+                return await self._run(signature, inputs, outputs, deadline)
             finally:
                 self.metrics.runtime.add(spec.name, call.api, "TF1", value=(time.monotonic() - start) * 1e6)
 
         return run
 
 
-def _method(name: str) -> Callable[[Runner, Servable, str, list[bytes], float | None], Any]:
+def _method(name: str) -> Callable[[Runner, Servable, str, list[bytes], float | None], Awaitable[Any]]:
     methods: dict[str, Any] = {CLASSIFY_METHOD_NAME: inference.classify, REGRESS_METHOD_NAME: inference.regress}
     if name not in methods:
         raise errors.UnimplementedError(None, None, f"Unsupported signature method_name: {name}")

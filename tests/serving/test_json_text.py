@@ -1,0 +1,54 @@
+"""JSON text: the fast library and Python's own agree, and what the fast one lacks is left to the other."""
+
+import math
+
+import numpy as np
+import pytest
+
+from thalweg._src import errors
+from thalweg._src.serving import json_text
+
+
+@pytest.fixture(params=["orjson", "json"], autouse=True)
+def library(request, monkeypatch):
+    if request.param == "json":
+        monkeypatch.setattr(json_text, "orjson", None)
+
+
+def test_arrays_are_lists():
+    value = {
+        "a": np.array([[1.5, 2]], np.float32),
+        "b": np.arange(3),
+        "c": np.array([True]),
+        "d": [np.int8([4])],
+        "e": "ä",
+    }
+    assert json_text.loads(json_text.dumps(value)) == {
+        "a": [[1.5, 2]],
+        "b": [0, 1, 2],
+        "c": [True],
+        "d": [[4]],
+        "e": "ä",
+    }
+
+
+def test_a_number_is_read_again_as_it_was():
+    array = np.random.default_rng(1).normal(size=100).astype(np.float32) * np.float32(1e-20)
+    np.testing.assert_array_equal(np.float32(json_text.loads(json_text.dumps(array))), array)
+
+
+def test_nan_and_infinity_are_kept():
+    found = json_text.loads(json_text.dumps({"a": np.array([np.nan, np.inf, -np.inf, 1])}))["a"]
+    assert math.isnan(found[0]) and found[1:] == [math.inf, -math.inf, 1]
+    assert json_text.parse(b'{"x": [NaN, -Infinity]}')["x"][1] == -math.inf
+
+
+def test_halves_of_surrogate_pairs_are_kept():
+    assert json_text.parse(b'{"x": "\\ud800"}') == {"x": "\ud800"}
+    assert json_text.loads(json_text.dumps({"x": "\ud800"})) == {"x": "\ud800"}
+
+
+@pytest.mark.parametrize("text", [b"", b"[1]", b"{", b"{]", b"\xff", b"[" * 100_000, b'{"a": 1,}'])
+def test_what_is_no_object_is_refused(text):
+    with pytest.raises(errors.InvalidArgumentError, match="JSON Parse error"):
+        json_text.parse(text)
