@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from thalweg._src.cli.freeze import names, shown_errors
 from thalweg._src.errors import format_bytes
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.import_graph_def import import_graph_def
 from thalweg._src.onnx_export.export import from_graph_def, from_saved_model, from_session
+from thalweg._src.quantize.calibrate import calibrate
+from thalweg._src.quantize.sample_files import read_samples
 from thalweg._src.saved_model.files import contains_saved_model
-from thalweg._src.transform.files import read_graph_def
+from thalweg._src.session.freezing import source_of
+from thalweg._src.session.graph_util import convert_variables_to_constants
+from thalweg._src.shapes import Shape
+from thalweg._src.transform.files import FrozenModel, freeze_meta_graph, freeze_saved_model, read_graph_def
 
 
 def shape(value: str) -> tuple[str, tuple[int | None, ...]]:
@@ -42,6 +50,12 @@ def shape(value: str) -> tuple[str, tuple[int | None, ...]]:
 @click.option("--outputs", type=names, default="", help="Tensors of a graph that are fetched: a,b.")
 @click.option("--checkpoint", metavar="PREFIX", help="Values of the variables. [default: PATH without .meta]")
 @click.option("--shape", "shapes", type=shape, multiple=True, help="Sizes of an input: x=1,224,224,3. May be repeated.")
+@click.option(
+    "--calibrate",
+    "samples",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Quantize to 8 bits, with ranges of samples: .npz by the names of inputs, or .npy of the only one.",
+)
 def export_command(
     path: str,
     output: str,
@@ -51,6 +65,7 @@ def export_command(
     outputs: tuple[str, ...],
     checkpoint: str | None,
     shapes: tuple[tuple[str, Any], ...],
+    samples: str | None,
 ) -> None:
     """Write a model for ONNX runtimes, with its variables as constants.
 
@@ -61,17 +76,25 @@ def export_command(
     thalweg export export/1 --onnx model.onnx
     thalweg export frozen.pb --onnx model.onnx --inputs x --outputs softmax --shape x=1,224,224,3
     thalweg export model-1000.meta --onnx model.onnx --inputs x --outputs softmax
+    thalweg export export/1 --onnx small.onnx --calibrate samples.npz
     """
     with shown_errors():
-        sizes = dict(shapes)
-        if os.path.isdir(path):
-            if not contains_saved_model(path):
-                raise click.UsageError(f"{path} contains no SavedModel: expected saved_model.pb in it")
-            model = from_saved_model(path, signature, output, tags, sizes)
-        elif path.endswith((".h5", ".hdf5", ".keras")):
-            model = _from_keras(path, output, sizes)
-        elif not inputs or not outputs:
+        sizes, size = dict(shapes), ""
+        if os.path.isdir(path) and not contains_saved_model(path):
+            raise click.UsageError(f"{path} contains no SavedModel: expected saved_model.pb in it")
+        if not os.path.isdir(path) and not _is_keras(path) and not (inputs and outputs):
             raise click.UsageError("--inputs, --outputs: expected the names of tensors; a file has no signatures")
+        if samples is not None:
+            frozen = _frozen(path, tags, signature, inputs, outputs, checkpoint)
+            batches = read_samples(samples, _shapes(frozen))
+            found = calibrate(frozen.graph_def, batches, frozen.inputs, frozen.outputs)
+            model = from_graph_def(found.graph_def, found.inputs, found.outputs, output, sizes)
+            size = f"; {format_bytes(found.original.ByteSize())} before quantization"
+        elif os.path.isdir(path):
+            model = from_saved_model(path, signature, output, tags, sizes)
+        elif _is_keras(path):
+            with _keras_model(path) as (session, keras):
+                model = from_session(session, keras.inputs, keras.outputs, output, sizes)
         elif path.endswith(".meta"):
             model = _from_meta_graph(path, checkpoint or path.removesuffix(".meta"), inputs, outputs, output, sizes)
         else:
@@ -79,7 +102,7 @@ def export_command(
     for what, values in (("input", model.graph.input), ("output", model.graph.output)):
         for info in values:
             click.echo(f"{what} {info.name}: {_described(info)}")
-    click.echo(f"{output}: {len(model.graph.node)} nodes, {format_bytes(model.ByteSize())}")
+    click.echo(f"{output}: {len(model.graph.node)} nodes, {format_bytes(model.ByteSize())}{size}")
 
 
 def _from_meta_graph(
@@ -97,13 +120,64 @@ def _from_meta_graph(
         return from_session(session, inputs, outputs, output, shapes)
 
 
-def _from_keras(path: str, output: str, shapes: Mapping[str, Any]) -> Any:
+def _is_keras(path: str) -> bool:
+    return path.endswith((".h5", ".hdf5", ".keras"))
+
+
+@contextmanager
+def _keras_model(path: str) -> Iterator[tuple[Any, Any]]:
+    """Yields a session, and the Keras model of a file in it, for inference."""
     import thalweg as tf
 
     with tf.Graph().as_default(), tf.Session() as session:
         tf.keras.backend.set_session(session)
-        model = tf.keras.models.load_model(path, compile=False)
-        return from_session(session, model.inputs, model.outputs, output, shapes)
+        tf.keras.backend.set_learning_phase(0)
+        yield session, tf.keras.models.load_model(path, compile=False)
+
+
+# -- quantization -----------------------------------------------------------------------------------------------------
+
+
+def _frozen(
+    path: str,
+    tags: tuple[str, ...],
+    signature: str,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    checkpoint: str | None,
+) -> FrozenModel:
+    """Returns a model with its variables as constants; inputs and outputs have the names of the ONNX model."""
+    if os.path.isdir(path):
+        return freeze_saved_model(path, tags, signature)
+    if _is_keras(path):
+        with _keras_model(path) as (session, keras):
+            inputs, outputs = (tuple(tensor.name for tensor in tensors) for tensors in (keras.inputs, keras.outputs))
+            nodes = [source_of(name) for name in outputs]
+            graph_def = convert_variables_to_constants(session, session.graph.as_graph_def(), nodes)
+    elif path.endswith(".meta"):
+        graph_def = freeze_meta_graph(path, checkpoint or path.removesuffix(".meta"), outputs)
+    else:
+        graph_def = read_graph_def(path)
+    return FrozenModel(graph_def, *({name.removesuffix(":0"): name for name in names} for names in (inputs, outputs)))
+
+
+def _shapes(model: FrozenModel) -> dict[str, Shape]:
+    """Returns the shapes of a model's inputs."""
+    with Graph().as_default() as graph:
+        import_graph_def(model.graph_def, name="")
+
+    def shape_of(what: str, name: str) -> Shape:
+        try:
+            return graph.get_tensor_by_name(name if ":" in name else f"{name}:0").dims
+        except (KeyError, ValueError):
+            raise click.UsageError(f"{what}: expected tensors of the graph, received {name!r}") from None
+
+    for name in model.outputs.values():
+        shape_of("--outputs", name)
+    return {key: shape_of("--inputs", name) for key, name in model.inputs.items()}
+
+
+# -- the report -------------------------------------------------------------------------------------------------------
 
 
 def _described(info: Any) -> str:
