@@ -207,3 +207,29 @@ def test_variables_of_several_devices_are_saved_by_their_own_names(tmp_path):
         path = tf.train.Saver().save(session, str(tmp_path / "model"))
     for v in variables:
         assert tf.train.load_variable(path, v.op.name).tolist() == [v.shape[0].value] * v.shape[0].value
+
+
+@pytest.mark.parametrize(
+    "build, expected",
+    [
+        (lambda x, read: x + read(), [1, 2]),
+        (lambda x, read: x + tf.identity(read()), [1, 2]),
+        (lambda x, read: tf.cond(x < 1.0, lambda: read() + 1.0, lambda: 5.0), [2, 3]),
+        (lambda x, read: (lambda value: tf.cond(x < 1.0, lambda: value + 1.0, lambda: 5.0))(read()), [2, 3]),
+        (
+            lambda x, read: (
+                lambda value: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + value), [0, x])[1]
+            )(read()),
+            [3, 6],
+        ),
+    ],
+)
+def test_what_reads_the_result_of_an_update_runs_the_update(build, expected):
+    """The values are those of TensorFlow; the read of a consumer of its own waits for the update, too."""
+    variable = tf.get_variable("v", initializer=0.0, use_resource=False)
+    x = tf.placeholder(tf.float32, [])
+    y = build(x, lambda: tf.identity(tf.assign_add(variable, 1.0)))
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert [session.run(y, {x: 0.0}) for _ in range(2)] == expected
+        assert session.run(variable) == 2

@@ -226,7 +226,8 @@ class _Lowering:
                 read.attrs[SHOWN] = consumer.name
                 read.name = _read_name(consumer, _variable_of(handle))
                 others = [producer for producer, _ in consumer.inputs if (producer, _) != alias]
-                read.controls = list(dict.fromkeys([*consumer.controls, *others]))
+                updates = [] if _is_in_loop(alias, snapshot) else snapshot.controls
+                read.controls = list(dict.fromkeys([*consumer.controls, *others, *updates]))
                 read.order = consumer.order - 0.25
                 self._added.append(read)
                 consumer.inputs = [(read, 0) if output == alias else output for output in consumer.inputs]
@@ -302,19 +303,34 @@ def _aliases(snapshot: Node, consumers: dict[Node, list[Node]], added: list[Node
         yield alias, handle
         for node in consumers[alias[0]]:
             if node.type in _FORWARDING and node.inputs[0] == alias:
-                forwarded = _forwarded(node, handle, consumers, added)
+                forwarded = _forwarded(node, handle, snapshot.controls, consumers, added)
                 stack += [((node, i), (forwarded, i)) for i in range(len(node.dtypes))]
 
 
-def _forwarded(node: Node, handle: Output, consumers: dict[Node, list[Node]], added: list[Node]) -> Node:
-    """Returns the node that forwards a handle as another forwards a value; one for each branch or loop."""
+def _is_in_loop(alias: Output, snapshot: Node) -> bool:
+    """Returns whether an output holds a snapshot in a loop, where its Enter waits for updates."""
+    node = alias[0]
+    while node is not snapshot and node.type != "Enter":
+        node = node.inputs[0][0]
+    return node is not snapshot
+
+
+def _forwarded(
+    node: Node, handle: Output, updates: list[Node], consumers: dict[Node, list[Node]], added: list[Node]
+) -> Node:
+    """Returns the node that forwards a handle as another forwards a value; one for each branch or loop.
+
+    updates: what it waits for
+    """
     inputs, frame = [handle, *node.inputs[1:]], node.attrs.get("frame_name")
     for other in consumers.setdefault(handle[0], []):
         if other.type == node.type and other.inputs == inputs and other.attrs.get("frame_name") == frame:
+            other.controls = list(dict.fromkeys([*other.controls, *updates]))
             return other
     types = [dtypes.resource] * len(node.dtypes)
     attrs = {**node.attrs, "T": dtypes.resource}
     made = node.like(node.type, inputs, attrs, name=f"{node.name}/_handle", dtypes=types, shapes=[()] * len(types))
+    made.controls = list(dict.fromkeys([*made.controls, *updates]))
     consumers[handle[0]].append(made)
     added.append(made)
     return made
