@@ -19,7 +19,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.nn import activate
 from thalweg._src.kernels.registry import Call, Input, kernel
-from thalweg._src.kernels.types import INTEGERS
+from thalweg._src.kernels.types import INTEGERS, from_numpy
 from thalweg._src.ops.windows import Pads, Window, window_of
 from thalweg._src.resources.devices import Device
 
@@ -118,7 +118,8 @@ class _StaticConvolution:
 def bind_convolution(node: Node, device: Device) -> Function | Call:
     conv = _StaticConvolution(node, node.input_shape(0), node.input_shape(1))
     if conv.known:
-        return conv.layout.leaving(_convolution_call(conv, None))
+        call, packed = _convolution_call(conv, None), _packed(conv, node, device)
+        return conv.layout.leaving(call if packed is None else _by_onednn(call, packed))
     window, layout, depthwise = conv.window, conv.layout, conv.depthwise
 
     def convolve(x: Tensor, w: Tensor) -> Tensor:
@@ -294,12 +295,36 @@ def bind_fused_convolution(node: Node, device: Device) -> Function | Call:
 
         return convolve
     call = _convolution_call(conv, Input(2))
-    if node.attrs["T"] is dtypes.float32 and device.type == "CPU" and _pointwise is not None and not device.compiling:
-        # oneDNN could fuse the relu, but its relu maps NaN to 0, which would hide it.
-        x, w, bias, strides, padding, dilations, _, _, groups = call.args
-        whole = Call(torch.Tensor.contiguous, (bias,))  # oneDNN reads past the memory of one with strides
-        call = Call(_pointwise, (x, w, whole, padding, strides, dilations, groups, "none", [], ""))
+    if _has_onednn(node, device):
+        call = _by_onednn(call, _packed(conv, node, device))
     return conv.layout.leaving(activate(call, fused[1:], node))
+
+
+def _has_onednn(node: Node, device: Device) -> bool:
+    is_known = node.attrs["T"] is dtypes.float32 and device.type == "CPU" and not device.compiling
+    return is_known and _pointwise is not None
+
+
+def _by_onednn(call: Call, packed: Tensor | None) -> Call:
+    """Returns a convolution as a call of oneDNN, whose relu is not used: it maps NaN to 0, which would hide it."""
+    x, w, bias, strides, padding, dilations, _, _, groups = call.args
+    if bias is not None:
+        bias = Call(torch.Tensor.contiguous, (bias,))  # oneDNN reads past the memory of one with strides
+    assert _pointwise is not None
+    return Call(
+        _pointwise, (x, w if packed is None else packed, bias, padding, strides, dilations, groups, "none", [], "")
+    )
+
+
+def _packed(conv: _StaticConvolution, node: Node, device: Device) -> Tensor | None:
+    """Returns a constant filter in oneDNN's own memory format, into which it would be copied in every step."""
+    value = node.constant(1)
+    if value is None or conv.window.rank != 2 or not _has_onednn(node, device):
+        return None
+    w = _filter(from_numpy(value, dtypes.float32), conv.layout, conv.depthwise)
+    window = list(conv.window.strides), list(conv.window.dilations)
+    packed: Tensor = torch.ops.mkldnn._reorder_convolution_weight.default(w, conv.padding, *window, conv.groups, None)
+    return packed
 
 
 def _interpreted(call: Call) -> Function:
