@@ -13,6 +13,7 @@ from thalweg._src.compile.bind import bind_node
 from thalweg._src.compile.loop_counters import count_in_numbers
 from thalweg._src.compile.weight_layout import assign_weight_layouts
 from thalweg._src.config import ConfigProto
+from thalweg._src.dtypes import resource
 from thalweg._src.graph.ir.lint import lint
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.operation import Operation
@@ -20,6 +21,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.registry import Known, device_types, invoke
 from thalweg._src.kernels.types import from_numpy, to_numpy
 from thalweg._src.optimize.consistency import make_consistent, order_first_reads
+from thalweg._src.optimize.freeze import fold_batch_norms, freeze
 from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.inline_functions import inline_functions
 from thalweg._src.optimize.lower_references import lower_references, order_latest_reads
@@ -106,6 +108,23 @@ def _transfer_to_client(c: Compilation) -> None:
         send_fetches(c.step, [tensor.name for tensor in c.fetches], [operation.name for operation in c.targets])
 
 
+def _freeze(c: Compilation) -> None:
+    """Makes constants of variables, where the session asks for it; those of accelerators stay in their memory."""
+    host = c.devices[0]
+    if not c.config.experimental.freeze_variables or len(c.devices) > 1 or c.step.is_unstructured:
+        return
+
+    def value_of(handle: Node) -> np.ndarray[Any, Any] | None:
+        if handle.type != "VarHandleOp" or handle.dtypes[0] is not resource:
+            return None
+        variable = bind_node(handle, host)
+        value = variable.value.value if isinstance(variable, Known) else None
+        return None if value is None else np.asarray(to_numpy(value))
+
+    freeze(c.step, value_of)
+    fold_batch_norms(c.step)
+
+
 def _optimize(optimization: Optimization) -> Pass:
     def run(c: Compilation) -> None:
         if not c.step.is_unstructured:
@@ -179,6 +198,7 @@ STEP_PASSES: tuple[Pass, ...] = (
     Pass("consistency", lambda c: make_consistent(c.step)),
     Pass("client transfers", _transfer_to_client),
     Pass("order hints", lambda c: apply_order_hints(c.step)),
+    Pass("freeze", _freeze, level=0),
     *map(_optimize, OPTIMIZATIONS),
     Pass("place", _place),
     Pass("partition", _partition),

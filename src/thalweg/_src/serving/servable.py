@@ -13,6 +13,7 @@ from thalweg._src.config import ConfigProto
 from thalweg._src.dtypes import DType
 from thalweg._src.formats.records import read_records
 from thalweg._src.graph.graph import Graph
+from thalweg._src.optimize.build import step_graph
 from thalweg._src.runtime.cpu_contention import core_share
 from thalweg._src.saved_model.files import SERVING
 from thalweg._src.saved_model.saved_model import load
@@ -122,12 +123,24 @@ def _port(info: Any) -> Port:
 
 
 def _for_serving(config: Any) -> ConfigProto:
-    """Returns the settings of a session whose graph does not grow and that infers only."""
+    """Returns the settings of a session whose graph does not grow."""
     found = ConfigProto()
     if config is not None:
         found.CopyFrom(config)
     found.experimental.optimize_for_static_graph = True
     return found
+
+
+def _writes(graph: Graph, signature: Signature) -> bool:
+    """Returns whether a signature changes state, such as a variable that counts requests."""
+    try:
+        inputs, outputs = (
+            [graph.get_tensor_by_name(port.name) for port in ports.values()]
+            for ports in (signature.inputs, signature.outputs)
+        )
+    except (KeyError, ValueError):  # names a tensor that does not exist, which its requests are told
+        return False
+    return any(node.facts.writes for node in step_graph(inputs, outputs, []).everything())
 
 
 class Servable:
@@ -142,7 +155,8 @@ class Servable:
 
     def __init__(self, path: str, tags: Iterable[str] = (SERVING,), config: Any = None, name: str = "") -> None:
         self.path = path
-        self._session = Session(graph=Graph(), config=_for_serving(config))
+        config = _for_serving(config)
+        self._session = Session(graph=Graph(), config=config)
         try:
             message = load(self._session, tags, path)
             self.signatures: dict[str, Signature] = {}
@@ -152,6 +166,8 @@ class Servable:
                     continue  # such as the operation that initializes a model of TensorFlow 2
                 self.signatures[key] = Signature(name, key, definition, self._session)
                 self.definitions.signature_def[key].MergeFromString(definition.SerializeToString())
+            writes = any(_writes(self._session.graph, each) for each in self.signatures.values())
+            config.experimental.freeze_variables = not writes
         except BaseException:
             self.close()
             raise
