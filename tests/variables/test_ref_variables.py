@@ -209,19 +209,24 @@ def test_variables_of_several_devices_are_saved_by_their_own_names(tmp_path):
         assert tf.train.load_variable(path, v.op.name).tolist() == [v.shape[0].value] * v.shape[0].value
 
 
+def _captured_by_a_branch(x, read):
+    value = read()
+    return tf.cond(x < 1.0, lambda: value + 1.0, lambda: 5.0)
+
+
+def _captured_by_a_loop(x, read):
+    value = read()
+    return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + value), [0, x])[1]
+
+
 @pytest.mark.parametrize(
     "build, expected",
     [
         (lambda x, read: x + read(), [1, 2]),
         (lambda x, read: x + tf.identity(read()), [1, 2]),
         (lambda x, read: tf.cond(x < 1.0, lambda: read() + 1.0, lambda: 5.0), [2, 3]),
-        (lambda x, read: (lambda value: tf.cond(x < 1.0, lambda: value + 1.0, lambda: 5.0))(read()), [2, 3]),
-        (
-            lambda x, read: (
-                lambda value: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y + value), [0, x])[1]
-            )(read()),
-            [3, 6],
-        ),
+        (_captured_by_a_branch, [2, 3]),
+        (_captured_by_a_loop, [3, 6]),
     ],
 )
 def test_what_reads_the_result_of_an_update_runs_the_update(build, expected):
