@@ -55,10 +55,18 @@ def nothing_is_left(tmp_path_factory):
         patch.setattr("tempfile.tempdir", None)
         patch.setenv("THALWEG_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+        gc.unfreeze()
         left = leftovers(threads, folder)
         children.end_templates()
         if left:
             pytest.fail("tests left behind:\n" + "\n".join(left), pytrace=False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def collections_are_short():
+    """Leaves what the files of tests before this one keep in memory out of garbage collections."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -173,8 +173,24 @@ def test_the_demo_learns(tmp_path, monkeypatch, capsys):
     assert "wrote runs/digits/digits.png" in capsys.readouterr().out
 
 
+# Examples that train for long, and what makes them short.
+LONG = {
+    **dict.fromkeys(("alexnet.py", "inception_v3.py", "resnet18.py"), ("--steps", "2", "--width", "0.125")),
+    **dict.fromkeys(("char_rnn.py", "language_model.py", "translate.py"), ("--steps", "20")),
+    **dict.fromkeys(("data_parallel.py", "mirrored.py", "model_parallel.py"), ("--steps", "20")),
+    **dict.fromkeys(("wide_embedding.py", "word2vec.py"), ("--steps", "100")),
+}
+
+
 @pytest.mark.parametrize("example", sorted(p.name for p in (ROOT / "examples").glob("*.py") if p.name != "digits.py"))
 def test_examples_run(example, tmp_path):
+    command = [sys.executable, ROOT / "examples" / example, *LONG.get(example, ())]
+    children.run(command, cwd=tmp_path, env=children.environment(), forked=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", LONG)
+def test_long_examples_run_to_their_end(example, tmp_path):
     command = [sys.executable, ROOT / "examples" / example]
     children.run(command, cwd=tmp_path, env=children.environment(), forked=True)
 

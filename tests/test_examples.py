@@ -67,6 +67,7 @@ def test_char_rnn(example, capsys):
     assert re.search(r"^(a|two|three|some) \w+ .*[.]$", capsys.readouterr().out, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_translate(example, capsys):
     result = example("translate").main(["--steps", "180"])
     assert result["right"] > 0.9

@@ -13,17 +13,26 @@ from tests.control_flow.programs import COUNT
 
 ROOT = Path(__file__).parents[1]
 RANDOM = "tests/control_flow/test_random_programs.py::test_engines_agree"
+EAGER_PROGRAMS = ("tests/eager/test_control_flow.py", "tests/eager/test_programs.py", "tests/eager/test_bench.py")
 RUNS = {
     "device": ["tests/test_away_tensors.py"],
     "types": ["tests/kernels/test_types.py"],
     "programs": ["tests/test_programs.py", "tests/place/test_towers.py"],
-    "random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 3)],
-    "eager": ["tests/eager", "--ignore=tests/eager/test_cases.py"],
+    "random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 9)],
+    "eager": ["tests/eager", "--ignore=tests/eager/test_cases.py", *(f"--ignore={file}" for file in EAGER_PROGRAMS)],
     "values that arrays keep": ["tests/contrib/test_integrate.py"],
 }
+SLOW_RUNS = {
+    "more random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 3) if seed % 9],
+    "eager programs": list(EAGER_PROGRAMS),
+}
+PARAMETERS = [
+    *(pytest.param(tests, id=name) for name, tests in RUNS.items()),
+    *(pytest.param(tests, id=name, marks=pytest.mark.slow) for name, tests in SLOW_RUNS.items()),
+]
 
 
-@pytest.mark.parametrize("tests", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("tests", PARAMETERS)
 def test_on_a_gpu(tests, pytestconfig, tmp_path):
     if pytestconfig.getoption("--pretend-gpu"):
         pytest.skip("these tests run there already")

@@ -75,6 +75,7 @@ def test_labels_are_checked(monkeypatch):
         assert index_checks(lowering.traced(request)[0]) == [(number, 3)]
 
 
+@pytest.mark.slow
 def test_a_pool_is_compiled_as_for_an_accelerator(monkeypatch, tmp_path):
     """For accelerators, what is inserted into a traced cluster is not decomposed any more."""
     requests = []

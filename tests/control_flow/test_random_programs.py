@@ -27,7 +27,10 @@ def built(seed):
     return x, p, n, y, g
 
 
-@pytest.mark.parametrize("seed", range(2 * COUNT))
+SEEDS = [*range(COUNT), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(COUNT, 2 * COUNT))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_engines_agree(seed, monkeypatch):
     x, p, n, y, g = built(seed)
     feeds = [{x: X, p: p_value, n: n_value} for p_value in (True, False) for n_value in (0, 2)]

@@ -65,6 +65,7 @@ def test_the_page_names_all_placers():
     assert set(named) == {name for name, entry in PLACERS._entries.items() if "thalweg" in entry.place.__module__}
 
 
+@pytest.mark.slow
 def test_the_bench_runs_on_tiny_graphs(monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
     monkeypatch.setattr("sys.argv", ["placers.py", "--tiny", "--rounds", "1", "--graphs", "layered", "--trials", "2"])

@@ -80,7 +80,7 @@ def test_a_condition_of_another_task_stops_a_loop(cluster):
     check(program, cluster)
 
 
-SCATTERED = 24  # random programs
+SCATTERED = [range(8), pytest.param(range(8, 24), marks=pytest.mark.slow)]  # random programs
 
 
 def _scatter(tasks):
@@ -101,7 +101,8 @@ def test_loops_of_all_tasks_have_the_same_name(cluster):
     check(program, cluster)
 
 
-def test_random_programs_over_all_tasks(cluster):
+@pytest.mark.parametrize("seeds", SCATTERED, ids=str)
+def test_random_programs_over_all_tasks(seeds, cluster):
     if cluster.transport == "tcp":
         pytest.skip("sockets cover the same partitions")
 
@@ -110,7 +111,7 @@ def test_random_programs_over_all_tasks(cluster):
             x = tf.placeholder(tf.float64, [3])
             p, n = tf.placeholder(tf.bool, []), tf.placeholder(tf.int32, [])
             fetches = []
-            for seed in range(SCATTERED):
+            for seed in seeds:
                 names = {}
                 exec(programs.source(seed), names)
                 y = names["build"](tf, x, p, n)
