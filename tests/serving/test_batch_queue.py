@@ -4,8 +4,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from thalweg._src import errors
-from thalweg._src.serving.batch_queue import BatchQueues, Duration, Request
+from thalweg._src.serving.batch_queue import Average, BatchQueues, Duration, Request
 from thalweg._src.serving.config import BatchingParameters
+
+
+def lasting(seconds):
+    """Returns a duration of batches of any size."""
+    duration = Duration()
+    duration.add(4, seconds)
+    return duration
 
 
 def _queues(**parameters):
@@ -46,7 +53,7 @@ def test_only_requests_of_one_key_share_a_batch_and_the_oldest_goes_first():
 
 def test_a_full_queue_is_refused_with_a_hint_when_to_repeat():
     queues = _queues(max_enqueued_batches=2, num_batch_threads=1)
-    duration = Duration(0.25)
+    duration = lasting(0.25)
     _add(queues, 4, 4, duration=duration)
     with pytest.raises(errors.UnavailableError, match="2 batches are enqueued") as caught:
         _add(queues, 1, duration=duration)
@@ -55,7 +62,7 @@ def test_a_full_queue_is_refused_with_a_hint_when_to_repeat():
 
 def test_a_request_that_would_be_late_is_refused_at_once():
     queues = _queues(num_batch_threads=1)
-    duration = Duration(0.25)
+    duration = lasting(0.25)
     _add(queues, 4, duration=duration)
     _add(queues, 1, duration=duration, deadline=0.5)
     with pytest.raises(errors.DeadlineExceededError, match=r"deadline is in 400\.0 ms, the answer in 750\.0 ms"):
@@ -69,7 +76,7 @@ def test_a_request_that_would_be_late_is_refused_at_once():
 
 def test_a_request_that_has_become_late_is_never_computed():
     queues = _queues()
-    (late,) = _add(queues, 1, deadline=1.5, duration=Duration(1.0))
+    (late,) = _add(queues, 1, deadline=1.5, duration=lasting(1.0))
     (patient,) = _add(queues, 1)
     batch = queues.take(1.0)
     assert (batch.requests, batch.late) == ([patient], [late])
@@ -77,7 +84,7 @@ def test_a_request_that_has_become_late_is_never_computed():
 
 def test_a_batch_is_closed_before_its_first_deadline():
     queues = _queues()
-    _add(queues, 1, deadline=0.8, duration=Duration(0.1))
+    _add(queues, 1, deadline=0.8, duration=lasting(0.1))
     assert queues.next_due() == pytest.approx(0.6)
 
 
@@ -89,12 +96,29 @@ def test_cancelled_requests_are_dropped():
 
 
 def test_durations_are_averaged():
+    average = Average(1.0)
+    average.add(2.0)
+    assert (average.mean, average.deviation) == (pytest.approx(1.2), pytest.approx(0.2))
+    assert average.expected == pytest.approx(1.6)
+
+
+def test_durations_of_sizes_that_were_not_computed_follow_from_others():
     duration = Duration()
-    duration.add(1.0)
-    assert duration.seconds == 1.0
-    duration.add(2.0)
-    assert (duration.mean, duration.deviation) == (pytest.approx(1.2), pytest.approx(0.2))
-    assert duration.seconds == pytest.approx(1.6)
+    assert duration.seconds(3) == 0
+    duration.add(2, 0.2)
+    duration.add(8, 0.4)
+    assert [duration.seconds(size) for size in (1, 2, 5, 8, 16)] == [0.2, 0.2, 0.4, 0.4, 0.8]
+
+
+def test_a_batch_is_no_larger_than_its_deadlines_allow():
+    queues, duration = _queues(max_batch_size=8, allowed_batch_sizes=(1, 2, 4, 8), num_batch_threads=1), Duration()
+    for size in (1, 2, 4, 8):
+        duration.add(size, 0.1 * size)
+    requests = _add(queues, 1, 1, 1, 1, 1, duration=duration, deadline=0.9)  # two batches of 4 take 0.8
+    with pytest.raises(errors.DeadlineExceededError, match=r"in 850\.0 ms, the answer in 900\.0 ms"):
+        _add(queues, 4, duration=duration, deadline=0.85)
+    assert queues.take(0.0, early=True).requests == requests[:4]
+    assert queues.take(0.0, early=True).requests == requests[4:]
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from("ab"), st.floats(0, 1)), max_size=30))

@@ -61,8 +61,9 @@ def test_what_would_take_longer_than_the_bound_is_refused(saved):
         assert client.predict("m", request)["y"].tolist() == [[9, 12]]
         with server.manager.use(Spec("m")) as (_, servable):
             signature = servable.signature("")
-            assert 0 < signature.duration.seconds < 50
-            signature.duration = Duration(60.0)
+            assert 0 < signature.duration.seconds(1) < 50
+            signature.duration = Duration()
+            signature.duration.add(1, 60.0)
             signature.run = lambda *_: pytest.fail("computed")
         with pytest.raises(errors.DeadlineExceededError, match="the request is not computed"):
             client.predict("m", request)

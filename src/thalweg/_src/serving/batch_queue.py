@@ -18,27 +18,53 @@ _SHORT = 3e-4  # seconds
 
 
 @dataclass(slots=True)
-class Duration:
-    """How long the batches of a signature take: moving averages of the time and of its deviation; 0 at first."""
+class Average:
+    """Moving averages of a time in seconds and of its deviation."""
 
-    mean: float = 0.0
+    mean: float
     deviation: float = 0.0
 
     @property
-    def seconds(self) -> float:
-        """What a batch is expected to take, with room for those that take longer than others."""
+    def expected(self) -> float:
+        """The time with room for what takes longer than usual."""
         return self.mean + 2 * self.deviation
 
-    def is_short(self) -> bool:
-        """Returns whether a batch gains nothing by kernels of several threads, which spin between kernels."""
-        return self.mean > 0.0 and self.seconds < _SHORT
-
     def add(self, seconds: float) -> None:
-        """Takes the duration of a batch."""
-        if not self.mean:
-            self.mean = seconds
+        """Takes another time."""
         self.deviation += _WEIGHT * (abs(seconds - self.mean) - self.deviation)
         self.mean += _WEIGHT * (seconds - self.mean)
+
+
+class Duration:
+    """How long the batches of a signature take, by the number of their examples."""
+
+    def __init__(self) -> None:
+        self._averages: dict[int, Average] = {}
+
+    def add(self, size: int, seconds: float) -> None:
+        """Takes the duration of a batch."""
+        if size in self._averages:
+            self._averages[size].add(seconds)
+        else:
+            self._averages = {**self._averages, size: Average(seconds)}
+
+    def seconds(self, size: int) -> float:
+        """Returns what a batch is expected to take: as long as a larger one, or as a smaller one for each example."""
+        averages = self._averages
+        known = averages.get(size)
+        if known is not None:
+            return known.expected
+        if not averages:
+            return 0.0
+        larger = [each for each in averages if each > size]
+        if larger:
+            return averages[min(larger)].expected
+        most = max(averages)
+        return averages[most].expected * size / most
+
+    def is_short(self) -> bool:
+        """Returns whether no batch gains by kernels of several threads, which spin between kernels."""
+        return bool(self._averages) and max(each.mean for each in self._averages.values()) < _SHORT
 
 
 @dataclass(slots=True, eq=False)
@@ -66,6 +92,7 @@ class Batch:
 
     requests: list[Request] = field(default_factory=list)
     late: list[Request] = field(default_factory=list)
+    size: int = 0  # the number of examples
     expected: float = 0.0  # seconds
 
 
@@ -88,14 +115,14 @@ class BatchQueues:
     def add(self, request: Request, now: float) -> None:
         """Takes a request; raises UnavailableError if too many wait, DeadlineExceededError if it would be late."""
         queue = self._queues.get(request.key) or _Queue()
-        waiting, delay = self._batches(queue), self._delay()
+        waiting, delay = -(-queue.size // self._parameters.max_batch_size), self._delay()
         if waiting >= self._parameters.max_enqueued_batches:
             raise overloaded(
                 f"the batch scheduling queue is full: {waiting} batches are enqueued; raise max_enqueued_batches, or "
                 "repeat the request later",
                 max(delay, 1e-3),
             )
-        expected = delay + request.duration.seconds
+        expected = delay + self._seconds(request, request.size)
         if request.deadline is not None and now + expected > request.deadline:
             raise too_late(request, now, expected)
         self._queues[request.key] = queue
@@ -123,20 +150,24 @@ class BatchQueues:
         if not due:
             return None
         key = min(due, key=lambda each: each[:2])[2]
-        queue, batch, size = self._queues[key], Batch(), 0
-        while queue.requests and size + queue.requests[0].size <= self._parameters.max_batch_size:
-            request = queue.requests.popleft()
-            queue.size -= request.size
-            if request.is_cancelled:
-                continue
-            if request.deadline is not None and now + request.duration.seconds > request.deadline:
+        queue, batch, limit = self._queues[key], Batch(), 0
+        while queue.requests:
+            request = queue.requests[0]
+            is_late = request.deadline is not None and now + self._seconds(request, request.size) > request.deadline
+            if not is_late and not request.is_cancelled:
+                limit = limit or self._limit(request)
+                if batch.requests and batch.size + request.size > limit:
+                    break
+                batch.requests.append(request)
+                batch.size += request.size
+            elif is_late:
                 batch.late.append(request)
-                continue
-            batch.requests.append(request)
-            batch.expected = request.duration.seconds
-            size += request.size
+            queue.requests.popleft()
+            queue.size -= request.size
         if not queue.requests:
             del self._queues[key]
+        if batch.requests:
+            batch.expected = self._seconds(batch.requests[0], batch.size)
         self._running += batch.expected
         return batch
 
@@ -144,15 +175,35 @@ class BatchQueues:
         """Takes the end of a batch, and how long it was computed."""
         self._running -= batch.expected
         if batch.requests:
-            batch.requests[0].duration.add(seconds)
+            batch.requests[0].duration.add(self._parameters.padded(batch.size), seconds)
 
     def _delay(self) -> float:
         """Returns the expected seconds until all that waits now is computed."""
-        waiting = sum(self._batches(queue) * queue.requests[0].duration.seconds for queue in self._queues.values())
+        waiting = 0.0
+        for queue in self._queues.values():
+            full, rest = divmod(queue.size, limit := self._limit(queue.requests[0]))
+            waiting += full * self._seconds(queue.requests[0], limit)
+            waiting += self._seconds(queue.requests[0], rest) if rest else 0.0
         return max(0.0, waiting + self._running) / self._parameters.num_batch_threads
 
-    def _batches(self, queue: _Queue) -> int:
-        return -(-queue.size // self._parameters.max_batch_size)
+    def _seconds(self, request: Request, size: int) -> float:
+        """Returns what a batch of some examples like those of a request is expected to take."""
+        return request.duration.seconds(self._parameters.padded(size))
+
+    def _limit(self, request: Request) -> int:
+        """Returns the most examples in a batch with a request.
+
+        A request may arrive just after a batch was begun, wait for it and be computed in the next one, so the time
+        until its deadline allows batches of which two take no longer.
+        """
+        most = self._parameters.max_batch_size
+        if request.deadline is None:
+            return most
+        half = (request.deadline - request.arrival) / 2
+        if self._seconds(request, most) <= half:
+            return most
+        sizes = self._parameters.allowed_batch_sizes or [1 << power for power in range(most.bit_length())]
+        return max((size for size in sizes if self._seconds(request, size) <= half), default=1)
 
     def _due(self, queue: _Queue) -> float:
         """Returns when the first batch of a queue is due: when full at once, else after the timeout.
@@ -162,8 +213,8 @@ class BatchQueues:
         if queue.size >= self._parameters.max_batch_size:
             return float("-inf")
         due = queue.requests[0].arrival + self._parameters.batch_timeout_micros * 1e-6
-        deadlines = [each.deadline - 2 * each.duration.seconds for each in queue.requests if each.deadline is not None]
-        return min(due, *deadlines) if deadlines else due
+        deadlines = [each.deadline for each in queue.requests if each.deadline is not None]
+        return min(due, min(deadlines) - 2 * self._seconds(queue.requests[0], queue.size)) if deadlines else due
 
 
 def overloaded(message: str, seconds: float) -> errors.UnavailableError:

@@ -101,4 +101,4 @@ def prime(servable: Servable, sizes: Sequence[int]) -> None:
     """Runs each signature a few times, so that its first requests are neither slow nor of unknown duration."""
     for signature in servable.signatures.values():
         for each in measure(signature, sizes, runs=3):
-            signature.duration.add(each.median)
+            signature.duration.add(each.size, each.median)
