@@ -29,6 +29,7 @@ def save(folder, scale=1.0):
                 "two": predict({"a": x, "b": words}, {"sum": tf.reduce_sum(y, 1), "words": words}),
                 "total": predict({"x": x}, {"total": tf.reduce_sum(y)}),
                 "blobs": predict({"words": words}, {"out_bytes": words}),
+                "joined": predict({"words": words}, {"text": tf.strings.reduce_join(words, 0)}),
                 "classify": info.classification_signature_def(examples, classes, scores),
                 "regress": info.regression_signature_def(examples, scores[:, 0]),
             },

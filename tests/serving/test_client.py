@@ -31,6 +31,11 @@ def test_predict(client):
     assert client.predict("m", inputs, "two", outputs=["sum"]).keys() == {"sum"}
 
 
+def test_outputs_without_dimensions(client):
+    assert client.predict("m", {"x": np.ones((1, 3), np.float32)}, "total")["total"].item() == 21
+    assert client.predict("m", {"words": ["one", "two"]}, "joined")["text"].item() == b"onetwo"
+
+
 def test_classify_and_regress(client):
     examples = [example(1, 2, 3), example(0, 0, 1).SerializeToString()]
     assert client.classify("m", examples, "classify") == [[("low", 22), ("high", 28)], [("low", 5), ("high", 6)]]

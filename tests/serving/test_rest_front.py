@@ -50,7 +50,7 @@ def test_metadata(ask):
     status, found = ask("/v1/models/m/versions/1/metadata")
     assert (status, found["model_spec"]) == (200, {"name": "m", "version": "1", "signature_name": ""})
     signatures = found["metadata"]["signature_def"]["signature_def"]
-    assert signatures.keys() == {"serving_default", "two", "total", "blobs", "classify", "regress"}
+    assert signatures.keys() == {"serving_default", "two", "total", "blobs", "joined", "classify", "regress"}
     assert signatures["serving_default"]["inputs"]["x"] == {
         "dtype": "DT_FLOAT",
         "name": "x:0",

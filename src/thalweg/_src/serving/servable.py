@@ -25,7 +25,7 @@ from thalweg._src.saved_model.signatures import (
 )
 from thalweg._src.serving.batch_queue import Duration
 from thalweg._src.serving.protos import message_class
-from thalweg._src.serving.tensors import Array
+from thalweg._src.serving.tensors import Array, as_array
 from thalweg._src.session.session import Session
 from thalweg._src.shapes import TensorShape, as_shape
 
@@ -103,7 +103,8 @@ class Signature:
     def run(self, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> dict[str, Array]:
         """Computes outputs for inputs that were checked."""
         core_share.limit_thread(1 if self.duration.is_short() else None)
-        return dict(zip(outputs, self._callable(outputs)(*[inputs[name] for name in self.inputs])))
+        values = self._callable(outputs)(*[inputs[name] for name in self.inputs])
+        return {name: as_array(value) if isinstance(value, bytes) else value for name, value in zip(outputs, values)}
 
     def _make_callable(self, outputs: tuple[str, ...]) -> Callable[..., list[Array]]:
         found: Callable[..., list[Array]] = self._session.make_callable(
