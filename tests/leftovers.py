@@ -9,6 +9,7 @@ from tests import children
 
 # What serves a whole program, and ends with it; torch's compiler shows its progress and keeps what it made.
 _POOLS = ("thalweg", "ThreadPoolExecutor", "tqdm_monitor")
+_POLLER = "_poll_wrapper"  # of grpc.aio
 _CACHE = "torchinductor_"
 _COMPILER = "thalweg._src.compile.inductor"
 _SECONDS = 10  # for what is about to end
@@ -46,5 +47,5 @@ def _children(process):
 
 def _threads(before):
     for thread in threading.enumerate():
-        if thread not in before and not thread.name.startswith(_POOLS):
+        if thread not in before and not thread.name.startswith(_POOLS) and _POLLER not in thread.name:
             yield f"thread {thread.name}"
