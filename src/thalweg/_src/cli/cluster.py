@@ -48,7 +48,7 @@ def commands(jobs: Jobs, script: tuple[str, ...], options: tuple[str, ...], pass
         tasks.append(("evaluator", 0))
     shared = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if not shared.get(THREADS):
-        shared[THREADS] = str(max(1, _cores() // len(tasks)))
+        shared[THREADS] = str(max(1, cores() // len(tasks)))
     found = []
     for job, index in tasks:
         program = ["run", *(f"--{option}" for option in options), *script]
@@ -82,5 +82,6 @@ def _free_ports(count: int) -> list[int]:
         return [sock.getsockname()[1] for sock in bound]
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Returns how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import re
 import select
 import signal
+import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from thalweg._src.cli.cluster import cores
+from thalweg._src.cli.serving_workers import ServingWorkers, reserved
 from thalweg._src.cli.signal_pipe import signal_pipe
 from thalweg._src.errors import OpError
+from thalweg._src.serving.access import Access
 from thalweg._src.serving.config import BatchingParameters, Model, read_batching, read_models
-from thalweg._src.serving.server import ModelServer
+from thalweg._src.serving.server import ModelServer, Options
+from thalweg._src.serving.worker import STOP_SECONDS
 
-_STOP_SECONDS = 5.0
 _PORT = click.IntRange(-1, 65535)
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -58,6 +65,10 @@ class _Seconds(click.ParamType[float]):
     "--max_request_bytes", type=click.IntRange(min=1), default=1 << 26, show_default=True, help="The largest request."
 )
 @click.option("--latency-bound", "--latency_bound", type=_Seconds(), help="Refuse what would take longer, such as 5ms.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=1, show_default=True,
+    help="Processes that share ports, cores and mapped weights.",
+)  # fmt: skip
 @click.option("--plan", is_flag=True, help="Measure the models, print what the latency bound allows, and end.")
 @click.option("--access_log", is_flag=True, help="Write a line for each request to standard error.")
 @click.option("--drain_seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="After SIGTERM.")
@@ -75,6 +86,7 @@ def serve_command(
     rest_api_timeout_in_ms: int,
     max_request_bytes: int,
     latency_bound: float | None,
+    workers: int,
     plan: bool,
     access_log: bool,
     drain_seconds: float,
@@ -84,7 +96,8 @@ def serve_command(
     The options are those of TensorFlow Serving, and so are the protocols; /v2 is the Open Inference Protocol, /metrics
     for Prometheus. SIGHUP reads --model_config_file again. After SIGTERM no further requests are taken, and those that
     are being computed are answered. A server that other machines can reach needs credentials in its environment, such
-    as THALWEG_SERVING_TOKEN.
+    as THALWEG_SERVING_TOKEN. With several --workers, one that dies is started again, and HandleReloadConfigRequest and
+    /metrics stand for all of them.
     """
 
     def configured() -> list[Model]:
@@ -96,8 +109,7 @@ def serve_command(
             batching = read_batching(batching_parameters_file.read_text(), str(batching_parameters_file))
         elif enable_batching:
             batching = BatchingParameters()
-        server = ModelServer(
-            configured(),
+        options = Options(
             host=host,
             port=None if port < 0 else port,
             rest_api_port=None if rest_api_port < 0 else rest_api_port,
@@ -108,6 +120,9 @@ def serve_command(
             latency_bound=latency_bound,
             log=_write_line if access_log else None,
         )
+        if workers > 1 and not plan:
+            sys.exit(_serve_with_workers(workers, configured, options, drain_seconds))
+        server = ModelServer(configured(), **{each.name: getattr(options, each.name) for each in fields(options)})
     except (OpError, OSError, ValueError) as error:
         raise click.ClickException(f"the server cannot start: {error}") from None
     if plan:
@@ -146,21 +161,13 @@ def _serve(server: ModelServer, configured: Callable[[], list[Model]], drain_sec
     """Serves until SIGTERM or SIGINT; returns the exit status of the process."""
     signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     server.start()
-    host = server.options.host
-    for name in server.manager.models():
-        click.echo(f"{name}: {server.describe(name)}")
-    ports = {"gRPC": server.port, "REST": server.rest_api_port}
-    click.echo("serving " + ", ".join(f"{name} at {host}:{port}" for name, port in ports.items() if port is not None))
-    sys.stdout.flush()
+    lines = [f"{name}: {server.describe(name)}" for name in server.manager.models()]
+    _announce(lines, server.options.host, server.port, server.rest_api_port)
     while (number := _next_signal(signals)) == signal.SIGHUP:
-        try:
+        with _telling():
             server.reload(configured())
-            click.echo("the configuration was read again")
-        except (OpError, OSError, ValueError) as error:
-            click.echo(f"thalweg: the configuration stays as it was: {error}", err=True)
-        sys.stdout.flush()
     status = 128 + signal.SIGINT if number == signal.SIGINT else 0
-    limit = threading.Timer(drain_seconds + _STOP_SECONDS, os._exit, [status])  # what never ends cannot hold it
+    limit = threading.Timer(drain_seconds + STOP_SECONDS, os._exit, [status])  # what never ends cannot hold it
     limit.daemon = True
     limit.start()
     server.stop(drain_seconds)
@@ -168,6 +175,78 @@ def _serve(server: ModelServer, configured: Callable[[], list[Model]], drain_sec
     return status
 
 
+def _announce(lines: Iterable[str], host: str, grpc: int | None, rest: int | None) -> None:
+    """Writes what is served, and where."""
+    for line in lines:
+        click.echo(line)
+    ports = {"gRPC": grpc, "REST": rest}
+    click.echo("serving " + ", ".join(f"{name} at {host}:{port}" for name, port in ports.items() if port is not None))
+    sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _telling() -> Iterator[None]:
+    """Writes whether another configuration was taken."""
+    try:
+        yield
+        click.echo("the configuration was read again")
+    except (OpError, OSError, ValueError) as error:
+        click.echo(f"thalweg: the configuration stays as it was: {error}", err=True)
+    sys.stdout.flush()
+
+
 def _next_signal(signals: int) -> int:
     select.select([signals], [], [])
     return os.read(signals, 1)[0]
+
+
+def _serve_with_workers(
+    count: int, configured: Callable[[], list[Model]], options: Options, drain_seconds: float
+) -> int:
+    """Serves with several processes until SIGTERM or SIGINT; returns the exit status of this one."""
+    if not hasattr(socket, "SO_REUSEPORT"):
+        raise ValueError("--workers: on this system, processes cannot share a port")
+    host = options.host
+    Access.find(f"[{host}]:0" if ":" in host else f"{host}:0")  # refuses a server that lacks credentials
+    batching = options.batching
+    if batching is None and options.latency_bound is not None:
+        batching = BatchingParameters(max_batch_size=1, num_batch_threads=max(1, cores() // count))
+    with reserved(host, options.port) as grpc, reserved(host, options.rest_api_port) as rest:
+        found = replace(options, port=grpc, rest_api_port=rest, batching=batching)
+        sent = {**asdict(found), "log": options.log is not None}
+        workers = ServingWorkers(count, configured(), sent, drain_seconds, lambda line: _write_line(f"thalweg: {line}"))
+        return asyncio.run(_supervise(workers, configured, lambda lines: _announce(lines, host, grpc, rest)))
+
+
+async def _supervise(
+    workers: ServingWorkers, configured: Callable[[], list[Model]], announce: Callable[[list[str]], None]
+) -> int:
+    """Runs workers until SIGTERM or SIGINT; returns the exit status."""
+    loop = asyncio.get_running_loop()
+    signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    hangups: asyncio.Queue[int] = asyncio.Queue()
+    stopped: asyncio.Future[int] = loop.create_future()
+
+    def receive() -> None:
+        for number in os.read(signals, 256):
+            if number == signal.SIGHUP:
+                hangups.put_nowait(number)
+            elif not stopped.done():
+                stopped.set_result(number)
+
+    async def serve() -> None:
+        announce(await workers.start())
+        while await hangups.get():
+            with _telling():
+                await workers.reload(configured())
+
+    loop.add_reader(signals, receive)
+    serving = asyncio.create_task(serve())
+    ends: set[asyncio.Future[Any]] = {serving, stopped}
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if serving.done():
+        await workers.kill()
+        serving.result()  # raises
+    serving.cancel()
+    await workers.stop()
+    return 128 + signal.SIGINT if stopped.result() == signal.SIGINT else 0

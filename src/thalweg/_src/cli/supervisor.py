@@ -80,7 +80,7 @@ class Supervisor:
                 for task in self._tasks:
                     task.process.wait()
         if self._failed is not None:
-            self._say(f"{self._failed.command.task} {_end_of(self._failed.process)}; its last lines:")
+            self._say(f"{self._failed.command.task} {end_of(self._failed.process)}; its last lines:")
             self._write(sys.stderr.fileno(), b"".join(b"  %b\n" % line for line in self._failed.last))
         return self._status or 0
 
@@ -147,11 +147,11 @@ class Supervisor:
         if code and self._restarts[task.command.task]:
             self._restarts[task.command.task] -= 1
             left = self._restarts[task.command.task]
-            self._say(f"{task.command.task} {_end_of(task.process)}; starting it again (restarts left: {left})")
+            self._say(f"{task.command.task} {end_of(task.process)}; starting it again (restarts left: {left})")
             self._start(task.command)
         elif code:
             self._failed = task
-            self._say(f"{task.command.task} {_end_of(task.process)}; stopping the other tasks")
+            self._say(f"{task.command.task} {end_of(task.process)}; stopping the other tasks")
             self._stop(code if code > 0 else 128 - code, signal.SIGTERM)
         elif running <= {"ps"}:
             self._stop(0, signal.SIGTERM)
@@ -198,7 +198,7 @@ class Supervisor:
             self._stop(128 + signal.SIGPIPE, signal.SIGTERM)
 
 
-def _end_of(process: subprocess.Popen[bytes]) -> str:
+def end_of(process: subprocess.Popen[bytes]) -> str:
     """Returns how a process has ended, in words."""
     code = process.returncode
     if code >= 0:

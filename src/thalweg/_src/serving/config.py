@@ -112,6 +112,18 @@ def _model(config: Any, origin: str) -> Model:
     return Model(config.name, config.base_path, policy, dict(config.version_labels))
 
 
+def model_to_json(model: Model) -> dict[str, Any]:
+    """Returns a model as values of JSON."""
+    policy = {"latest": model.policy.latest, "specific": sorted(model.policy.specific)}
+    return {"name": model.name, "base_path": model.base_path, "policy": policy, "labels": dict(model.labels)}
+
+
+def model_from_json(value: dict[str, Any]) -> Model:
+    """Returns the model that `model_to_json` was given."""
+    policy = Policy(value["policy"]["latest"], frozenset(value["policy"]["specific"]))
+    return Model(value["name"], value["base_path"], policy, value["labels"])
+
+
 def read_batching(text: str, origin: str) -> BatchingParameters:
     """Returns the batching parameters of a file in text format; origin: the file, for errors."""
     message = _parse(text, "BatchingParameters", origin)

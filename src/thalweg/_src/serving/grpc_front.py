@@ -115,9 +115,9 @@ class Methods:
 
     async def handle_reload_config_request(self, request: Any, call: Call) -> Any:
         before = self._service.metrics.totals()
-        await self._loop.apart(self._service.reload, models_of(request.config, "ReloadConfigRequest"))
+        models = models_of(request.config, "ReloadConfigRequest")
         timeout = None if call.deadline is None else max(0.0, call.deadline - time.monotonic())
-        if not await self._loop.apart(self._service.manager.wait, timeout):
+        if not await self._loop.apart(self._service.reload, models, timeout):
             raise errors.UnknownError(None, None, "a model did not become available; its state tells why")
         response = message_class("ReloadConfigResponse")()
         response.status.SetInParent()
@@ -173,19 +173,28 @@ class GrpcFront:
       access: Who may call.
       max_message_bytes: The limit on the size of a request.
       loop: Where it runs.
+      reuse_port: Whether other processes may listen at the same address.
     """
 
-    def __init__(self, service: Service, address: str, access: Access, max_message_bytes: int, loop: EventLoop) -> None:
+    def __init__(
+        self,
+        service: Service,
+        address: str,
+        access: Access,
+        max_message_bytes: int,
+        loop: EventLoop,
+        reuse_port: bool = False,
+    ) -> None:
         self._methods = handlers(Methods(service, loop), loop, access.token)
-        self.port: int = loop.call(self._open(address, access, max_message_bytes))
+        self.port: int = loop.call(self._open(address, access, max_message_bytes, reuse_port))
 
-    async def _open(self, address: str, access: Access, max_message_bytes: int) -> int:
+    async def _open(self, address: str, access: Access, max_message_bytes: int, reuse_port: bool) -> int:
         import grpc
 
         options = [
             ("grpc.max_receive_message_length", max_message_bytes),
             ("grpc.max_send_message_length", -1),
-            ("grpc.so_reuseport", 0),
+            ("grpc.so_reuseport", int(reuse_port)),
         ]
         generic = [
             grpc.method_handlers_generic_handler(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _LATENCY_LIMITS = [10 * 1.8**power for power in range(33)]  # microseconds, up to some 20 minutes
 _SIZE_LIMITS = [float(2**power) for power in range(15)]
@@ -73,6 +73,20 @@ def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
         return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
     return ",".join(f'{name}="{escaped(value)}"' for name, value in zip(names, values))
+
+
+def add_up(pages: Iterable[str]) -> str:
+    """Returns the sum of pages that Prometheus reads, line by line."""
+    sums: dict[str, dict[str, float]] = {}  # by the line that begins a metric
+    for page in pages:
+        metric: dict[str, float] = {}
+        for line in page.splitlines():
+            if line.startswith("#"):
+                metric = sums.setdefault(line, {})
+            else:
+                name, _, value = line.rpartition(" ")
+                metric[name] = metric.get(name, 0) + (int(value) if value.isdecimal() else float(value))
+    return "".join(f"{start}\n" + "".join(f"{n} {v}\n" for n, v in metric.items()) for start, metric in sums.items())
 
 
 class Metrics:

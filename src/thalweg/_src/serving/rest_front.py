@@ -109,7 +109,7 @@ class RestApplication:
                 if not hmac.compare_digest(given, self._token) and path not in ("/v2/health/live", "/v2/health/ready"):
                     raise missing_token("the header authorization")
             if path in _METRICS and method == "GET":
-                return 200, [(b"content-type", b"text/plain; version=0.0.4")], self._service.metrics.text().encode()
+                return 200, _TEXT, (await self._service.report()).encode()
             if path == "/v2" or path.startswith("/v2/"):
                 found = await open_inference.answer(self._service, self._loop, method, unquote(path), content, deadline)
                 return 200, _JSON, dumps(found)
@@ -170,6 +170,7 @@ class RestApplication:
 
 
 _JSON: Headers = [(b"content-type", b"application/json")]
+_TEXT: Headers = [(b"content-type", b"text/plain; version=0.0.4")]
 
 
 def _spec(found: re.Match[str]) -> Spec:
@@ -196,6 +197,7 @@ class RestFront:
       max_body_bytes: The limit on the size of a request.
       timeout: The most seconds that a request may take, or None.
       loop: Where it runs.
+      reuse_port: Whether other processes may listen at the same address.
     """
 
     def __init__(
@@ -206,6 +208,7 @@ class RestFront:
         max_body_bytes: int,
         timeout: float | None,
         loop: EventLoop,
+        reuse_port: bool = False,
     ) -> None:
         try:
             import uvicorn
@@ -215,7 +218,9 @@ class RestFront:
         host, _, port = address.rpartition(":")
         try:
             family = socket.AF_INET6 if ":" in host.strip("[]") else socket.AF_INET
-            self._socket = socket.create_server((host.strip("[]"), int(port)), family=family, backlog=1024)
+            self._socket = socket.create_server(
+                (host.strip("[]"), int(port)), family=family, backlog=1024, reuse_port=reuse_port
+            )
         except OSError as error:
             raise errors.UnavailableError(None, None, f"the server cannot listen at {address}: {error}") from None
         self.port: int = self._socket.getsockname()[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -48,6 +47,8 @@ class Options:
       tags: Those of the graphs to load.
       session_config: A ConfigProto for the sessions of the models.
       log: A function that takes a line for each request, or None.
+      reuse_port: Whether other processes may listen at the same ports. The server then does so once its models are
+        loaded, since from that moment it gets its share of the connections.
     """
 
     host: str = "127.0.0.1"
@@ -62,6 +63,7 @@ class Options:
     tags: Sequence[str] = (SERVING,)
     session_config: Any = None
     log: Callable[[str], None] | None = None
+    reuse_port: bool = False
 
 
 @export("serving.Server")
@@ -90,27 +92,30 @@ class ModelServer:
         self.service = Service(self.manager, run, self.metrics, self.options.latency_bound, self.options.log)
         self._is_started = False
         self._fronts: list[GrpcFront | RestFront] = []
+        self.port, self.rest_api_port = self.options.port, self.options.rest_api_port
+        if not self.options.reuse_port:
+            self._listen()
+
+    def _listen(self) -> None:
         try:
-            self.port, self.rest_api_port = self._listen()
+            self._open_ports(self.options)
         except BaseException:
             self.stop()
             raise
 
-    def _listen(self) -> tuple[int | None, int | None]:
-        options = self.options
+    def _open_ports(self, options: Options) -> None:
         host = f"[{options.host}]" if ":" in options.host else options.host
         access = Access.find(f"{host}:0")
-        ports: list[int | None] = [None, None]
+        limit, reuse = options.max_request_bytes, options.reuse_port
         if options.port is not None:
-            front = GrpcFront(self.service, f"{host}:{options.port}", access, options.max_request_bytes, self._loop)
-            ports[0] = front.port
+            front = GrpcFront(self.service, f"{host}:{options.port}", access, limit, self._loop, reuse)
+            self.port = front.port
             self._fronts.append(front)
         if options.rest_api_port is not None:
             address = f"{host}:{options.rest_api_port}"
-            rest = RestFront(self.service, address, access, options.max_request_bytes, options.rest_timeout, self._loop)
-            ports[1] = rest.port
+            rest = RestFront(self.service, address, access, limit, options.rest_timeout, self._loop, reuse)
+            self.rest_api_port = rest.port
             self._fronts.append(rest)
-        return ports[0], ports[1]
 
     async def _run_at_once(
         self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
@@ -141,6 +146,8 @@ class ModelServer:
         self._is_started = True
         is_ready = self.load(timeout)
         self.manager.start()
+        if self.options.reuse_port and not self._fronts:
+            self._listen()
         for front in self._fronts:
             self._loop.call(front.start())
         return is_ready
@@ -165,13 +172,11 @@ class ModelServer:
 
     def reload(self, models: Iterable[Model]) -> None:
         """Serves these models, and no others."""
-        self.service.reload(checked(models, "models"))
+        self.manager.configure(checked(models, "models"))
 
     def stop(self, seconds: float = 10.0) -> None:
         """Takes no further requests, gives those that are being answered some seconds, and frees the models."""
-        end = time.monotonic() + seconds
-        for front in self._fronts:
-            self._loop.call(front.stop(max(0.0, end - time.monotonic())))
+        self._loop.call(self._stop_fronts(seconds))
         if self._batcher is not None:
             self._loop.call(self._batcher.close())
         self._loop.close()
@@ -179,6 +184,9 @@ class ModelServer:
         if self._is_started:
             process_settings.release()
         self._is_started = False
+
+    async def _stop_fronts(self, seconds: float) -> None:
+        await asyncio.gather(*(front.stop(seconds) for front in self._fronts))
 
     def __enter__(self) -> Self:
         self.start()

@@ -21,6 +21,8 @@ from thalweg._src.serving.servable import Servable, Signature
 from thalweg._src.serving.tensors import Array
 
 Inputs = Callable[[Signature], Awaitable[Mapping[str, Array]]]  # reads the inputs of a request
+Reload = Callable[[Sequence[Model], float | None], bool]  # returns whether all models can be used before the timeout
+Report = Callable[[], Awaitable[str]]  # returns the page that Prometheus reads
 CODES = {code: name for name, code in vars(errors).items() if name.isupper() and isinstance(code, int)}
 
 
@@ -62,7 +64,8 @@ class Service:
         self._run = run
         self._bound = latency_bound
         self._log = log
-        self.reload: Callable[[Sequence[Model]], None] = manager.configure
+        self.reload: Reload = self._reload
+        self.report: Report = self._report
 
     async def predict(
         self, call: Call, spec: Spec, inputs: Inputs, outputs: Sequence[str] = ()
@@ -115,6 +118,13 @@ class Service:
         """Returns the version and the signatures of a model, with types and shapes."""
         with self.manager.use(spec) as (version, servable):
             return version, servable.signatures
+
+    def _reload(self, models: Sequence[Model], timeout: float | None) -> bool:
+        self.manager.configure(models)
+        return self.manager.wait(timeout)
+
+    async def _report(self) -> str:
+        return self.metrics.text()
 
     @contextmanager
     def _measured(self, call: Call, spec: Spec, examples: int = 0) -> Iterator[None]:
