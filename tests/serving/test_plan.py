@@ -1,6 +1,7 @@
 """Real time: what a bound on latency allows is measured, and what would take longer is refused."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from click.testing import CliRunner
 
 from thalweg._src import errors
 from thalweg._src.cli.main import commands
+from thalweg._src.serving import plan
 from thalweg._src.serving.batch_queue import Duration
 from thalweg._src.serving.client import Client
+from thalweg._src.serving.config import BatchingParameters
 from thalweg._src.serving.manager import Spec
-from thalweg._src.serving.plan import Measurement, choose, measure, zeros
+from thalweg._src.serving.plan import Measurement, choose, measure, measure_load, zeros
 from thalweg._src.serving.server import ModelServer
 
 
@@ -41,15 +44,27 @@ def test_a_request_may_wait_for_one_batch_and_is_computed_in_the_next():
     assert choose(measurements, 0.001) is None
 
 
-def test_the_plan_is_printed(saved):
+def test_the_plan_is_printed(saved, monkeypatch):
+    monkeypatch.setattr(plan, "_LOAD_SECONDS", 0.1)
     options = ["--model", f"m={saved}", "--port", "0", "--rest_api_port", "0", "--plan"]
     result = CliRunner().invoke(commands, ["serve", *options, "--latency-bound", "10s"])
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert "m version 1 serving_default" in lines and "  batch  median ms  worst ms  examples/s" in lines
     assert sum("can be kept with batches of 128" in line for line in lines) == 1
+    planned = [line for line in lines if re.match(r"  planned load: \d+ requests/s for one example over gRPC", line)]
+    assert len(planned) == sum("can be kept with batches" in line for line in lines)
     assert "  is not measured: its inputs are strings, or of unknown shape" in lines
     assert CliRunner().invoke(commands, ["serve", *options]).exit_code == 2
+
+
+def test_the_load_of_a_server_is_measured(signatures, saved, monkeypatch):
+    monkeypatch.setattr(plan, "_LOAD_SECONDS", 0.1)
+    monkeypatch.setattr(plan, "_CLIENTS", (2,))
+    signature, batching = signatures["serving_default"], BatchingParameters(max_batch_size=8)
+    found = measure_load(signature, str(saved / "1"), batching, bound=20.0)
+    assert found.clients == 2 and found.rate > 0 and 0 < found.latency < 20
+    assert measure_load(signature, str(saved / "1"), batching, bound=1e-9) is None
 
 
 def test_what_would_take_longer_than_the_bound_is_refused(saved):
