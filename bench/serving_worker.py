@@ -1,15 +1,13 @@
 """A server of one peer: `serving_worker.py PEER NAME FOLDER PACKAGES`; prints the ports of gRPC and REST, and serves.
 
 thalweg and tensorflow have the same front end: in TensorFlow's environment it is imported from this source tree, with
-the PACKAGES of ours behind its own, and another class loads and runs the model. torch has the front end of FastAPI.
+the PACKAGES of ours behind its own, and another class loads and runs the model. torch has that of FastAPI.
 """
 
 from __future__ import annotations
 
 import json
-import socket
 import sys
-import threading
 from typing import Any
 
 BATCH = 16
@@ -71,30 +69,11 @@ def serve_tensorflow(name: str, folder: str) -> Any:
     return serve(name, folder)
 
 
-def serve_torch(name: str) -> int:
-    """Starts FastAPI with a model of torch, and returns the port."""
-    import torch
-    import uvicorn
-    from fastapi import FastAPI, Request
-    from workloads.serving_models import torch_model
-
-    model, application = torch_model(name), FastAPI()
-
-    @application.post(f"/v1/models/{name}:predict")
-    def predict(body: dict[str, Any]) -> dict[str, Any]:
-        with torch.inference_mode():
-            return {"predictions": model(torch.tensor(body["instances"])).tolist()}
-
-    assert Request  # is what FastAPI resolves annotations with
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(application, log_level="error"))
-    threading.Thread(target=server.run, args=([listener],), daemon=True).start()
-    return int(listener.getsockname()[1])
-
-
 def main(peer: str, name: str, folder: str, packages: str) -> None:
-    if peer == "torch":
-        ports = [None, serve_torch(name)]
+    if peer in ("torch", "torch_batched"):
+        from serving_torch import serve_torch
+
+        ports = [None, serve_torch(name, is_batched=peer == "torch_batched")]
     else:
         if peer == "tensorflow":
             sys.path.append(packages)

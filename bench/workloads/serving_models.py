@@ -1,11 +1,12 @@
-"""The models that are served: an MLP and ResNet-18, as SavedModels, and the same layers in torch."""
+"""The models that are served: MLPs and ResNet-18, as SavedModels, and the same layers in torch."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-SHAPES = {"mlp": (784,), "resnet": (224, 224, 3)}
+SHAPES = {"mlp": (784,), "wide": (784,), "resnet": (224, 224, 3)}
+_WIDTH = 5000  # of the two layers of 100 MB of the wide MLP
 _STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
 
 
@@ -30,6 +31,10 @@ def save(name: str, folder: Path) -> None:
             y = tf.layers.dense(x, 256, tf.nn.relu)
             y = tf.layers.dense(y, 256, tf.nn.relu)
             y = tf.layers.dense(y, 10)
+        elif name == "wide":
+            y = tf.layers.dense(x, _WIDTH, tf.nn.relu)
+            y = tf.layers.dense(y, _WIDTH, tf.nn.relu)
+            y = tf.layers.dense(tf.layers.dense(y, _WIDTH, tf.nn.relu), 10)
         else:
             y = tf.nn.relu(convolution(x, 64, 7, 2))
             y = tf.nn.max_pool(y, 3, 2, "SAME")
