@@ -19,7 +19,7 @@ from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.registry import Known, device_types, invoke
-from thalweg._src.kernels.types import from_numpy, to_numpy
+from thalweg._src.kernels.types import from_numpy, to_numpy, to_read
 from thalweg._src.optimize.consistency import make_consistent, order_first_reads
 from thalweg._src.optimize.freeze import fold_batch_norms, freeze
 from thalweg._src.optimize.functionalize import functionalize
@@ -119,7 +119,7 @@ def _freeze(c: Compilation) -> None:
             return None
         variable = bind_node(handle, host)
         value = variable.value.value if isinstance(variable, Known) else None
-        return None if value is None else np.asarray(to_numpy(value))
+        return None if value is None else to_read(value)
 
     freeze(c.step, value_of)
     fold_batch_norms(c.step)
