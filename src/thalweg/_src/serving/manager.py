@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -181,6 +182,8 @@ class Manager:
         with self._lock:
             loaded = self._loaded.pop((name, version))
         loaded.servable.close()
+        del loaded
+        gc.collect()  # compiled steps are cycles of objects, and hold weights
         with self._lock:
             logging.info("%s: version %d is unloaded", name, version)
             self._follow(name, self._versions[name].unloaded(version))
