@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import thalweg as tf
 from tests.valid_calls.checkpoint import WRITTEN
 from thalweg._src import dtypes, errors
-from thalweg._src.formats import slices
+from thalweg._src.formats import bundle, slices
 from thalweg._src.formats.bundle import BundleWriter, data_files, data_name, index_name, merge_bundles
 from thalweg._src.formats.bundle_reader import BundleReader
 from thalweg._src.formats.slices import FULL, Slice
@@ -54,6 +54,61 @@ def test_every_type(tmp_path, dtype):
             assert reader.entry(name).dtype is dtype and reader.shape(name) == array.shape
             assert found.dtype == array.dtype and found.shape == array.shape
             assert found.tolist() == array.tolist() if dtype is dtypes.string else found.tobytes() == array.tobytes()
+
+
+def _write_large(prefix, *names):
+    """Writes tensors of 80,000 bytes, each behind a small one, and a sliced one; returns their values."""
+    arrays = {name: np.random.RandomState(number).rand(100, 100) for number, name in enumerate(names)}
+    with BundleWriter(prefix) as writer:
+        for name, array in arrays.items():
+            writer.add(f"{name}/small", dtypes.int8, (3,), b"abc")
+            writer.add(name, dtypes.float64, array.shape, np.frombuffer(array.tobytes(), np.uint8))
+        for start in (0, 100):
+            half = np.frombuffer(array.tobytes(), np.uint8)
+            writer.add_slice("sliced", (200, 100), Slice(((start, 100), (0, FULL))), dtypes.float64, half)
+        writer.finish()
+    return arrays
+
+
+def test_large_tensors_are_aligned_and_can_be_mapped(tmp_path):
+    prefix = str(tmp_path / "model")
+    arrays = _write_large(prefix, "a", "b")
+    with BundleReader(prefix) as reader:
+        views = {name: reader.mapped(name) for name in arrays}
+        assert all(reader.entry(name).offset % 64 == 0 for name in arrays)
+        part = reader.mapped("sliced", "200 100 100,100:0,100")
+        assert reader.mapped("a/small") is None and reader.mapped("sliced") is None
+        assert reader.mapped("a", "100 100 0,50:-") is None and reader.mapped("sliced", "200 100 9,100:-") is None
+        reader.verify()
+    before = (tmp_path / "model.data-00000-of-00001").read_bytes()
+    os.remove(tmp_path / "model.data-00000-of-00001")
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(views[name].view(np.float64).reshape(100, 100), array)
+    assert part.tobytes() == arrays["b"].tobytes()
+    (tmp_path / "model.data-00000-of-00001").write_bytes(before)
+    with BundleReader(prefix) as reader:
+        reader.mapped("a")[:] = 0
+        reader.verify()
+
+
+def test_a_damaged_tensor_is_not_mapped(tmp_path):
+    prefix = str(tmp_path / "model")
+    _write_large(prefix, "a")
+    with BundleReader(prefix) as reader, open(f"{prefix}.data-00000-of-00001", "r+b") as file:
+        file.seek(reader.entry("a").offset + 70_000)
+        file.write(b"damage")
+        file.flush()
+        with pytest.raises(errors.DataLossError, match="do not match the checksum"):
+            reader.mapped("a")
+
+
+def test_tensors_that_are_not_aligned_are_not_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle, "_ALIGNMENT", 1)  # as TensorFlow writes them
+    prefix = str(tmp_path / "model")
+    arrays = _write_large(prefix, "a")
+    with BundleReader(prefix) as reader:
+        assert reader.mapped("a") is None
+        np.testing.assert_array_equal(reader.read("a"), arrays["a"])
 
 
 def test_save_and_restore_ops(tmp_path):

@@ -240,6 +240,48 @@ def test_requests_that_are_being_computed_are_answered_before_the_end(serve, tmp
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
+def _save_table(folder, version, rows):
+    with tf.Graph().as_default(), tf.Session() as session:
+        ids = tf.placeholder(tf.int32, [None])
+        table = tf.get_variable("table", [rows, 128], initializer=tf.constant_initializer(version))
+        session.run(tf.global_variables_initializer())
+        rows = tf.nn.embedding_lookup(table, ids)
+        tf.saved_model.simple_save(session, folder / "new", {"ids": ids}, {"sum": tf.reduce_sum(rows, 1)})
+    (folder / "a").mkdir(exist_ok=True)
+    (folder / "new").rename(folder / "a" / str(version))
+
+
+def _memory(worker, *fields, file="smaps_rollup"):
+    """Returns fields of a file about the memory of a process, in bytes."""
+    rows = [row.split() for row in Path(f"/proc/{worker}/{file}").read_text().splitlines()]
+    return [sum(int(row[1]) for row in rows if row[0] == f"{field}:") << 10 for field in fields]
+
+
+def test_workers_hold_a_large_table_once(serve, tmp_path):
+    rows = 1 << 17
+    size = rows * 128 * 4
+    _save_table(tmp_path, 1, rows)
+    served = serve("--model", f"a={tmp_path / 'a'}", "--file_system_poll_wait_seconds", "0.1")
+    ids = np.arange(0, rows, 1000, dtype=np.int32)
+    with ExitStack() as stack:
+        made = connect(served, stack)
+
+        def predict():
+            return {each.predict(ids=ids if isinstance(each, GrpcConnection) else ids.tolist())[0] for each in made}
+
+        assert predict() == {128}
+        before = [_memory(worker, "Rss", "Pss", "Private_Dirty") for worker in served.workers()]
+        for rss, pss, _ in before:
+            assert rss - pss > 0.4 * size  # each has the table in memory, and counts for half of it
+        _save_table(tmp_path, 2, rows)
+        while predict() != {256}:
+            time.sleep(0.02)
+        for worker, (rss, _, dirty) in zip(served.workers(), before):
+            (peak,) = _memory(worker, "VmHWM", file="status")
+            assert peak < rss + 1.3 * size
+            assert _memory(worker, "Private_Dirty")[0] < dirty + 0.5 * size
+
+
 def test_a_worker_that_dies_again_and_again_is_started_less_often(monkeypatch):
     delays, lines = [], []
     workers = ServingWorkers(1, [], {}, 0.0, lines.append)

@@ -29,6 +29,8 @@ from thalweg._src.formats.table import read_table, table, varint
 _DATA = re.compile(r"\.data-(\d{5})-of-(\d{5})$")
 _LITTLE_ENDIAN = 0
 _VERSION = 1
+MAPPED = 1 << 16  # bytes; a tensor of this size or more can be mapped, and is aligned for that
+_ALIGNMENT = 64
 Shape = tuple[int, ...]
 
 
@@ -108,8 +110,10 @@ class BundleWriter:
     def _add(self, key: bytes, name: str, dtype: DType, shape: Shape, data: Any) -> None:
         if key in self._entries or not key:
             raise invalid(f"the tensor {name!r} is saved twice or has no name")
-        entry = self._entries[key] = Entry(dtype, shape, 0, self._data.size)
         with durable.typed_errors(self._prefix):
+            if dtype is not dtypes.string and math.prod(shape) * dtype.size >= MAPPED:
+                self._data.append(bytes(-self._data.size % _ALIGNMENT))
+            entry = self._entries[key] = Entry(dtype, shape, 0, self._data.size)
             if dtype is dtypes.string:
                 crc = self._append_strings(data)
             else:

@@ -114,6 +114,7 @@ class DataFile:
         self.size = os.fstat(self._file).st_size
         self._direct = -1
         self._pages: Array | None = None
+        self._mapping: Array | None = None
         self._local = threading.local()
         if self.size >= _LARGE_FILE and hasattr(os, "O_DIRECT"):
             try:
@@ -128,6 +129,12 @@ class DataFile:
         for file in files:
             if file >= 0:
                 os.close(file)
+
+    def map(self) -> Array:
+        """Returns the bytes of the file as a private mapping, which outlives this object."""
+        if self._mapping is None:
+            self._mapping = np.frombuffer(mmap.mmap(self._file, self.size, access=mmap.ACCESS_COPY), np.uint8)
+        return self._mapping
 
     def read(self, out: Array, offset: int) -> int:
         """Fills an array from an offset and returns the number of bytes read."""

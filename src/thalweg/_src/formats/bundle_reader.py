@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from thalweg._src import dtypes, errors
 from thalweg._src.errors import invalid
 from thalweg._src.formats import durable, slices
-from thalweg._src.formats.bundle import Entry, Shape, data_name, index_name, lost, names_of, read_index
+from thalweg._src.formats.bundle import MAPPED, Entry, Shape, data_name, index_name, lost, names_of, read_index
 from thalweg._src.formats.bundle_data import DataFile
 from thalweg._src.formats.crc32c import combine, crc32c, mask
 from thalweg._src.formats.slices import Extent, Slice
@@ -111,6 +111,31 @@ class BundleReader:
                 self.read_into(name, spec, out)
         for read in beside:
             read.result()
+
+    def mapped(self, name: str, spec: str = "") -> Array | None:
+        """Returns the bytes of a large tensor, or of a slice that is stored as one, as a private mapping of the file.
+
+        The result is None if there is no such mapping, or if it would not be aligned to the elements.
+        """
+        entry, key = self.entry(name), _key(name)
+        wanted = self._wanted(name, entry, spec)
+        if entry.slices:
+            keys = [part.key(key) for part in entry.slices if part.within(entry.shape) == wanted]
+            if not keys:
+                return None
+            key, entry = keys[0], self._entries[keys[0]]
+        elif wanted != _whole(entry.shape):
+            return None
+        if entry.dtype is dtypes.string or entry.size < MAPPED or entry.offset % entry.dtype.size:
+            return None
+        view = self._file(key, entry).map()[entry.offset : entry.offset + entry.size]
+
+        def piece(begin: int) -> tuple[int, int]:
+            chunk = view[begin : begin + _CHUNK]
+            return crc32c(chunk), len(chunk)
+
+        self._compare(key, entry, self._combined(entry.size, piece))
+        return view
 
     def strings(self, name: str, spec: str = "") -> Array:
         """Returns a string tensor, or a slice of it, as an array of objects."""
@@ -238,12 +263,16 @@ class BundleReader:
             self._fill(key, entry, file, chunk, entry.offset + begin)
             return crc32c(chunk), len(chunk)
 
-        if entry.size <= _CHUNK:
-            return self._compare(key, entry, piece(0)[0])
+        return self._compare(key, entry, self._combined(entry.size, piece))
+
+    def _combined(self, size: int, piece: Callable[[int], tuple[int, int]]) -> int:
+        """Returns the checksum of pieces, computed by several threads; piece: from offset to checksum and length."""
+        if size <= _CHUNK:
+            return piece(0)[0]
         crc = 0
-        for part, length in self._threads().map(piece, range(0, entry.size, _CHUNK)):
+        for part, length in self._threads().map(piece, range(0, size, _CHUNK)):
             crc = combine(crc, part, length)
-        return self._compare(key, entry, crc)
+        return crc
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._executor is None:

@@ -146,6 +146,9 @@ class TableReader(BundleReader):
     def read_into(self, name: str, spec: str, out: Array) -> None:
         out[:] = np.ascontiguousarray(self.read(name, spec)).reshape(-1).view(np.uint8)
 
+    def mapped(self, name: str, spec: str = "") -> None:
+        return None  # its values are encoded
+
     def read_all_into(self, wanted: Sequence[tuple[str, str, Array]]) -> None:
         for name, spec, out in wanted:
             self.read_into(name, spec, out)

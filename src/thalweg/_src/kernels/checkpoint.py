@@ -25,7 +25,8 @@ from thalweg._src.kernels.state import find_variable
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.checkpoint_writers import writer_for
 from thalweg._src.resources.devices import Device
-from thalweg._src.resources.variables import VariableResource, locked
+from thalweg._src.resources.mapped_checkpoints import is_mapped
+from thalweg._src.resources.variables import VariableResource, given_away, locked
 
 Array = np.ndarray[Any, Any]
 _TENSORS = dtypes.ALL - {dtypes.resource, dtypes.variant}
@@ -146,10 +147,11 @@ def bind_restore(node: Node, device: Device) -> Callable[..., Any]:
     _require_tensors(types)
 
     def restore(prefix: Array, names: Array, specs: Array) -> Any:
-        with open_checkpoint(_path(prefix)) as reader:
+        path = _path(prefix)
+        with open_checkpoint(path) as reader:
             wanted = list(zip(_texts(names), _texts(specs), types, strict=True))
             _require_present(reader, wanted)
-            result = _restored(reader, wanted)
+            result = _restored(reader, wanted, is_mapped(path))
         return result[0] if len(result) == 1 else result
 
     return restore
@@ -164,7 +166,7 @@ def bind_restore_one(node: Node, device: Device) -> Callable[..., Any]:
         wanted = [(*_texts(name.reshape(1)), "" if spec is None else _texts(spec.reshape(1))[0], dtype)]
         with open_checkpoint(_path(pattern)) as reader:
             _require_present(reader, wanted)
-            return _restored(reader, wanted)[0]
+            return _restored(reader, wanted, False)[0]
 
     return restore
 
@@ -184,14 +186,18 @@ def _require_present(reader: BundleReader, wanted: list[tuple[str, str, DType]])
         reader.require_room(name, spec)
 
 
-def _restored(reader: BundleReader, wanted: list[tuple[str, str, DType]]) -> tuple[Any, ...]:
+def _restored(reader: BundleReader, wanted: list[tuple[str, str, DType]], maps: bool) -> tuple[Any, ...]:
     result: list[Any] = []
     buffers: list[tuple[str, str, Array]] = []
     for name, spec, dtype in wanted:
         if dtype is dtypes.string:
             result.append(reader.strings(name, spec))
             continue
-        value = torch.empty(reader.shape(name, spec), dtype=TORCH[dtype])
+        shape, view = reader.shape(name, spec), reader.mapped(name, spec) if maps else None
+        if view is not None:
+            result.append(given_away(torch.from_numpy(view).view(TORCH[dtype]).reshape(shape)))
+            continue
+        value = torch.empty(shape, dtype=TORCH[dtype])
         buffers.append((name, spec, value.reshape(-1).view(torch.uint8).numpy()))
         result.append(value)
     reader.read_all_into(buffers)

@@ -24,6 +24,7 @@ from thalweg._src.dtypes import DType
 from thalweg._src.shapes import Shape, compact, compatible, show
 
 _use_count = torch._C._storage_Use_Count
+_GIVEN_AWAY = "_thalweg_given_away"
 
 
 class _Thread(threading.local):
@@ -97,7 +98,8 @@ class VariableResource:
         if self.memory_format is not None:
             value = value.permute(self.memory_format)
         # Memory that came from NumPy belongs to the user, who may change it.
-        is_ours = value.untyped_storage().resizable()
+        storage = value.untyped_storage()
+        is_ours = storage.resizable() or hasattr(storage, _GIVEN_AWAY)
         value = value.contiguous() if is_ours else value.clone(memory_format=torch.contiguous_format)
         return value if self.memory_format is None else value.permute(_inverse(self.memory_format))
 
@@ -174,6 +176,12 @@ class VariableResource:
     def __repr__(self) -> str:
         state = "initialized" if self.is_initialized else "uninitialized"
         return f"<variable {self.name!r} {self.dtype.name}{show(self.shape)}, {state}>"
+
+
+def given_away(value: torch.Tensor) -> torch.Tensor:
+    """Returns a tensor of memory that torch did not allocate, but that variables may keep: nothing else changes it."""
+    setattr(value.untyped_storage(), _GIVEN_AWAY, True)
+    return value
 
 
 def _inverse(permutation: tuple[int, ...]) -> list[int]:

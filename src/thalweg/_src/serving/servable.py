@@ -14,8 +14,9 @@ from thalweg._src.dtypes import DType
 from thalweg._src.formats.records import read_records
 from thalweg._src.graph.graph import Graph
 from thalweg._src.optimize.build import step_graph
+from thalweg._src.resources.mapped_checkpoints import mapped_checkpoint
 from thalweg._src.runtime.cpu_contention import core_share
-from thalweg._src.saved_model.files import SERVING
+from thalweg._src.saved_model.files import SERVING, folder_of, variables_prefix
 from thalweg._src.saved_model.saved_model import load
 from thalweg._src.saved_model.signatures import (
     CLASSIFY_METHOD_NAME,
@@ -159,7 +160,8 @@ class Servable:
         config = _for_serving(config)
         self._session = Session(graph=Graph(), config=config)
         try:
-            message = load(self._session, tags, path)
+            with mapped_checkpoint(variables_prefix(folder_of(path))):
+                message = load(self._session, tags, path)
             self.signatures: dict[str, Signature] = {}
             self.definitions = message_class("SignatureDefMap")()
             for key, definition in message.signature_def.items():
