@@ -270,13 +270,13 @@ def test_workers_hold_a_large_table_once(serve, tmp_path):
             return {each.predict(ids=ids if isinstance(each, GrpcConnection) else ids.tolist())[0] for each in made}
 
         assert predict() == {128}
-        before = [_memory(worker, "Rss", "Pss", "Private_Dirty") for worker in served.workers()]
+        before = [_memory(worker, "Rss", "Pss", "Private_Dirty") for worker in sorted(served.workers())]
         for rss, pss, _ in before:
             assert rss - pss > 0.4 * size  # each has the table in memory, and counts for half of it
         _save_table(tmp_path, 2, rows)
         while predict() != {256}:
             time.sleep(0.02)
-        for worker, (rss, _, dirty) in zip(served.workers(), before):
+        for worker, (rss, _, dirty) in zip(sorted(served.workers()), before):
             (peak,) = _memory(worker, "VmHWM", file="status")
             assert peak < rss + 1.3 * size
             assert _memory(worker, "Private_Dirty")[0] < dirty + 0.5 * size
