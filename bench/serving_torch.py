@@ -11,6 +11,7 @@ import torch
 import uvicorn
 from fastapi import Depends, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
+from torch.fx.experimental.optimization import fuse
 from workloads.serving_models import torch_model
 
 BATCH = 16
@@ -20,11 +21,17 @@ SMALL = 1 << 16  # bytes, which are read in the event loop
 def serve_torch(name: str, is_batched: bool) -> int:
     """Starts a server of a model, and returns its port."""
     application, endpoint = FastAPI(), batched_endpoint if is_batched else endpoint_of_one
-    application.post(f"/v1/models/{name}:predict")(endpoint(torch_model(name)))
+    application.post(f"/v1/models/{name}:predict")(endpoint(fused(name)))
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(application, log_level="error"))
     threading.Thread(target=server.run, args=([listener],), daemon=True).start()
     return int(listener.getsockname()[1])
+
+
+def fused(name: str) -> Any:
+    """Returns a model as it is deployed: batch normalization is folded into convolutions, and channels are last."""
+    model: Any = fuse(torch_model(name))
+    return model.to(memory_format=torch.channels_last)
 
 
 def read(body: bytes) -> torch.Tensor:
