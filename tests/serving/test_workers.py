@@ -258,7 +258,7 @@ def _memory(worker, *fields, file="smaps_rollup"):
 
 
 def test_workers_hold_a_large_table_once(serve, tmp_path):
-    rows = 1 << 17
+    rows = 1 << 16
     size = rows * 128 * 4
     _save_table(tmp_path, 1, rows)
     served = serve("--model", f"a={tmp_path / 'a'}", "--file_system_poll_wait_seconds", "0.1")
