@@ -9,8 +9,9 @@ from thalweg._src.serving.config import BatchingParameters
 
 
 def lasting(seconds):
-    """Returns a duration of batches of any size."""
+    """Returns a duration of batches of any size, measured just now."""
     duration = Duration()
+    duration.measured = 0.0
     duration.add(4, seconds)
     return duration
 
@@ -70,8 +71,31 @@ def test_a_request_that_would_be_late_is_refused_at_once():
     batch = queues.take(0.0)  # is still being computed
     with pytest.raises(errors.DeadlineExceededError):
         _add(queues, 1, duration=duration, deadline=0.4)
-    queues.finish(batch, 0.25)
+    batch.seconds = 0.25
+    queues.finish(batch)
     _add(queues, 1, duration=duration, deadline=0.5)
+
+
+def test_what_took_too_long_is_tried_again_after_a_second():
+    queues, duration = _queues(num_batch_threads=1), lasting(0.25)
+    with pytest.raises(errors.DeadlineExceededError):
+        _add(queues, 1, now=0.9, duration=duration, deadline=1.0)
+    (sample,) = _add(queues, 1, now=1.0, duration=duration, deadline=1.1)
+    with pytest.raises(errors.DeadlineExceededError):
+        _add(queues, 1, now=1.0, duration=duration, deadline=1.1)
+    batch = queues.take(1.0)
+    assert batch.requests == [sample]
+    for _ in range(20):
+        duration.add(4, 0.01)
+    batch.seconds = 0.01
+    queues.finish(batch)
+    _add(queues, 1, now=1.1, duration=duration, deadline=1.2)
+
+
+def test_one_long_batch_among_many_does_not_keep_others_out():
+    average = Average(0.1)
+    average.add(10.0)
+    assert average.expected < 0.2
 
 
 def test_a_request_that_has_become_late_is_never_computed():
@@ -130,7 +154,7 @@ def test_every_request_is_in_one_batch_in_order_and_no_batch_is_too_large(given_
         while (batch := queues.take(now, early)) is not None:
             assert 0 < sum(request.size for request in batch.requests) <= 4
             taken[batch.requests[0].key] += batch.requests
-            queues.finish(batch, 0.0)
+            queues.finish(batch)
 
     for size, key, pause in given_requests:
         now += pause

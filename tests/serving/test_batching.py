@@ -28,6 +28,7 @@ class FakeSignature:
     def __init__(self):
         self.batches, self.gate, self.started = [], None, threading.Event()
         self.duration = Duration()
+        self.duration.is_short = lambda size: False  # so that threads compute
 
     def run(self, inputs, outputs):
         self.started.set()
@@ -172,6 +173,7 @@ def test_a_full_queue_tells_clients_when_to_repeat(saved):
         gate, entered = threading.Event(), threading.Event()
         with server.manager.use(Spec("m")) as (_, servable):
             signature = servable.signature("")
+            signature.duration.is_short = lambda size: False
             signature.run = lambda inputs, outputs: (entered.set(), gate.wait(), {"y": inputs["x"]})[-1]
         ask = asking(server)
         with ThreadPoolExecutor(2, thread_name_prefix="thalweg test") as pool:
@@ -208,3 +210,16 @@ def test_a_request_whose_client_is_gone_is_never_computed(batching, pool):
     first.result()
     assert _submit(pool, batcher, signature, 3.0).result()["y"].tolist() == [6]
     assert [batch.tolist() for batch in signature.batches] == [[0], [3]]
+
+
+def test_short_batches_of_requests_that_come_one_by_one_are_computed_in_the_event_loop(batching, pool):
+    batcher, signature, names = batching(max_batch_size=4, num_batch_threads=1), FakeSignature(), []
+    signature.duration = Duration()
+    signature.duration.add(1, 1e-5)
+    compute = signature.run
+    signature.run = lambda *arguments: (names.append(threading.current_thread().name), compute(*arguments))[1]
+    assert [_submit(pool, batcher, signature, x).result()["y"].item() for x in (1.0, 2.0)] == [2, 4]
+    assert set(names) == {"thalweg serving loop"}
+    batcher._last_concurrent = time.monotonic()
+    assert _submit(pool, batcher, signature, 3.0).result()["y"].item() == 6
+    assert names[-1].startswith("thalweg serving_")

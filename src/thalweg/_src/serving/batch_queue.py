@@ -15,6 +15,7 @@ from thalweg._src.serving.config import BatchingParameters
 
 _WEIGHT = 0.2  # of the latest batch in the averages
 _SHORT = 3e-4  # seconds
+_RENEW_SECONDS = 1.0  # after which a duration is measured again, even if it was too long
 
 
 @dataclass(slots=True)
@@ -30,7 +31,8 @@ class Average:
         return self.mean + 2 * self.deviation
 
     def add(self, seconds: float) -> None:
-        """Takes another time."""
+        """Takes another time; a single one that is much longer, since another process had the core, counts for less."""
+        seconds = min(seconds, 2 * self.expected)
         self.deviation += _WEIGHT * (abs(seconds - self.mean) - self.deviation)
         self.mean += _WEIGHT * (seconds - self.mean)
 
@@ -40,6 +42,7 @@ class Duration:
 
     def __init__(self) -> None:
         self._averages: dict[int, Average] = {}
+        self.measured = float("-inf")  # when the last batch was begun
 
     def add(self, size: int, seconds: float) -> None:
         """Takes the duration of a batch."""
@@ -62,9 +65,10 @@ class Duration:
         most = max(averages)
         return averages[most].expected * size / most
 
-    def is_short(self) -> bool:
-        """Returns whether no batch gains by kernels of several threads, which spin between kernels."""
-        return bool(self._averages) and max(each.mean for each in self._averages.values()) < _SHORT
+    def is_short(self, size: int) -> bool:
+        """Returns whether a batch gains nothing by other threads: those of kernels spin, and all have to be woken."""
+        known = self._averages.get(size)
+        return known is not None and known.mean < _SHORT
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +88,7 @@ class Request:
     duration: Duration = field(default_factory=Duration)
     payload: Any = None
     is_cancelled: bool = False
+    is_sample: bool = False  # is computed to learn how long that takes now
 
 
 @dataclass(slots=True)
@@ -94,6 +99,7 @@ class Batch:
     late: list[Request] = field(default_factory=list)
     size: int = 0  # the number of examples
     expected: float = 0.0  # seconds
+    seconds: float = 0.0  # that it was computed
 
 
 @dataclass(slots=True)
@@ -124,7 +130,9 @@ class BatchQueues:
             )
         expected = delay + self._seconds(request, request.size)
         if request.deadline is not None and now + expected > request.deadline:
-            raise too_late(request, now, expected)
+            if delay or now - request.duration.measured < _RENEW_SECONDS:
+                raise too_late(request, now, expected)
+            request.is_sample = True
         self._queues[request.key] = queue
         queue.requests.append(request)
         queue.size += request.size
@@ -154,6 +162,7 @@ class BatchQueues:
         while queue.requests:
             request = queue.requests[0]
             is_late = request.deadline is not None and now + self._seconds(request, request.size) > request.deadline
+            is_late = is_late and not request.is_sample
             if not is_late and not request.is_cancelled:
                 limit = limit or self._limit(request)
                 if batch.requests and batch.size + request.size > limit:
@@ -168,14 +177,15 @@ class BatchQueues:
             del self._queues[key]
         if batch.requests:
             batch.expected = self._seconds(batch.requests[0], batch.size)
+            batch.requests[0].duration.measured = now
         self._running += batch.expected
         return batch
 
-    def finish(self, batch: Batch, seconds: float) -> None:
-        """Takes the end of a batch, and how long it was computed."""
+    def finish(self, batch: Batch) -> None:
+        """Takes the end of a batch."""
         self._running -= batch.expected
         if batch.requests:
-            batch.requests[0].duration.add(self._parameters.padded(batch.size), seconds)
+            batch.requests[0].duration.add(self._parameters.padded(batch.size), batch.seconds)
 
     def _delay(self) -> float:
         """Returns the expected seconds until all that waits now is computed."""

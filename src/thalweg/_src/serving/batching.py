@@ -22,6 +22,7 @@ from thalweg._src.serving.servable import Signature
 from thalweg._src.serving.tensors import Array
 
 Outputs = dict[str, Array]
+_ALONE_SECONDS = 0.1  # without concurrent requests, after which none are expected
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +64,8 @@ class Batcher:
         self._queues = BatchQueues(parameters)
         self._computing: set[asyncio.Task[None]] = set()  # no more than num_batch_threads
         self._wakeup: asyncio.TimerHandle | asyncio.Handle | None = None
+        self._last_concurrent = float("-inf")  # when a request arrived while another one waited or was computed
+        self._arrived = 0  # requests that were alone when they arrived
         self._is_due = False  # whether the wake-up is for now rather than for later
         self._is_closed = False
 
@@ -70,6 +73,9 @@ class Batcher:
         self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
     ) -> Outputs:
         """Computes outputs of a signature, together with other requests."""
+        size = self._whole_batch(signature, inputs)
+        if size is not None and signature.duration.is_short(size) and await self._is_alone():
+            return self._run_here(signature, inputs, outputs, size)
         parts = self._parts(signature, inputs, outputs, deadline)
         try:
             found = await before(deadline, _results(parts), self._clock)
@@ -80,6 +86,37 @@ class Batcher:
         return (
             found[0] if len(found) == 1 else {name: np.concatenate([part[name] for part in found]) for name in outputs}
         )
+
+    async def _is_alone(self) -> bool:
+        """Returns whether requests come one by one: then nothing is gained by other threads and larger batches."""
+        now = self._clock()
+        if now - self._last_concurrent < _ALONE_SECONDS or self._computing or not self._queues.is_empty():
+            return False
+        self._arrived = number = self._arrived + 1
+        await asyncio.sleep(0)  # those that were read from other connections arrive meanwhile
+        if self._arrived != number:
+            self._last_concurrent = now
+        return self._arrived == number
+
+    def _whole_batch(self, signature: Signature, inputs: Mapping[str, Array]) -> int | None:
+        """Returns the number of examples of a request, if it is a batch as it is."""
+        sizes = {len(array) for array in inputs.values()} if signature.is_batched else {1}
+        size = sizes.pop() if len(sizes) == 1 else 0
+        is_whole = 0 < size <= self._parameters.max_batch_size and self._parameters.padded(size) == size
+        return size if is_whole and not self._is_closed else None
+
+    def _run_here(
+        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], size: int
+    ) -> Outputs:
+        """Computes a short request in the event loop, which takes less time than to wake another thread."""
+        start = self._clock()
+        self._metrics.queueing.add(signature.model, value=0.0)
+        self._metrics.batch_sizes.add(signature.model, value=size)
+        signature.duration.measured = start
+        try:
+            return signature.run(inputs, outputs)
+        finally:
+            signature.duration.add(size, self._clock() - start)
 
     def _parts(
         self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
@@ -123,6 +160,8 @@ class Batcher:
         request = Request(key, size, self._clock(), deadline, signature.duration, work)
         if self._is_closed:
             raise errors.UnavailableError(None, None, "the server is being stopped")
+        if self._computing or not self._queues.is_empty():
+            self._last_concurrent = request.arrival
         self._queues.add(request, request.arrival)
         self._wake(0.0)
         return request
@@ -158,23 +197,32 @@ class Batcher:
                 request.payload.outcome = too_late(request, now, 0.0)
             _settle(batch.late)
             if not batch.requests:
-                self._queues.finish(batch, 0.0)
+                self._queues.finish(batch)
             else:
-                self._computing.add(asyncio.create_task(self._compute_apart(batch, now)))
+                self._computing.add(asyncio.create_task(self._compute_apart(batch)))
 
-    async def _compute_apart(self, batch: Batch, start: float) -> None:
+    async def _compute_apart(self, batch: Batch) -> None:
         """Computes a batch on another thread."""
-        await self._loop.apart(self._compute, batch, start)
-        self._queues.finish(batch, self._clock() - start)
+        try:
+            await self._loop.apart(self._compute, batch)
+        except BaseException as error:  # none may be left waiting
+            for request in batch.requests:
+                request.payload.outcome = errors.InternalError(None, None, f"a batch failed: {error!r}")
+        self._queues.finish(batch)
         _settle(batch.requests)
         self._computing.discard(asyncio.current_task())  # type: ignore[arg-type]
         self._wake(0.0)
 
-    def _compute(self, batch: Batch, start: float) -> None:
+    def _compute(self, batch: Batch) -> None:
+        start = self._clock()
         works: list[_Work] = [request.payload for request in batch.requests]
-        name = works[0].signature.model
         for request in batch.requests:
-            self._metrics.queueing.add(name, value=(start - request.arrival) * 1e6)
+            self._metrics.queueing.add(works[0].signature.model, value=(start - request.arrival) * 1e6)
+        self._run(batch, works)
+        batch.seconds = self._clock() - start
+
+    def _run(self, batch: Batch, works: list[_Work]) -> None:
+        """Computes the outcome of each request, all at once if that works."""
         if works[0].is_alone:
             self._run_apart(works)
             return

@@ -103,7 +103,8 @@ class Signature:
 
     def run(self, inputs: Mapping[str, Array], outputs: tuple[str, ...]) -> dict[str, Array]:
         """Computes outputs for inputs that were checked."""
-        core_share.limit_thread(1 if self.duration.is_short() else None)
+        size = len(next(iter(inputs.values()))) if self.is_batched and inputs else 1
+        core_share.limit_thread(1 if self.duration.is_short(size) else None)
         values = self._callable(outputs)(*[inputs[name] for name in self.inputs])
         return {name: as_array(value) if isinstance(value, bytes) else value for name, value in zip(outputs, values)}
 
