@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import time
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from thalweg._src.serving.batch_queue import Duration
 from thalweg._src.serving.client import Client
 from thalweg._src.serving.config import BatchingParameters
 from thalweg._src.serving.manager import Spec
-from thalweg._src.serving.plan import Measurement, choose, measure, measure_load, zeros
+from thalweg._src.serving.measurement import Measurement, measure, zeros
+from thalweg._src.serving.plan import choose, measure_load
 from thalweg._src.serving.server import ModelServer
 
 
@@ -79,6 +81,7 @@ def test_what_would_take_longer_than_the_bound_is_refused(saved):
             assert 0 < signature.duration.seconds(1) < 50
             signature.duration = Duration()
             signature.duration.add(1, 60.0)
+            signature.duration.measured = time.monotonic()
             signature.run = lambda *_: pytest.fail("computed")
         with pytest.raises(errors.DeadlineExceededError, match="the request is not computed"):
             client.predict("m", request)

@@ -22,12 +22,14 @@ from thalweg._src.cli.cluster import cores
 from thalweg._src.cli.serving_workers import ServingWorkers, reserved
 from thalweg._src.cli.signal_pipe import signal_pipe
 from thalweg._src.errors import OpError
+from thalweg._src.serving import plan as serving_plan
 from thalweg._src.serving.access import Access
 from thalweg._src.serving.config import BatchingParameters, Model, read_batching, read_models
 from thalweg._src.serving.server import ModelServer, Options
 from thalweg._src.serving.worker import STOP_SECONDS
 
 _PORT = click.IntRange(-1, 65535)
+_PRIORITY = -10  # of a server with a bound on latency; that of other processes is 0, the highest one -20
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -122,6 +124,8 @@ def serve_command(
         )
         if workers > 1 and not plan:
             sys.exit(_serve_with_workers(workers, configured, options, drain_seconds))
+        if latency_bound is not None:
+            _take_priority()
         server = ModelServer(configured(), **{each.name: getattr(options, each.name) for each in fields(options)})
     except (OpError, OSError, ValueError) as error:
         raise click.ClickException(f"the server cannot start: {error}") from None
@@ -129,7 +133,7 @@ def serve_command(
         if latency_bound is None:
             raise click.UsageError("--plan needs --latency-bound")
         server.load()
-        for line in server.plan(latency_bound):
+        for line in serving_plan.plan(server, latency_bound):
             click.echo(line)
         server.stop()
         return
@@ -151,6 +155,12 @@ def _models(given: tuple[str, ...], name: str, base_path: str | None, config: Pa
     if not found:
         raise ValueError("there is no model: give --model NAME=PATH, --model_base_path or --model_config_file")
     return found
+
+
+def _take_priority() -> None:
+    """Lets this process run before others of the machine, where the user may do that."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
 
 
 def _write_line(line: str) -> None:

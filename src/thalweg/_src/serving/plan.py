@@ -1,6 +1,4 @@
-"""What a bound on latency allows: measured durations of batches, the batching parameters that follow from them, and the
-load that a server with these parameters takes.
-"""
+"""What a bound on latency allows: durations of batches, and the load that a server takes, both measured."""
 
 from __future__ import annotations
 
@@ -8,77 +6,24 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from thalweg._src import dtypes, errors
-from thalweg._src.compat import logging
 from thalweg._src.serving import closed_loop
 from thalweg._src.serving.config import BatchingParameters, Model
+from thalweg._src.serving.manager import Spec
+from thalweg._src.serving.measurement import SIZES, Measurement, measure, zeros
 from thalweg._src.serving.protos import message_class
 from thalweg._src.serving.servable import Servable, Signature
-from thalweg._src.serving.tensors import Array, write_tensor
+from thalweg._src.serving.server import ModelServer
+from thalweg._src.serving.tensors import write_tensor
 from thalweg._src.serving.versions import Policy
 
-SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-_RUNS = 30
 _CLIENTS = (1, 2, 4, 8, 16, 32, 64)
 _LOAD_SECONDS = 2.0
 _MOST_REFUSED = 1e-3  # of all requests
 _GROWTH = 1.05  # of the rate, for which more clients are tried
 _MS = 1e3
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """How long batches of a size take, in seconds."""
-
-    size: int
-    median: float
-    worst: float
-
-    @property
-    def rate(self) -> float:
-        """How many examples a thread computes per second."""
-        return self.size / self.median
-
-
-def zeros(signature: Signature, size: int) -> dict[str, Array] | None:
-    """Returns inputs of zeros, with the size 1 for dimensions that are not known; None if there are strings."""
-    inputs = {}
-    for name, port in signature.inputs.items():
-        if port.shape is None or port.dtype is dtypes.string:
-            return None
-        shape = [size if n == 0 and length is None else length or 1 for n, length in enumerate(port.shape)]
-        inputs[name] = np.zeros(shape, port.dtype.as_numpy_dtype)
-    return inputs
-
-
-def measure(
-    signature: Signature,
-    sizes: Sequence[int],
-    runs: int = _RUNS,
-    bound: float = float("inf"),
-    clock: Callable[[], float] = time.perf_counter,
-) -> list[Measurement]:
-    """Returns the durations of batches of several sizes, up to the first that takes longer than the bound."""
-    found: list[Measurement] = []
-    for size in sizes if signature.is_batched else (1,):
-        inputs = zeros(signature, size)
-        if inputs is None or (found and found[-1].median > bound):
-            break
-        outputs = tuple(signature.outputs)
-        signature.run(inputs, outputs)  # compiles
-        seconds = []
-        for _ in range(runs):
-            start = clock()
-            signature.run(inputs, outputs)
-            seconds.append(clock() - start)
-        found.append(Measurement(size, float(np.median(seconds)), max(seconds)))
-    return found
 
 
 def choose(measurements: Sequence[Measurement], bound: float) -> Measurement | None:
@@ -96,13 +41,11 @@ class Load:
     clients: int
 
 
-def measure_load(signature: Signature, path: str, batching: BatchingParameters, bound: float) -> Load | None:
+def measure_load(signature: Signature, path: str, batching: BatchingParameters | None, bound: float) -> Load | None:
     """Returns the most requests for one example that a server answers within the bound, None if it keeps it with none.
 
     The server has no model but this one, and clients of gRPC in another process of the machine.
     """
-    from thalweg._src.serving.server import ModelServer  # imports this module
-
     base, version = os.path.split(os.path.normpath(path))
     model = Model(signature.model, base, Policy(specific=frozenset([int(version)])))
     request = message_class("PredictRequest")()
@@ -122,8 +65,14 @@ def measure_load(signature: Signature, path: str, batching: BatchingParameters, 
     return best
 
 
-def report(model: str, servable: Servable, bound: float, threads: int) -> Iterator[str]:
-    """Yields lines about each signature of a model: durations by batch size, and what the bound allows."""
+def plan(server: ModelServer, bound: float) -> Iterator[str]:
+    """Yields lines about what a bound on latency allows for each model of a server."""
+    for name in server.manager.models():
+        with server.manager.use(Spec(name)) as (version, servable):
+            yield from _report(f"{name} version {version}", servable, bound, server.options.batching)
+
+
+def _report(model: str, servable: Servable, bound: float, batching: BatchingParameters | None) -> Iterator[str]:
     for key, signature in sorted(servable.signatures.items()):
         measurements = measure(signature, SIZES, bound=bound)
         yield f"{model} {key}"
@@ -137,12 +86,7 @@ def report(model: str, servable: Servable, bound: float, threads: int) -> Iterat
         if chosen is None:
             yield f"  {bound * _MS:g} ms cannot be kept: a request may wait for one batch and is computed in the next"
             continue
-        yield f"  {bound * _MS:g} ms can be kept with batches of {chosen.size}, on {threads} threads:"
-        yield (
-            f"  max_batch_size {{ value: {chosen.size} }} batch_timeout_micros {{ value: 0 }} "
-            f"num_batch_threads {{ value: {threads} }}"
-        )
-        batching = BatchingParameters(max_batch_size=chosen.size, num_batch_threads=threads)
+        yield f"  {bound * _MS:g} ms can be kept with batches of {chosen.size}, one at a time"
         load = measure_load(signature, servable.path, batching, bound)
         if load is None:
             yield f"  planned load: none, since clients do not get their answers within {bound * _MS:g} ms"
@@ -151,13 +95,3 @@ def report(model: str, servable: Servable, bound: float, threads: int) -> Iterat
             f"  planned load: {load.rate:.0f} requests/s for one example over gRPC, 99 % of them within "
             f"{load.latency * _MS:.3g} ms, by {load.clients} clients"
         )
-
-
-def prime(servable: Servable, sizes: Sequence[int], bound: float = float("inf")) -> None:
-    """Runs each signature a few times, so that its first requests are neither slow nor of unknown duration."""
-    for signature in servable.signatures.values():
-        try:
-            for each in measure(signature, sizes, runs=3, bound=bound):
-                signature.duration.add(each.size, each.median)
-        except errors.OpError as error:  # zeros may be no valid input
-            logging.info("%s: %s was not run before its first request: %s", signature.model, signature.key, error)

@@ -225,7 +225,9 @@ class RestFront:
             raise errors.UnavailableError(None, None, f"the server cannot listen at {address}: {error}") from None
         self.port: int = self._socket.getsockname()[1]
         application = RestApplication(service, access, max_body_bytes, timeout, loop)
-        settings = uvicorn.Config(application, log_config=None, access_log=False, lifespan="off", ws="none")
+        settings = uvicorn.Config(
+            application, log_config=None, access_log=False, lifespan="off", ws="none", proxy_headers=False
+        )
         settings.limit_concurrency = _MAX_CONNECTIONS
         settings.load()
         if access.tls is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from thalweg._src import errors
+from thalweg._src.config import ConfigProto, OptimizerOptions
 from thalweg._src.export import export
 from thalweg._src.saved_model.files import SERVING
 from thalweg._src.serving.access import Access
@@ -19,13 +19,18 @@ from thalweg._src.serving.event_loop import EventLoop, before
 from thalweg._src.serving.grpc_front import GrpcFront
 from thalweg._src.serving.inference import warm_up
 from thalweg._src.serving.manager import Manager, Spec
+from thalweg._src.serving.measurement import SIZES, prime
 from thalweg._src.serving.metrics import Metrics
-from thalweg._src.serving.plan import prime, report
 from thalweg._src.serving.process_settings import process_settings
 from thalweg._src.serving.rest_front import RestFront
 from thalweg._src.serving.servable import Servable, Signature
 from thalweg._src.serving.service import Service
 from thalweg._src.serving.tensors import Array
+
+# With a bound on latency: one batch at a time, whose kernels use all cores, so that it is known when each one ends.
+IN_TIME = BatchingParameters(
+    max_batch_size=128, allowed_batch_sizes=SIZES, num_batch_threads=1, max_enqueued_batches=1000
+)
 
 
 @export("serving.Options")
@@ -43,7 +48,7 @@ class Options:
       threads: How many requests are read, computed without batching, or written at the same time.
       rest_timeout: The most seconds that a REST request may take.
       latency_bound: The most seconds that any request may take; one that would take longer is refused at once. Without
-        batching, as many requests are computed at a time as there are cores.
+        batching parameters, batches are as large as the bound allows.
       tags: Those of the graphs to load.
       session_config: A ConfigProto for the sessions of the models.
       log: A function that takes a line for each request, or None.
@@ -83,7 +88,7 @@ class ModelServer:
         self.metrics = Metrics()
         batching = self.options.batching
         if batching is None and self.options.latency_bound is not None:
-            batching = BatchingParameters(max_batch_size=1, num_batch_threads=os.cpu_count() or 1)
+            batching = IN_TIME
         self._batching = batching
         self.manager = Manager(self._load, self.options.poll_seconds)
         self._loop = EventLoop(max(self.options.threads, 0 if batching is None else batching.num_batch_threads))
@@ -124,15 +129,29 @@ class ModelServer:
         return await before(deadline, self._loop.apart(signature.run, inputs, outputs))
 
     def _load(self, name: str, version: int, path: str) -> Servable:
-        servable = Servable(path, self.options.tags, self.options.session_config, name)
+        """Loads a version, compiles its signatures and runs them, so that no request has to wait for that."""
+        bound = self.options.latency_bound
+        servable = Servable(path, self.options.tags, self._session_config(), name)
         try:
             asyncio.run(warm_up(servable))
-            if self.options.latency_bound is not None and self._batching is not None:
-                prime(servable, self._batching.allowed_batch_sizes or (1, self._batching.max_batch_size))
+            if bound is None or self._batching is None:
+                prime(servable, (1,))
+            else:
+                prime(servable, self._batching.allowed_batch_sizes or (1, self._batching.max_batch_size), bound)
         except BaseException:
             servable.close()
             raise
         return servable
+
+    def _session_config(self) -> Any:
+        """Returns the settings of sessions; with a bound on latency, nothing is compiled in the background."""
+        config = ConfigProto()
+        if self.options.session_config is not None:
+            config.CopyFrom(self.options.session_config)
+        compiling = config.graph_options.optimizer_options
+        if self.options.latency_bound is not None and compiling.global_jit_level == OptimizerOptions.DEFAULT:
+            compiling.global_jit_level = OptimizerOptions.OFF
+        return config
 
     def load(self, timeout: float | None = None) -> bool:
         """Loads the models; returns whether all of them can be used."""
@@ -162,13 +181,6 @@ class ModelServer:
             f"version {number} {status.state.name}" + (f" ({status.error})" if status.error else "")
             for number, status in found
         )
-
-    def plan(self, seconds: float) -> Iterator[str]:
-        """Yields lines about what a bound on latency allows, measured with each model."""
-        threads = self._batching.num_batch_threads if self._batching is not None else os.cpu_count() or 1
-        for name in self.manager.models():
-            with self.manager.use(Spec(name)) as (version, servable):
-                yield from report(f"{name} version {version}", servable, seconds, threads)
 
     def reload(self, models: Iterable[Model]) -> None:
         """Serves these models, and no others."""
