@@ -6,6 +6,9 @@ import json
 from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.serving.json_arrays import parse_array
+
+_LARGE = 1 << 14  # bytes
 
 try:
     import orjson
@@ -17,6 +20,8 @@ def parse(content: bytes) -> dict[str, Any]:
     """Returns the object that the body of a request holds."""
     if not content:
         raise errors.invalid("JSON Parse error: The document is empty")
+    if len(content) >= _LARGE and (array := parse_array(content)) is not None:
+        return array
     try:
         found = loads(content)
     except (ValueError, RecursionError) as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from thalweg._src import errors
 from thalweg._src.formats.example import message_class as example_class
 from thalweg._src.serving.inference import Classes
@@ -44,9 +46,9 @@ def _is_named(value: Any) -> bool:
     return isinstance(value, dict) and not is_bytes(value)
 
 
-def _rows(instances: Any, signature: Signature) -> dict[str, list[Any]]:
+def _rows(instances: Any, signature: Signature) -> dict[str, Any]:
     """Returns the values of each input, one for each instance."""
-    if not isinstance(instances, list) or not instances:
+    if not isinstance(instances, list | np.ndarray) or not len(instances):
         raise errors.invalid(f"'instances': expected a list of one value or more, received {instances!r:.100}")
     if not _is_named(instances[0]):
         if any(_is_named(instance) for instance in instances):
