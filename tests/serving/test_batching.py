@@ -43,7 +43,7 @@ class FakeSignature:
 @pytest.fixture
 def batching():
     """Returns a function that makes a batcher, which ends with the test."""
-    made, loop = [], EventLoop(4)
+    made, loop = [], EventLoop(4, 4)
 
     def make(clock=time.monotonic, **parameters):
         made.append(Batcher(BatchingParameters(**parameters), Metrics(), loop, clock))
@@ -222,4 +222,4 @@ def test_short_batches_of_requests_that_come_one_by_one_are_computed_in_the_even
     assert set(names) == {"thalweg serving loop"}
     batcher._last_concurrent = time.monotonic()
     assert _submit(pool, batcher, signature, 3.0).result()["y"].item() == 6
-    assert names[-1].startswith("thalweg serving_")
+    assert names[-1].startswith("thalweg serving batch")

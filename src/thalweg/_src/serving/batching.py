@@ -204,7 +204,7 @@ class Batcher:
     async def _compute_apart(self, batch: Batch) -> None:
         """Computes a batch on another thread."""
         try:
-            await self._loop.apart(self._compute, batch)
+            await self._loop.compute(self._compute, batch)
         except BaseException as error:  # none may be left waiting
             for request in batch.requests:
                 request.payload.outcome = errors.InternalError(None, None, f"a batch failed: {error!r}")

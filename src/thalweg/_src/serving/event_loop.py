@@ -19,11 +19,14 @@ class EventLoop:
     """An asyncio loop on a thread of its own, that of uvloop if it is installed.
 
     Args:
-      threads: How many functions are computed at the same time beside the loop.
+      threads: How many requests are read and written at the same time beside the loop.
+      batches: How many batches are computed at the same time, on threads that do nothing else: each has OpenMP threads
+        of its own, which sleep between kernels instead of spinning once there are more of them than cores.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, batches: int) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="thalweg serving")
+        self._computing = ThreadPoolExecutor(batches, thread_name_prefix="thalweg serving batch")
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._serve, name="thalweg serving loop", daemon=True)
         self._thread.start()
@@ -42,6 +45,10 @@ class EventLoop:
         """Calls a function on another thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
+    async def compute(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Calls a function that runs a model, on another thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._computing, function, *arguments)
+
     async def apart_if_large(self, size: int, function: Callable[..., Result], *arguments: Any) -> Result:
         """Calls a function that takes long for many bytes: on another thread if there are many."""
         return function(*arguments) if size < _LARGE else await self.apart(function, *arguments)
@@ -51,7 +58,8 @@ class EventLoop:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._pool, self._computing):
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

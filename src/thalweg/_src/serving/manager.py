@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from thalweg._src import errors
 from thalweg._src.compat import logging
@@ -16,6 +17,8 @@ from thalweg._src.saved_model.files import SAVED_MODEL_FILENAME_PB, SAVED_MODEL_
 from thalweg._src.serving.config import Model
 from thalweg._src.serving.servable import Servable
 from thalweg._src.serving.versions import Contents, Instruction, Status, Versions
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,7 @@ class Manager:
 
     def _load(self, name: str, version: int, path: str) -> None:
         try:
-            servable = self._load_servable(name, version, path)
+            servable = _on_new_thread(self._load_servable, name, version, path)
         except Exception as error:
             logging.error("%s: version %d cannot be loaded: %s", name, version, error)
             with self._lock:
@@ -187,6 +190,15 @@ class Manager:
         with self._lock:
             logging.info("%s: version %d is unloaded", name, version)
             self._follow(name, self._versions[name].unloaded(version))
+
+
+def _on_new_thread(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Calls a function on a thread that ends with it, and with it its OpenMP threads.
+
+    Once there are more of those than cores, they sleep between kernels instead of spinning, and all steps take longer.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="thalweg serving version") as pool:
+        return pool.submit(function, *arguments).result()
 
 
 def list_versions(base_path: str) -> dict[int, Contents]:

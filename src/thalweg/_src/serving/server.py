@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -45,7 +46,7 @@ class Options:
       batching: How requests are put together; None computes each one at once.
       poll_seconds: The time between two looks into the folders of the models.
       max_request_bytes: The limit on the size of a request.
-      threads: How many requests are read, computed without batching, or written at the same time.
+      threads: How many large requests are read or written at the same time.
       rest_timeout: The most seconds that a REST request may take.
       latency_bound: The most seconds that any request may take; one that would take longer is refused at once. Without
         batching parameters, batches are as large as the bound allows.
@@ -91,7 +92,7 @@ class ModelServer:
             batching = IN_TIME
         self._batching = batching
         self.manager = Manager(self._load, self.options.poll_seconds)
-        self._loop = EventLoop(max(self.options.threads, 0 if batching is None else batching.num_batch_threads))
+        self._loop = EventLoop(self.options.threads, batching.num_batch_threads if batching else os.cpu_count() or 1)
         self._batcher = None if batching is None else Batcher(batching, self.metrics, self._loop)
         run = self._run_at_once if self._batcher is None else self._batcher.run
         self.service = Service(self.manager, run, self.metrics, self.options.latency_bound, self.options.log)
@@ -126,7 +127,7 @@ class ModelServer:
         self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
     ) -> dict[str, Array]:
         """Computes outputs of a signature, without waiting for other requests."""
-        return await before(deadline, self._loop.apart(signature.run, inputs, outputs))
+        return await before(deadline, self._loop.compute(signature.run, inputs, outputs))
 
     def _load(self, name: str, version: int, path: str) -> Servable:
         """Loads a version, compiles its signatures and runs them, so that no request has to wait for that."""
