@@ -184,8 +184,8 @@ def measure_reload(folder: Path, options: argparse.Namespace) -> list[Row]:
     return found
 
 
-def planned(model: str, base: Path) -> tuple[float, str]:
-    """Returns the requests per second and the batching parameters that `thalweg serve --plan` prints."""
+def planned(model: str, base: Path) -> float:
+    """Returns the requests per second that `thalweg serve --plan` prints."""
     command = [*COMMAND, f"--model={model}={base}", "--port=0", "--rest_api_port=0"]
     done = subprocess.run(
         [*command, f"--latency-bound={BOUND_MS:g}ms", "--plan"],
@@ -194,10 +194,10 @@ def planned(model: str, base: Path) -> tuple[float, str]:
         text=True,
         env=environments.variables("thalweg"),
     ).stdout
-    parameters, rate = re.search(r"max_batch_size.*", done), re.search(r"planned load: (\d+) requests/s", done)
-    if parameters is None or rate is None:
+    rate = re.search(r"planned load: (\d+) requests/s", done)
+    if rate is None:
         sys.exit(f"the bound cannot be kept:\n{done}")
-    return float(rate[1]), parameters[0]
+    return float(rate[1])
 
 
 def measure_bound(folder: Path, options: argparse.Namespace) -> Row:
@@ -205,12 +205,10 @@ def measure_bound(folder: Path, options: argparse.Namespace) -> Row:
     model, base = "mlp", folder / "bounded"
     save(model, base / "1")
     requests = h2load.Requests(model, folder)
-    plan, parameters = planned(model, base)
-    (folder / "batching").write_text(parameters)
+    plan = planned(model, base)
     rate = plan * SHARE_OF_PLAN
-    flags = [f"--latency-bound={BOUND_MS:g}ms", f"--batching_parameters_file={folder / 'batching'}"]
     busy_seconds = min(BUSY_SECONDS, options.seconds / 6)
-    with Server(model, base, f"--model={model}={base}", *flags) as server:
+    with Server(model, base, f"--model={model}={base}", f"--latency-bound={BOUND_MS:g}ms") as server:
         load = Load(server, requests, rate, options.seconds)
         time.sleep(options.seconds / 3)
         reload = server.reload(2, leaves=True)
@@ -224,11 +222,11 @@ def measure_bound(folder: Path, options: argparse.Namespace) -> Row:
         metrics = server.get("/metrics")
     refused = sum(not each.is_result for each in answers) / len(answers)
     late = sum(each.is_result and each.milliseconds > BOUND_MS for each in answers) / len(answers)
-    row: Row = {"plan": plan, "rate": rate, "parameters": parameters, "refused": refused, "late": late}
+    row: Row = {"plan": plan, "rate": rate, "refused": refused, "late": late}
     times = {"all": (0.0, math.inf), "reload": reload, "busy": (busy, busy + busy_seconds)}
     row |= {name: percentiles(between(answers, *each)) for name, each in times.items()}
     row |= {"server_p99.9": server_percentile(metrics, 99.9), "codes": codes(metrics)}
-    print(f"bound of {BOUND_MS:g} ms: {rate:.0f} requests/s, planned {plan:.0f}; {parameters}")
+    print(f"bound of {BOUND_MS:g} ms: {rate:.0f} requests/s, planned {plan:.0f}")
     for name in times:
         print(f"  {name:8}" + ", ".join(f"{p} {row[name][p]:.2f} ms" for p in ("p50", "p99", "p99.9", "p100")))
     print(f"  refused {refused:.4%}, late {late:.4%}; statuses {row['codes']}")
