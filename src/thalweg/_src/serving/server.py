@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -46,7 +45,7 @@ class Options:
       batching: How requests are put together; None computes each one at once.
       poll_seconds: The time between two looks into the folders of the models.
       max_request_bytes: The limit on the size of a request.
-      threads: How many large requests are read or written at the same time.
+      threads: How many requests are computed at the same time without batching, and how many large ones are read.
       rest_timeout: The most seconds that a REST request may take.
       latency_bound: The most seconds that any request may take; one that would take longer is refused at once. Without
         batching parameters, batches are as large as the bound allows.
@@ -92,7 +91,8 @@ class ModelServer:
             batching = IN_TIME
         self._batching = batching
         self.manager = Manager(self._load, self.options.poll_seconds)
-        self._loop = EventLoop(self.options.threads, batching.num_batch_threads if batching else os.cpu_count() or 1)
+        threads = self.options.threads
+        self._loop = EventLoop(threads, threads if batching is None else batching.num_batch_threads)
         self._batcher = None if batching is None else Batcher(batching, self.metrics, self._loop)
         run = self._run_at_once if self._batcher is None else self._batcher.run
         self.service = Service(self.manager, run, self.metrics, self.options.latency_bound, self.options.log)
