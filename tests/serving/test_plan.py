@@ -47,14 +47,14 @@ def test_a_request_may_wait_for_one_batch_and_is_computed_in_the_next():
 
 
 def test_the_plan_is_printed(saved, monkeypatch):
-    monkeypatch.setattr(plan, "_LOAD_SECONDS", 0.1)
+    monkeypatch.setattr(plan, "measure_load", lambda *_: 7.0)
     options = ["--model", f"m={saved}", "--port", "0", "--rest_api_port", "0", "--plan"]
     result = CliRunner().invoke(commands, ["serve", *options, "--latency-bound", "10s"])
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert "m version 1 serving_default" in lines and "  batch  median ms  worst ms  examples/s" in lines
     assert sum("can be kept with batches of 128" in line for line in lines) == 1
-    planned = [line for line in lines if re.match(r"  planned load: \d+ requests/s for one example over gRPC", line)]
+    planned = [line for line in lines if re.match(r"  planned load: 7 requests/s for one example over gRPC", line)]
     assert len(planned) == sum("can be kept with batches" in line for line in lines)
     assert "  is not measured: its inputs are strings, or of unknown shape" in lines
     assert CliRunner().invoke(commands, ["serve", *options]).exit_code == 2
@@ -62,10 +62,9 @@ def test_the_plan_is_printed(saved, monkeypatch):
 
 def test_the_load_of_a_server_is_measured(signatures, saved, monkeypatch):
     monkeypatch.setattr(plan, "_LOAD_SECONDS", 0.1)
-    monkeypatch.setattr(plan, "_CLIENTS", (2,))
+    monkeypatch.setattr(plan, "_GROWTH", 1000.0)
     signature, batching = signatures["serving_default"], BatchingParameters(max_batch_size=8)
-    found = measure_load(signature, str(saved / "1"), batching, bound=20.0)
-    assert found.clients == 2 and found.rate > 0 and 0 < found.latency < 20
+    assert measure_load(signature, str(saved / "1"), batching, bound=2.0) == 50.0
     assert measure_load(signature, str(saved / "1"), batching, bound=1e-9) is None
 
 

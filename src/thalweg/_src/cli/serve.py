@@ -29,7 +29,6 @@ from thalweg._src.serving.server import ModelServer, Options
 from thalweg._src.serving.worker import STOP_SECONDS
 
 _PORT = click.IntRange(-1, 65535)
-_PRIORITY = -10  # of a server with a bound on latency; that of other processes is 0, the highest one -20
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -124,8 +123,6 @@ def serve_command(
         )
         if workers > 1 and not plan:
             sys.exit(_serve_with_workers(workers, configured, options, drain_seconds))
-        if latency_bound is not None:
-            _take_priority()
         server = ModelServer(configured(), **{each.name: getattr(options, each.name) for each in fields(options)})
     except (OpError, OSError, ValueError) as error:
         raise click.ClickException(f"the server cannot start: {error}") from None
@@ -155,12 +152,6 @@ def _models(given: tuple[str, ...], name: str, base_path: str | None, config: Pa
     if not found:
         raise ValueError("there is no model: give --model NAME=PATH, --model_base_path or --model_config_file")
     return found
-
-
-def _take_priority() -> None:
-    """Lets this process run before others of the machine, where the user may do that."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
 
 
 def _write_line(line: str) -> None:

@@ -20,10 +20,14 @@ _RENEW_SECONDS = 1.0  # after which a duration is measured again, even if it was
 
 @dataclass(slots=True)
 class Average:
-    """Moving averages of a time in seconds and of its deviation."""
+    """Moving averages of a time in seconds and of its deviation, and the least time."""
 
     mean: float
     deviation: float = 0.0
+    least: float = float("inf")
+
+    def __post_init__(self) -> None:
+        self.least = min(self.least, self.mean)
 
     @property
     def expected(self) -> float:
@@ -32,6 +36,7 @@ class Average:
 
     def add(self, seconds: float) -> None:
         """Takes another time; a single one that is much longer, since another process had the core, counts for less."""
+        self.least = min(self.least, seconds)
         seconds = min(seconds, 2 * self.expected)
         self.deviation += _WEIGHT * (abs(seconds - self.mean) - self.deviation)
         self.mean += _WEIGHT * (seconds - self.mean)
@@ -52,23 +57,16 @@ class Duration:
             self._averages = {**self._averages, size: Average(seconds)}
 
     def seconds(self, size: int) -> float:
-        """Returns what a batch is expected to take: as long as a larger one, or as a smaller one for each example."""
-        averages = self._averages
-        known = averages.get(size)
-        if known is not None:
-            return known.expected
-        if not averages:
-            return 0.0
-        larger = [each for each in averages if each > size]
-        if larger:
-            return averages[min(larger)].expected
-        most = max(averages)
-        return averages[most].expected * size / most
+        """Returns what a batch is expected to take: no more than a larger one, or per example than a smaller one."""
+        return min((each.expected * max(1.0, size / known) for known, each in self._averages.items()), default=0.0)
 
     def is_short(self, size: int) -> bool:
-        """Returns whether a batch gains nothing by other threads: those of kernels spin, and all have to be woken."""
+        """Returns whether a batch gains nothing by other threads: those of kernels spin, and all have to be woken.
+
+        The least time tells that, since others are longer while the machine is busy.
+        """
         known = self._averages.get(size)
-        return known is not None and known.mean < _SHORT
+        return known is not None and known.least < _SHORT
 
 
 @dataclass(slots=True, eq=False)
@@ -116,7 +114,7 @@ class BatchQueues:
     def __init__(self, parameters: BatchingParameters) -> None:
         self._parameters = parameters
         self._queues: dict[Hashable, _Queue] = {}
-        self._running = 0.0  # expected seconds of all batches that are being computed
+        self._running: dict[int, Batch] = {}  # that are being computed
 
     def add(self, request: Request, now: float) -> None:
         """Takes a request; raises UnavailableError if too many wait, DeadlineExceededError if it would be late."""
@@ -178,23 +176,23 @@ class BatchQueues:
         if batch.requests:
             batch.expected = self._seconds(batch.requests[0], batch.size)
             batch.requests[0].duration.measured = now
-        self._running += batch.expected
+        self._running[id(batch)] = batch
         return batch
 
     def finish(self, batch: Batch) -> None:
         """Takes the end of a batch."""
-        self._running -= batch.expected
+        del self._running[id(batch)]
         if batch.requests:
             batch.requests[0].duration.add(self._parameters.padded(batch.size), batch.seconds)
 
     def _delay(self) -> float:
         """Returns the expected seconds until all that waits now is computed."""
-        waiting = 0.0
+        waiting = sum(batch.expected for batch in self._running.values())
         for queue in self._queues.values():
             full, rest = divmod(queue.size, limit := self._limit(queue.requests[0]))
             waiting += full * self._seconds(queue.requests[0], limit)
             waiting += self._seconds(queue.requests[0], rest) if rest else 0.0
-        return max(0.0, waiting + self._running) / self._parameters.num_batch_threads
+        return waiting / self._parameters.num_batch_threads
 
     def _seconds(self, request: Request, size: int) -> float:
         """Returns what a batch of some examples like those of a request is expected to take."""

@@ -7,9 +7,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from thalweg._src.serving import closed_loop
+from thalweg._src.serving import load_client
 from thalweg._src.serving.config import BatchingParameters, Model
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.measurement import SIZES, Measurement, measure, zeros
@@ -19,10 +18,9 @@ from thalweg._src.serving.server import ModelServer
 from thalweg._src.serving.tensors import write_tensor
 from thalweg._src.serving.versions import Policy
 
-_CLIENTS = (1, 2, 4, 8, 16, 32, 64)
 _LOAD_SECONDS = 2.0
 _MOST_REFUSED = 1e-3  # of all requests
-_GROWTH = 1.05  # of the rate, for which more clients are tried
+_LEAST_RATE, _GROWTH = 50.0, 1.2  # requests per second, and how fast they become more
 _MS = 1e3
 
 
@@ -32,17 +30,8 @@ def choose(measurements: Sequence[Measurement], bound: float) -> Measurement | N
     return max(fitting, key=lambda each: each.size, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What a server answers: requests per second, 99 % of them in some seconds, for a number of clients."""
-
-    rate: float
-    latency: float
-    clients: int
-
-
-def measure_load(signature: Signature, path: str, batching: BatchingParameters | None, bound: float) -> Load | None:
-    """Returns the most requests for one example that a server answers within the bound, None if it keeps it with none.
+def measure_load(signature: Signature, path: str, batching: BatchingParameters | None, bound: float) -> float | None:
+    """Returns the most requests per second for one example that a server answers within the bound, if any.
 
     The server has no model but this one, and clients of gRPC in another process of the machine.
     """
@@ -52,17 +41,15 @@ def measure_load(signature: Signature, path: str, batching: BatchingParameters |
     request.model_spec.name, request.model_spec.signature_name = signature.model, signature.key
     for name, array in (zeros(signature, 1) or {}).items():
         write_tensor(array, request.inputs[name])
-    best: Load | None = None
+    best, rate = None, _LEAST_RATE
     with ModelServer([model], port=0, rest_api_port=None, batching=batching, latency_bound=bound) as server:
-        for clients in _CLIENTS:
-            command = [sys.executable, "-P", closed_loop.__file__, str(server.port), str(clients), str(_LOAD_SECONDS)]
+        while True:
+            command = [sys.executable, "-P", load_client.__file__, str(server.port), str(rate), str(_LOAD_SECONDS)]
             done = subprocess.run(command, input=request.SerializeToString(), stdout=subprocess.PIPE, check=True)
-            rate, latency, refused = json.loads(done.stdout)
-            keeps = latency <= bound and refused <= _MOST_REFUSED
-            if best is not None and (not keeps or rate < _GROWTH * best.rate):
-                break
-            best = Load(rate, latency, clients) if keeps else None
-    return best
+            latency, refused = json.loads(done.stdout)
+            if latency > bound or refused > _MOST_REFUSED:
+                return best
+            best, rate = rate, rate * _GROWTH
 
 
 def plan(server: ModelServer, bound: float) -> Iterator[str]:
@@ -91,7 +78,4 @@ def _report(model: str, servable: Servable, bound: float, batching: BatchingPara
         if load is None:
             yield f"  planned load: none, since clients do not get their answers within {bound * _MS:g} ms"
             continue
-        yield (
-            f"  planned load: {load.rate:.0f} requests/s for one example over gRPC, 99 % of them within "
-            f"{load.latency * _MS:.3g} ms, by {load.clients} clients"
-        )
+        yield f"  planned load: {load:.0f} requests/s for one example over gRPC, by clients of the same machine"
