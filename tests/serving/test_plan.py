@@ -64,7 +64,7 @@ def test_the_load_of_a_server_is_measured(signatures, saved, monkeypatch):
     monkeypatch.setattr(plan, "_LOAD_SECONDS", 0.1)
     monkeypatch.setattr(plan, "_GROWTH", 1000.0)
     signature, batching = signatures["serving_default"], BatchingParameters(max_batch_size=8)
-    assert measure_load(signature, str(saved / "1"), batching, bound=2.0) == 50.0
+    assert measure_load(signature, str(saved / "1"), batching, bound=2.0) == 100.0
     assert measure_load(signature, str(saved / "1"), batching, bound=1e-9) is None
 
 
