@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+simdjson: Any
 try:
-    import simdjson
+    simdjson = import_module("simdjson")
 except ModuleNotFoundError:
-    simdjson = None  # type: ignore[assignment]
+    simdjson = None
 
 Array = np.ndarray[Any, Any]
 _START = re.compile(rb'\s*\{\s*"(instances|inputs)"\s*:\s*(?=\[)')
@@ -31,7 +33,7 @@ def parse_array(content: bytes) -> dict[str, Array] | None:
     if shape is None:
         return None
     try:
-        numbers: Any = simdjson.Parser().parse(text)
+        numbers = simdjson.Parser().parse(text)
         array = (
             np.frombuffer(numbers.as_buffer(of_type="d"), np.float64)
             if _FRACTIONS.search(text)

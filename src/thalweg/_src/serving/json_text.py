@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any
 
 from thalweg._src import errors
@@ -10,10 +11,11 @@ from thalweg._src.serving.json_arrays import parse_array
 
 _LARGE = 1 << 14  # bytes
 
+orjson: Any
 try:
-    import orjson
+    orjson = import_module("orjson")
 except ModuleNotFoundError:
-    orjson = None  # type: ignore[assignment]
+    orjson = None
 
 
 def parse(content: bytes) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def dumps(value: Any) -> bytes:
     """Returns a value, which may contain arrays of numbers, as JSON text."""
     if orjson is not None:
         try:
-            text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+            text: bytes = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
             if b"null" not in text:  # which it writes for NaN and infinity
                 return text
         except TypeError:
