@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import grpc
@@ -64,7 +64,10 @@ def listeners(port):
 
 def connections(worker, port):
     """Returns how many connections a worker has accepted at a port."""
-    files = {os.readlink(file) for file in Path(f"/proc/{worker}/fd").iterdir()}
+    files = set()
+    for file in Path(f"/proc/{worker}/fd").iterdir():
+        with suppress(FileNotFoundError):  # was closed meanwhile
+            files.add(os.readlink(file))
     return len({f"socket:[{number}]" for number in sockets(port, "01")} & files)
 
 
