@@ -223,3 +223,24 @@ def test_short_batches_of_requests_that_come_one_by_one_are_computed_in_the_even
     batcher._last_concurrent = time.monotonic()
     assert _submit(pool, batcher, signature, 3.0).result()["y"].item() == 6
     assert names[-1].startswith("thalweg serving batch")
+
+
+def test_what_is_short_only_at_times_is_left_to_threads(batching, pool):
+    batcher, signature, names = batching(max_batch_size=4, num_batch_threads=1), FakeSignature(), []
+    signature.duration = Duration()
+    for seconds in (1e-5, *[1.0] * 40):
+        signature.duration.add(1, seconds)
+    compute = signature.run
+    signature.run = lambda *arguments: (names.append(threading.current_thread().name), compute(*arguments))[1]
+    assert _submit(pool, batcher, signature, 1.0).result()["y"].item() == 2
+    assert names[0].startswith("thalweg serving batch")
+
+
+def test_a_short_request_that_would_be_late_is_never_computed(batching, pool):
+    batcher, signature = batching(lambda: 0.0, max_batch_size=4, num_batch_threads=1), FakeSignature()
+    signature.duration = Duration()
+    signature.duration.add(1, 1e-4)
+    signature.duration.measured = 0.0
+    with pytest.raises(errors.DeadlineExceededError, match="not computed"):
+        _submit(pool, batcher, signature, 1.0, deadline=1e-5).result()
+    assert not signature.batches

@@ -14,7 +14,7 @@ from thalweg._src import errors
 from thalweg._src.serving.config import BatchingParameters
 
 _WEIGHT = 0.2  # of the latest batch in the averages
-_SHORT = 3e-4  # seconds
+SHORT = 3e-4  # seconds
 _RENEW_SECONDS = 1.0  # after which a duration is measured again, even if it was too long
 
 
@@ -66,7 +66,7 @@ class Duration:
         The least time tells that, since others are longer while the machine is busy.
         """
         known = self._averages.get(size)
-        return known is not None and known.least < _SHORT
+        return known is not None and known.least < SHORT
 
 
 @dataclass(slots=True, eq=False)

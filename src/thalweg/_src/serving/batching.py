@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import errors
-from thalweg._src.serving.batch_queue import Batch, BatchQueues, Request, too_late
+from thalweg._src.serving.batch_queue import SHORT, Batch, BatchQueues, Duration, Request, too_late
 from thalweg._src.serving.config import BatchingParameters
 from thalweg._src.serving.event_loop import EventLoop, before
 from thalweg._src.serving.metrics import Metrics
@@ -74,7 +74,7 @@ class Batcher:
     ) -> Outputs:
         """Computes outputs of a signature, together with other requests."""
         size = self._whole_batch(signature, inputs)
-        if size is not None and signature.duration.is_short(size) and await self._is_alone():
+        if size is not None and self._is_quick(signature.duration, size, deadline) and await self._is_alone():
             return self._run_here(signature, inputs, outputs, size)
         parts = self._parts(signature, inputs, outputs, deadline)
         try:
@@ -86,6 +86,12 @@ class Batcher:
         return (
             found[0] if len(found) == 1 else {name: np.concatenate([part[name] for part in found]) for name in outputs}
         )
+
+    def _is_quick(self, duration: Duration, size: int, deadline: float | None) -> bool:
+        """Returns whether a batch is expected to hold the event loop for a short time, and to be in time."""
+        expected = duration.seconds(size)
+        is_in_time = deadline is None or self._clock() + expected <= deadline
+        return duration.is_short(size) and expected < SHORT and is_in_time
 
     async def _is_alone(self) -> bool:
         """Returns whether requests come one by one: then nothing is gained by other threads and larger batches."""

@@ -79,7 +79,7 @@ def _report(model: str, servable: Servable, bound: float, batching: BatchingPara
         if chosen is None:
             yield f"  {bound * _MS:g} ms cannot be kept: a request may wait for one batch and is computed in the next"
             continue
-        yield f"  {bound * _MS:g} ms can be kept with batches of {chosen.size}, one at a time"
+        yield f"  {bound * _MS:g} ms can be kept with batches of {chosen.size}"
         load = measure_load(signature, servable.path, batching, bound)
         if load is None:
             yield f"  planned load: none, since clients do not get their answers within {bound * _MS:g} ms"
