@@ -63,10 +63,13 @@ def test_a_named_function_has_a_configuration():
     layer = Lambda(scaled, output_shape=doubled_width, mask=keep_mask, arguments={"factor": 3.0}, name="three")
     config = json.loads(json.dumps(layer.get_config()))
     assert (config["function"], config["function_type"], config["module"]) == ("scaled", "function", __name__)
-    again = Lambda.from_config(config)
+    again = Lambda.from_config(layer.get_config())
+    assert again.function is scaled and again.get_config() == layer.get_config()
+    again = Lambda.from_config(config, {each.__name__: each for each in (scaled, doubled_width, keep_mask)})
     assert again.function is scaled and again.mask is keep_mask and again.arguments == {"factor": 3.0}
     assert again.get_config() == layer.get_config()
-    other = deserialize({**serialize(layer), "config": {**config, "module": "gone"}}, {"scaled": phase_of})
+    known = {"scaled": phase_of, "doubled_width": doubled_width, "keep_mask": keep_mask}
+    other = deserialize({**serialize(layer), "config": {**config, "module": "gone"}}, known)
     assert other.function is phase_of
 
 

@@ -118,8 +118,13 @@ def _graph_of(model: Any, mode: str, copy_for: Any) -> Any:
 
 
 @export("keras.experimental.load_from_saved_model", "contrib.saved_model.load_keras_model")
-def load_from_saved_model(saved_model_path: PathLike, custom_objects: dict[str, Any] | None = None) -> Any:
-    """Returns the model of a folder that `export_saved_model` wrote, not compiled."""
+def load_from_saved_model(
+    saved_model_path: PathLike, custom_objects: dict[str, Any] | None = None, *, trusted: bool | None = None
+) -> Any:
+    """Returns the model of a folder that `export_saved_model` wrote, not compiled.
+
+    trusted: as that of `tf.keras.models.load_model`
+    """
     folder = folder_of(saved_model_path)
     path = os.path.join(folder, ASSETS_DIRECTORY, _DESCRIPTION)
     if not os.path.exists(path):
@@ -128,6 +133,6 @@ def load_from_saved_model(saved_model_path: PathLike, custom_objects: dict[str, 
             "model.save is read by tf.keras.models.load_model"
         )
     with durable.typed_errors(path), open(path, "rb") as file:
-        model = model_from_json(file.read().decode(), custom_objects)
+        model = model_from_json(file.read().decode(), custom_objects, trusted=trusted)
     model.load_weights(variables_prefix(folder))
     return model

@@ -7,10 +7,15 @@ looked up among the objects that a call gives, among those of `get_custom_object
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+import reprlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.graph.graph_def_checks import shown
 
 # Marks an object inside the configuration of another, to tell it from a dictionary that the object takes as such.
 _NESTED = "__passive_serialization__"
@@ -19,6 +24,7 @@ _NESTED = "__passive_serialization__"
 _LATER = {"fn": ..., "groups": 1, "ignore_class": None, "synchronized": False}
 
 _custom_objects: dict[str, Any] = {}
+_trusted: ContextVar[bool | None] = ContextVar("trusted", default=None)  # the descriptions that are being read
 
 
 @export("keras.utils.get_custom_objects")
@@ -50,6 +56,74 @@ class CustomObjectScope:
 def custom_object_scope(*args: Mapping[str, Any] | None) -> CustomObjectScope:
     """Returns a context in which the objects of dictionaries are found by name."""
     return CustomObjectScope(*args)
+
+
+class RefusedFunctionError(ValueError):
+    """A description of a model names a function of a module; `refused` is (module, function)."""
+
+    def __init__(self, what: str, name: str, module: Any) -> None:
+        self.refused = (module, name)
+        super().__init__(
+            f"the {what} is the function {shown(str(name))} of the module {shown(str(module))}, which is refused, "
+            "since the description of the model is not trusted\n  hint: name the function in custom_objects, or pass "
+            "trusted=True to tf.keras.models.load_model or model_from_json if you know where the model comes from"
+        )
+
+
+class RefusedFileError(ValueError):
+    """A description of a model names a file to read, and is not trusted; `refused` is its path."""
+
+    def __init__(self, what: str, path: str) -> None:
+        self.refused = path
+        super().__init__(
+            f"the {what} reads the file {shown(str(path))}, which is refused, since the model is not trusted\n"
+            "  hint: pass trusted=None or trusted=True if you know where the model comes from"
+        )
+
+
+class NameOfFunction(str):
+    """The name of a function in a configuration, with the function itself.
+
+    A configuration that stays in the process finds its functions in this way, while one from a file has texts alone.
+    """
+
+    function: Callable[..., Any]
+
+    def __new__(cls, function: Callable[..., Any]) -> NameOfFunction:
+        made = super().__new__(cls, function.__name__)
+        made.function = function
+        return made
+
+
+@contextmanager
+def trusting(trusted: bool | None) -> Iterator[None]:
+    """A context in which descriptions of models may name functions of any module, if they are trusted."""
+    before = _trusted.set(trusted)
+    try:
+        yield
+    finally:
+        _trusted.reset(before)
+
+
+def require_file(what: str, path: Any) -> None:
+    """Raises RefusedFileError if a description that is read with trusted=False names a file; None is no file."""
+    if path is not None and _trusted.get() is False:
+        raise RefusedFileError(what, path)
+
+
+def find_function(name: str, module: Any, custom_objects: Mapping[str, Any] | None, what: str) -> Any:
+    """Returns the function of a name: a custom object, that of this process, or in a trusted description of a module.
+
+    what: the place of the name, for errors
+    """
+    for objects in (custom_objects, _custom_objects):
+        if objects and objects.get(name) is not None:
+            return objects[name]
+    if isinstance(name, NameOfFunction):
+        return name.function
+    if not _trusted.get():
+        raise RefusedFunctionError(what, name, module)
+    return find_object(name, vars(sys.modules[module]) if module in sys.modules else {}, None, what)
 
 
 def class_and_config(name: str, config: Any) -> dict[str, Any]:
@@ -92,13 +166,16 @@ def deserialize_keras_object(
         return None
     if isinstance(identifier, dict):
         cls, config = find_class_and_config(identifier, module_objects, custom_objects, printable_module_name)
-        return _created(cls, config, custom_objects)
+        try:
+            return _created(cls, config, custom_objects)
+        except RecursionError as error:
+            raise ValueError(f"the configuration of a {printable_module_name} is nested too deeply") from error
     if isinstance(identifier, str):
         found = find_object(identifier, module_objects, custom_objects, printable_module_name)
         return found() if isinstance(found, type) else found
     if inspect.isfunction(identifier):
         return identifier
-    raise ValueError(f"Could not interpret serialized {printable_module_name}: {identifier!r}")
+    raise ValueError(f"Could not interpret serialized {printable_module_name}: {_short(identifier)}")
 
 
 def find_object(
@@ -112,9 +189,14 @@ def find_object(
         if objects and objects.get(name) is not None:
             return objects[name]
     raise ValueError(
-        f"Unknown {printable_module_name}: {name}; an object of the program's own is found if `custom_objects` or a "
-        "`tf.keras.utils.custom_object_scope` has its name"
+        f"Unknown {printable_module_name}: {_short(name)}; an object of the program's own is found if `custom_objects` "
+        "or a `tf.keras.utils.custom_object_scope` has its name"
     )
+
+
+def _short(value: Any) -> str:
+    """Returns a value of a description for an error message, cut short."""
+    return value if isinstance(value, str) and len(value) <= 80 and value.isprintable() else reprlib.repr(value)[:200]
 
 
 def find_class_and_config(
@@ -126,7 +208,7 @@ def find_class_and_config(
     """Returns the class that a configuration names, and what the class is configured with."""
     if not isinstance(config, dict) or "class_name" not in config or "config" not in config:
         raise ValueError(
-            f"Improper config format: {config!r}; expected a dictionary with the keys 'class_name' and 'config'"
+            f"Improper config format: {_short(config)}; expected a dictionary with the keys 'class_name' and 'config'"
         )
     cls = find_object(config["class_name"], module_objects, custom_objects, printable_module_name)
     arguments = config["config"]

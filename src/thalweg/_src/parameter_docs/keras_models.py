@@ -51,6 +51,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "yaml_string": "The description as YAML.",
         "input_tensors": "Tensors to use in the place of new inputs.",
         "clone_function": "Function from a layer to its copy.",
+        "trusted": "Whether functions of any loaded module may be named; False refuses to read files.",
     },
     "keras.layers.Dense": {
         "units": "Number of output units.",
@@ -102,6 +103,7 @@ SCOPED: dict[str, dict[str, str]] = {
     "keras.experimental.load_from_saved_model contrib.saved_model.load_keras_model": {
         "saved_model_path": "The folder.",
         "custom_objects": "Classes and functions of the program, by their names in the description.",
+        "trusted": "Whether functions of any loaded module may be named; False refuses to read files.",
     },
     "keras.estimator.model_to_estimator": {
         "keras_model": "A compiled model of layers.",

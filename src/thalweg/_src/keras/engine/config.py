@@ -14,6 +14,8 @@ from thalweg._src.keras.engine.node import has_history, history_of
 from thalweg._src.keras.engine.operation_layer import TensorFlowOpLayer
 
 VERSION = "2.2.4-tf"  # of the format of Keras's descriptions in TensorFlow 1.15
+_TOO_DEEP = "the description of the model is nested too deeply"
+_MAX_VALUES = 1 << 20  # of a description in YAML
 Deserialize = Callable[[dict[str, Any], Any], Any]
 
 
@@ -133,6 +135,14 @@ def as_yaml(model: Any, **kwargs: Any) -> str:
     return str(yaml().safe_dump(json.loads(as_json(model)), **kwargs))
 
 
+def read_json(text: str | bytes, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+    """Returns the description of a model in a JSON text."""
+    try:
+        return json.loads(text, object_hook=object_hook)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+
+
 def read_yaml(text: str) -> Any:
     """Returns the description of a model in a YAML text; Keras may have written tuples into it."""
     package = yaml()
@@ -143,7 +153,33 @@ def read_yaml(text: str) -> Any:
     Loader.add_constructor(
         "tag:yaml.org,2002:python/tuple", lambda loader, node: tuple(loader.construct_sequence(node, deep=True))
     )
-    return package.load(text, Loader)
+    loader = Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _count(node, {})
+        return loader.construct_document(node)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    finally:
+        loader.dispose()
+
+
+def _count(node: Any, counts: dict[int, int]) -> int:
+    """Returns how many values a node of YAML has where aliases are replaced by what they stand for; they are limited.
+
+    counts: those of the nodes so far; that of a node that is being counted, and so contains itself, is the limit
+    """
+    if id(node) not in counts:
+        counts[id(node)] = _MAX_VALUES
+        inner = node.value if isinstance(node.value, list) else ()
+        counts[id(node)] = 1 + sum(
+            _count(each, counts) for item in inner for each in (item if isinstance(item, tuple) else (item,))
+        )
+    if counts[id(node)] >= _MAX_VALUES:
+        raise ValueError(f"the description of the model has {_MAX_VALUES} values or more, most of them by its aliases")
+    return counts[id(node)]
 
 
 def yaml() -> Any:

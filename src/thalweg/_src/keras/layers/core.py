@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from thalweg._src.keras import activations, constraints, initializers, regulariz
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.tracking import is_shape, map_shapes
-from thalweg._src.keras.serialization import find_object
+from thalweg._src.keras.serialization import NameOfFunction, find_function
 from thalweg._src.nn.layers import dense, dropout
 from thalweg._src.nn.layers.input_spec import InputSpec
 from thalweg._src.ops.cast import cast
@@ -327,8 +326,7 @@ class Lambda(Layer):
             if kind == "lambda":
                 raise ValueError(f"The {key} of the layer is a lambda, of which there is only bytecode: use a function")
             if kind == "function":
-                known = vars(sys.modules[module]) if module in sys.modules else {}
-                given[key] = find_object(given[key], known, custom_objects, f"{key} of a Lambda layer")
+                given[key] = find_function(given[key], module, custom_objects, f"{key} of a Lambda layer")
         return cls(**given)
 
 
@@ -337,4 +335,4 @@ def _named(function: Any, what: str) -> tuple[str, str, str]:
     name = getattr(function, "__name__", None)
     if name is None or name == "<lambda>":
         raise ValueError(f"A Lambda layer whose {what} is a lambda or an object has no configuration: use a function")
-    return "function", name, function.__module__
+    return "function", NameOfFunction(function), function.__module__

@@ -12,7 +12,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import initializers
 from thalweg._src.keras.engine.base_layer import Layer
-from thalweg._src.keras.serialization import class_and_config, find_object
+from thalweg._src.keras.serialization import class_and_config, find_object, require_file
 from thalweg._src.nn.feature_columns.base import DenseColumn, FeatureColumn, Features
 from thalweg._src.nn.feature_columns.dense import EmbeddingColumn
 from thalweg._src.nn.feature_columns.models import _require_features, _sorted
@@ -21,6 +21,8 @@ from thalweg._src.ops.reshape import reshape, shape as shape_of
 from thalweg._src.shapes import TensorShape
 from thalweg._src.variables.initializers import Initializer
 from thalweg._src.variables.variable_scope import variable_scope
+
+_FILES = ("vocabulary_file", "ckpt_to_load_from")  # arguments of columns that name files
 
 
 @export("keras.layers.DenseFeatures")
@@ -109,6 +111,8 @@ def _restored(config: Any, custom_objects: Mapping[str, Any] | None) -> Any:
     given = {name: _restored(value, custom_objects) for name, value in config["config"].items()}
     if isinstance(given.get("normalizer_fn"), str):
         given["normalizer_fn"] = find_object(given["normalizer_fn"], None, custom_objects, "normalizer_fn")
+    for name in _FILES:
+        require_file(f"{name} of a feature column", given.get(name))
     return found(**given)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
-from thalweg._src.keras.engine.config import VERSION, _plain
+from thalweg._src.keras.engine.config import VERSION, _plain, read_json
 from thalweg._src.keras.saving.training_config import training_config
 
 _MAX_ATTRIBUTE = 64512  # bytes of an attribute of a file
@@ -130,7 +130,7 @@ def read_description(file: Any) -> dict[str, Any]:
     found = file.attrs.get("model_config")
     if found is None:
         raise ValueError("No model found in config file.")
-    content: dict[str, Any] = json.loads(found.decode() if isinstance(found, bytes) else found)
+    content: dict[str, Any] = read_json(found)
     return content
 
 
@@ -139,7 +139,7 @@ def read_training(file: Any) -> dict[str, Any] | None:
     found = file.attrs.get("training_config")
     if found is None:
         return None
-    content: dict[str, Any] = json.loads(found.decode() if isinstance(found, bytes) else found)
+    content: dict[str, Any] = read_json(found)
     return content
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.export import export
 from thalweg._src.graph import nest
-from thalweg._src.keras.engine.config import make_graph, read_yaml
+from thalweg._src.keras.engine.config import make_graph, read_json, read_yaml
 from thalweg._src.keras.engine.input_layer import InputLayer
 from thalweg._src.keras.engine.model import Model
 from thalweg._src.keras.engine.sequential import Sequential
@@ -17,6 +16,7 @@ from thalweg._src.keras.layers.lookup import deserialize
 from thalweg._src.keras.saving import hdf5
 from thalweg._src.keras.saving.saved_model_reader import read_model
 from thalweg._src.keras.saving.training_config import compile_model
+from thalweg._src.keras.serialization import trusting
 
 
 @export("keras.models.save_model")
@@ -33,23 +33,38 @@ def save_model(
 
 
 @export("keras.models.load_model")
-def load_model(filepath: Any, custom_objects: dict[str, Any] | None = None, compile: bool = True) -> Any:
-    """Returns the model of an HDF5 file or of a SavedModel, compiled as it was when it was saved."""
+def load_model(
+    filepath: Any,
+    custom_objects: dict[str, Any] | None = None,
+    compile: bool = True,
+    *,
+    trusted: bool | None = None,
+) -> Any:
+    """Returns the model of an HDF5 file or of a SavedModel, compiled as it was when it was saved.
+
+    trusted: by default a Lambda layer finds its functions in custom_objects alone, with True also in any module that
+    is loaded; False refuses layers that read files
+    """
     path = filepath if isinstance(filepath, str | os.PathLike) else None
     if path is not None and not os.path.exists(path):
         raise OSError(f"SavedModel file does not exist at: {filepath}")
-    if path is not None and os.path.isdir(path):
-        return read_model(path, custom_objects, compile)
-    with hdf5.h5py().File(filepath, "r") if path is not None else _kept(filepath) as file:
-        model = model_from_config(hdf5.read_description(file), custom_objects)
-        hdf5.read_weights(file["model_weights"], model.layers)
-        training = hdf5.read_training(file)
-        if compile and training is not None:
-            compile_model(model, training, custom_objects)
-            values = hdf5.read_optimizer_weights(file)
-            if values:
-                model.optimizer._create_all(model.trainable_weights)
-                model.optimizer.set_weights(values)
+    with trusting(trusted):
+        if path is not None and os.path.isdir(path):
+            return read_model(path, custom_objects, compile)
+        with hdf5.h5py().File(filepath, "r") if path is not None else _kept(filepath) as file:
+            return _read_file(file, custom_objects, compile)
+
+
+def _read_file(file: Any, custom_objects: dict[str, Any] | None, compiled: bool) -> Any:
+    model = deserialize(hdf5.read_description(file), custom_objects)
+    hdf5.read_weights(file["model_weights"], model.layers)
+    training = hdf5.read_training(file)
+    if compiled and training is not None:
+        compile_model(model, training, custom_objects)
+        values = hdf5.read_optimizer_weights(file)
+        if values:
+            model.optimizer._create_all(model.trainable_weights)
+            model.optimizer.set_weights(values)
     return model
 
 
@@ -67,23 +82,39 @@ class _kept:
 
 
 @export("keras.models.model_from_config")
-def model_from_config(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
-    """Returns the model that a description describes."""
+def model_from_config(
+    config: dict[str, Any], custom_objects: dict[str, Any] | None = None, *, trusted: bool | None = None
+) -> Any:
+    """Returns the model that a description describes.
+
+    trusted: as that of `load_model`
+    """
     if isinstance(config, list):
         raise TypeError("`model_from_config` expects a dictionary, not a list.")
-    return deserialize(config, custom_objects=custom_objects)
+    with trusting(trusted):
+        return deserialize(config, custom_objects=custom_objects)
 
 
 @export("keras.models.model_from_json")
-def model_from_json(json_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
-    """Returns the model that a JSON text describes."""
-    return model_from_config(json.loads(json_string), custom_objects)
+def model_from_json(
+    json_string: str, custom_objects: dict[str, Any] | None = None, *, trusted: bool | None = None
+) -> Any:
+    """Returns the model that a JSON text describes.
+
+    trusted: as that of `load_model`
+    """
+    return model_from_config(read_json(json_string), custom_objects, trusted=trusted)
 
 
 @export("keras.models.model_from_yaml")
-def model_from_yaml(yaml_string: str, custom_objects: dict[str, Any] | None = None) -> Any:
-    """Returns the model that a YAML text describes."""
-    return model_from_config(read_yaml(yaml_string), custom_objects)
+def model_from_yaml(
+    yaml_string: str, custom_objects: dict[str, Any] | None = None, *, trusted: bool | None = None
+) -> Any:
+    """Returns the model that a YAML text describes.
+
+    trusted: as that of `load_model`
+    """
+    return model_from_config(read_yaml(yaml_string), custom_objects, trusted=trusted)
 
 
 @export("keras.models.clone_model")

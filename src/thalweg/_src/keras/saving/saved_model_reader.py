@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -15,6 +14,7 @@ from thalweg._src.formats.graph_messages import message_class
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_set_value
+from thalweg._src.keras.engine.config import read_json
 from thalweg._src.keras.layers.lookup import deserialize
 from thalweg._src.keras.saving.saved_model import METADATA_FILE
 from thalweg._src.keras.saving.training_config import compile_model
@@ -37,7 +37,10 @@ _LATER_SLOTS = {
 def read_model(filepath: Any, custom_objects: dict[str, Any] | None, compiled: bool) -> Any:
     """Returns the model of a folder; compiled: as it was when it was saved, if the folder says how."""
     folder = folder_of(filepath)
-    objects = read_saved_model(folder).meta_graphs[0].object_graph_def
+    graphs = read_saved_model(folder).meta_graphs
+    if not graphs:
+        raise OSError(f"{folder} has no description of a Keras model: its SavedModel has no graph")
+    objects = graphs[0].object_graph_def
     content = _metadata(folder, objects)
     model = _made(content, custom_objects)
     training = content.get("training_config") if compiled else None
@@ -59,12 +62,16 @@ def read_model(filepath: Any, custom_objects: dict[str, Any] | None, compiled: b
 
 def _metadata(folder: str, objects: Any) -> dict[str, Any]:
     """Returns the description of the model itself: of a file of its own, or of the graph of objects."""
+    from google.protobuf.message import DecodeError
+
     path = os.path.join(folder, METADATA_FILE)
     if os.path.exists(path):
         with durable.typed_errors(path), open(path, "rb") as file:
-            found = {
-                node.node_id: node.metadata for node in message_class("KerasMetadata").FromString(file.read()).nodes
-            }
+            content = file.read()
+        try:
+            found = {node.node_id: node.metadata for node in message_class("KerasMetadata").FromString(content).nodes}
+        except DecodeError as error:
+            raise OSError(f"Cannot parse file {path}: {error}.") from None
     else:
         found = {0: objects.nodes[0].user_object.metadata} if objects.nodes else {}
     if not found.get(0):
@@ -72,8 +79,8 @@ def _metadata(folder: str, objects: Any) -> dict[str, Any]:
             f"{folder} has no description of a Keras model: it was not written by `model.save`. Its signatures can be "
             "served: tf.saved_model.load(session, ['serve'], folder)"
         )
-    content: dict[str, Any] = json.loads(found[0], object_hook=_plain)
-    return content
+    described: dict[str, Any] = read_json(found[0], _plain)
+    return described
 
 
 def _plain(value: dict[str, Any]) -> Any:

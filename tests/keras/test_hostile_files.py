@@ -1,0 +1,203 @@
+"""Files made to harm, at the entrances of Keras: descriptions, weights, data sets and archives."""
+
+import json
+import sys
+import types
+
+import pytest
+
+import thalweg as tf
+from thalweg._src.formats.graph_messages import message_class
+from thalweg._src.keras.serialization import RefusedFileError, RefusedFunctionError
+
+models = tf.keras.models
+
+
+def doubled(x):
+    return 2 * x
+
+
+@pytest.fixture
+def canary(monkeypatch):
+    """Returns a list that stays empty unless a model calls a function of a module that it names."""
+    called = []
+    module = types.ModuleType("thalweg_canary")
+    module.fire = lambda *args, **kwargs: called.append(1) or args[0]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return called
+
+
+# -- descriptions -----------------------------------------------------------------------------------------------------
+
+
+def layer_of(class_name, **config):
+    return {"class_name": class_name, "config": config}
+
+
+def model_of(*layers):
+    return layer_of("Sequential", name="s", layers=list(layers))
+
+
+def calling(key="function", function="fire", module="thalweg_canary"):
+    """Returns a model with a Lambda layer that names a function of a module."""
+    place = "module" if key == "function" else f"{key}_module"
+    config = {"name": "l", "batch_input_shape": [None, 2], "function": "doubled", "function_type": "function"}
+    return model_of(layer_of("Lambda", **{**config, key: function, f"{key}_type": "function", place: module}))
+
+
+def by_hdf5(description, tmp_path, **kwargs):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        file.attrs["model_config"] = json.dumps(description).encode()
+        file.create_group("model_weights").attrs["layer_names"] = [b"l"]
+        file["model_weights"].create_group("l").attrs["weight_names"] = []
+    return models.load_model(tmp_path / "model.h5", **kwargs)
+
+
+def by_saved_model(description, tmp_path, **kwargs):
+    folder = tmp_path / "model"
+    model = tf.keras.Sequential([tf.keras.layers.Lambda(doubled, input_shape=(2,), name="l")])
+    model.save(str(folder), save_format="tf")
+    path = folder / "keras_metadata.pb"
+    content = message_class("KerasMetadata").FromString(path.read_bytes())
+    for node in content.nodes:
+        if node.node_id == 0:
+            node.metadata = json.dumps({**json.loads(node.metadata), **description})
+    path.write_bytes(content.SerializeToString())
+    return models.load_model(str(folder), **kwargs)
+
+
+def by_export(description, tmp_path, **kwargs):
+    folder = tmp_path / "export"
+    model = tf.keras.Sequential([tf.keras.layers.Lambda(doubled, input_shape=(2,), name="l")])
+    tf.keras.experimental.export_saved_model(model, str(folder), serving_only=True)
+    (folder / "assets" / "saved_model.json").write_text(json.dumps(description))
+    return tf.keras.experimental.load_from_saved_model(str(folder), **kwargs)
+
+
+ENTRANCES = {
+    "model_from_config": lambda description, folder, **kwargs: models.model_from_config(description, **kwargs),
+    "model_from_json": lambda description, folder, **kwargs: models.model_from_json(json.dumps(description), **kwargs),
+    "model_from_yaml": lambda description, folder, **kwargs: models.model_from_yaml(json.dumps(description), **kwargs),
+    "hdf5": by_hdf5,
+    "saved_model": by_saved_model,
+    "load_from_saved_model": by_export,
+}
+
+
+@pytest.mark.parametrize("key", ["function", "output_shape", "mask"])
+@pytest.mark.parametrize("entrance", ENTRANCES)
+def test_a_model_names_no_function_of_a_module(entrance, key, canary, tmp_path):
+    with tf.Graph().as_default():
+        known = {} if key == "function" else {"custom_objects": {"doubled": doubled}}
+        for trusted in (None, False):
+            folder = tmp_path / str(trusted)
+            folder.mkdir()
+            with pytest.raises(RefusedFunctionError, match="thalweg_canary") as caught:
+                ENTRANCES[entrance](calling(key), folder, trusted=trusted, **known)
+            assert caught.value.refused == ("thalweg_canary", "fire")
+            assert "custom_objects" in str(caught.value) and "trusted=True" in str(caught.value)
+    assert canary == []
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+def test_a_trusted_model_names_functions(entrance, canary, tmp_path):
+    with tf.Graph().as_default():
+        model = ENTRANCES[entrance](calling(), tmp_path, trusted=True)
+        assert model.layers[-1].function is sys.modules["thalweg_canary"].fire
+        count = len(canary)
+        again = models.model_from_config(calling(), {"fire": doubled})
+        assert again.layers[-1].function is doubled
+        assert len(canary) == count > 0
+
+
+def test_trust_ends_with_the_call(canary):
+    with tf.Graph().as_default():
+        models.model_from_config(calling(), trusted=True)
+        with pytest.raises(RefusedFunctionError):
+            tf.keras.layers.deserialize(calling())
+        with pytest.raises(RefusedFunctionError):
+            tf.keras.Sequential.from_config(calling()["config"])
+
+
+def test_a_configuration_that_stays_in_the_process_needs_no_trust():
+    with tf.Graph().as_default():
+        model = tf.keras.Sequential([tf.keras.layers.Lambda(doubled, input_shape=(2,))])
+        for again in (tf.keras.Sequential.from_config(model.get_config()), models.clone_model(model)):
+            assert again.layers[-1].function is doubled
+        with pytest.raises(RefusedFunctionError, match="doubled"):
+            models.model_from_json(model.to_json())
+
+
+@pytest.mark.parametrize("argument", ["vocabulary_file", "ckpt_to_load_from"])
+def test_a_model_without_trust_reads_no_file(argument, tmp_path):
+    (tmp_path / "words").write_text("a\nb\n")
+    column = tf.feature_column.categorical_column_with_vocabulary_file("word", str(tmp_path / "words"), 2)
+    layer = tf.keras.layers.DenseFeatures([tf.feature_column.embedding_column(column, 2)])
+    config = layer.get_config()
+    embedding = config["feature_columns"][0]["config"]
+    if argument == "ckpt_to_load_from":
+        column = tf.feature_column.categorical_column_with_vocabulary_list("word", ["a", "b"])
+        layer = tf.keras.layers.DenseFeatures([tf.feature_column.embedding_column(column, 2)])
+        config = layer.get_config()
+        embedding = config["feature_columns"][0]["config"]
+        embedding.update(ckpt_to_load_from=str(tmp_path / "words"), tensor_name_in_ckpt="v")
+    description = json.loads(json.dumps(layer_of("DenseFeatures", **config)))
+    models.model_from_config(description)
+    with pytest.raises(RefusedFileError, match=f"{argument}.*words") as caught:
+        models.model_from_config(description, trusted=False)
+    assert caught.value.refused == str(tmp_path / "words")
+
+
+@pytest.mark.parametrize("start", ["[", '{"a":'])
+def test_a_text_that_is_nested_deeply_is_refused(start):
+    for read, text in ((models.model_from_json, start * 100_000), (models.model_from_yaml, start * 5_000)):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            read(text)
+
+
+def test_layers_that_are_nested_deeply_are_refused():
+    description = layer_of("Dense", units=1)
+    for _ in range(400):
+        description = layer_of("TimeDistributed", layer=description)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        models.model_from_config(description)
+
+
+def aliases(first, next_one, count):
+    """Returns a YAML text of which each line has the one before nine times."""
+    lines = [f"a0: &a0 {first}"]
+    for number in range(1, count):
+        lines.append(f"a{number}: &a{number} " + next_one.format(", ".join([f"*a{number - 1}"] * 9)))
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "text", [aliases("[x, x]", "[{}]", 30), aliases("{k: 1}", "{{<<: [{}]}}", 30), "class_name: &a [*a]"]
+)
+def test_aliases_of_yaml_do_not_multiply(text):
+    with pytest.raises(ValueError, match="by its aliases"):
+        models.model_from_yaml(text)
+
+
+def test_a_few_aliases_are_read():
+    text = "class_name: Dense\nconfig: {units: 3, batch_input_shape: &s [null, 4], name: d}\nshape: *s\n"
+    assert models.model_from_yaml(text).units == 3
+
+
+def test_an_error_shows_a_part_of_a_large_configuration():
+    for description in ({"a": [["x" * 1000] * 1000] * 1000}, {"class_name": "x" * 10_000, "config": {}}):
+        with pytest.raises(ValueError, match=r"Improper|Unknown") as caught:
+            models.model_from_config(description)
+        assert len(str(caught.value)) < 1000
+
+
+def test_metadata_that_cannot_be_read_is_an_error_of_its_file(tmp_path):
+    with tf.Graph().as_default():
+        by_saved_model({}, tmp_path, custom_objects={"doubled": doubled})
+        (tmp_path / "model" / "keras_metadata.pb").write_bytes(b"\xff\xff")
+        with pytest.raises(OSError, match=r"Cannot parse file .*keras_metadata\.pb"):
+            models.load_model(str(tmp_path / "model"))
+        (tmp_path / "model" / "saved_model.pb").write_bytes(b"")
+        with pytest.raises(OSError, match="no graph"):
+            models.load_model(str(tmp_path / "model"))
