@@ -4,10 +4,12 @@ import json
 import sys
 import types
 
+import numpy as np
 import pytest
 
 import thalweg as tf
 from thalweg._src.formats.graph_messages import message_class
+from thalweg._src.keras.saving.hdf5_contents import RefusedContentError, attribute
 from thalweg._src.keras.serialization import RefusedFileError, RefusedFunctionError
 
 models = tf.keras.models
@@ -201,3 +203,132 @@ def test_metadata_that_cannot_be_read_is_an_error_of_its_file(tmp_path):
         (tmp_path / "model" / "saved_model.pb").write_bytes(b"")
         with pytest.raises(OSError, match="no graph"):
             models.load_model(str(tmp_path / "model"))
+
+
+# -- weights ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def weights(tmp_path):
+    """Returns a model, and a function that changes the group of its only layer in a file of its weights."""
+    h5py = pytest.importorskip("h5py")
+    with tf.Graph().as_default():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(2, use_bias=False, input_shape=(3,), name="d")])
+
+        def changed(change):
+            model.save_weights(str(tmp_path / "w.h5"))
+            with h5py.File(tmp_path / "w.h5", "r+") as file:
+                del file["d/d/kernel:0"]
+                change(file["d/d"], h5py)
+            return str(tmp_path / "w.h5")
+
+        yield model, changed
+
+
+def secret(tmp_path):
+    (tmp_path / "secret").write_bytes(b"secret text, of 24 bytes")
+    return str(tmp_path / "secret")
+
+
+def external_storage(group, h5py, tmp_path):
+    group.create_dataset("kernel:0", (3, 2), "<f4", external=[(secret(tmp_path), 0, 24)])
+
+
+def external_link(group, h5py, tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["x"] = np.ones((3, 2), np.float32)
+    group["kernel:0"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "x")
+
+
+def soft_link(group, h5py, tmp_path):
+    external_link(group, h5py, tmp_path)
+    group.move("kernel:0", "other")
+    group["kernel:0"] = h5py.SoftLink("other")
+
+
+def virtual(group, h5py, tmp_path):
+    external_link(group, h5py, tmp_path)
+    del group["kernel:0"]
+    layout = h5py.VirtualLayout((3, 2), "<f4")
+    layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "x", shape=(3, 2))
+    group.create_virtual_dataset("kernel:0", layout)
+
+
+REFERENCES = {each.__name__: each for each in (external_storage, external_link, soft_link, virtual)}
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_weights_are_not_read_from_other_files(reference, weights, tmp_path):
+    model, changed = weights
+    path = changed(lambda group, h5py: REFERENCES[reference](group, h5py, tmp_path))
+    with pytest.raises(RefusedContentError, match=r"another file|other files") as caught:
+        model.load_weights(path)
+    assert caught.value.refused == "/d/d/kernel:0"
+    with pytest.raises(RefusedContentError, match=r"another file|other files"):
+        tf.keras.utils.HDF5Matrix(path, "d/d/kernel:0")
+    if reference != "external_storage":
+        assert tf.keras.utils.HDF5Matrix(path, "d/d/kernel:0", trusted=True)[0].tolist() == [1, 1]
+
+
+def test_links_of_groups_are_refused(weights, tmp_path):
+    model, changed = weights
+
+    def change(group, h5py):
+        group["kernel:0"] = np.ones((3, 2), np.float32)
+        file = group.file
+        file.move("d", "e")
+        file["d"] = h5py.SoftLink("e")
+
+    path = changed(change)
+    with pytest.raises(RefusedContentError, match="'/d' in the HDF5 file is a link"):
+        model.load_weights(path)
+
+
+@pytest.mark.parametrize("shape", [(1 << 40,), (1 << 20, 1 << 20), (3, 2, 1 << 30)])
+def test_a_data_set_of_another_size_is_not_read(shape, weights):
+    model, changed = weights
+    path = changed(lambda group, h5py: group.create_dataset("kernel:0", shape, "<f4", chunks=(1,) * len(shape)))
+    with pytest.raises(ValueError, match=r"weight 'd/kernel:0' has shape \(3, 2\)"):
+        model.load_weights(path)
+
+
+def test_chunks_that_are_larger_than_the_values_are_refused(weights):
+    model, changed = weights
+    chunked = {"maxshape": (None, None), "chunks": (1 << 14, 1 << 14), "compression": "gzip"}
+    path = changed(lambda group, h5py: group.create_dataset("kernel:0", (3, 2), "<f4", **chunked))
+    with pytest.raises(RefusedContentError, match="chunks of 1073741824 bytes"):
+        model.load_weights(path)
+
+
+def test_texts_in_the_place_of_weights_are_refused(weights):
+    model, changed = weights
+    path = changed(lambda group, h5py: group.create_dataset("kernel:0", (3, 2), h5py.string_dtype()))
+    with pytest.raises(RefusedContentError, match="'/d/d/kernel:0' in the HDF5 file is no data set"):
+        model.load_weights(path)
+
+
+def test_names_that_may_share_their_bytes_are_limited(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "names.h5", "w", libver="latest") as file:
+        file.attrs["few"] = ["a", "b"]
+        file.attrs["many"] = np.array(["a"] * 5000, object)
+    with h5py.File(tmp_path / "names.h5", "r") as file:
+        assert list(attribute(file, "few")) == ["a", "b"] and attribute(file, "none") is None
+        with pytest.raises(RefusedContentError, match="'/@many' in the HDF5 file has 5000 values"):
+            attribute(file, "many")
+
+
+def test_the_state_of_an_optimizer_is_not_read_if_its_size_is_another(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with tf.Graph().as_default():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,))])
+        model.compile(tf.keras.optimizers.SGD(0.1, momentum=0.9), "mse")
+        model.fit(np.ones((1, 3)), np.ones((1, 2)), verbose=0)
+        model.save(tmp_path / "model.h5")
+        models.load_model(tmp_path / "model.h5")
+        with h5py.File(tmp_path / "model.h5", "r+") as file:
+            name = file["optimizer_weights"].attrs["weight_names"][1]
+            del file["optimizer_weights"][name]
+            file["optimizer_weights"].create_dataset(name, (1 << 40,), "<f4", chunks=(1,))
+        with pytest.raises(RefusedContentError, match=r"has shape \(1099511627776,\)"):
+            models.load_model(tmp_path / "model.h5")

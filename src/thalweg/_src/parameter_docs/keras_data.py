@@ -137,6 +137,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "start": "First row.",
         "end": "Row after the last one; None for all.",
         "normalizer": "Function of rows that is applied when they are read.",
+        "trusted": "Whether the file may refer to other files.",
     },
     "keras.utils.convert_all_kernels_in_model": {"model": "The model, whose weights are changed."},
 }

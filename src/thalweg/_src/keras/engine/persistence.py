@@ -97,7 +97,8 @@ class Persistence:
         if not self.built:
             raise ValueError("the weights of an HDF5 file are for a model that was built: call or build it first")
         with hdf5.h5py().File(path, "r") as file:
-            group = file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
+            is_model = "layer_names" not in file.attrs and hdf5.link_to(file, "model_weights") is not None
+            group = hdf5.member(file, "model_weights") if is_model else file
             hdf5.read_weights(group, self.layers, by_name)
         logging.debug("loaded the weights of %s", path)
         return None

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
 from thalweg._src.keras.engine.config import VERSION, _plain, read_json
+from thalweg._src.keras.saving.hdf5_contents import array, attribute, dataset, h5py as h5py, link_to, member
 from thalweg._src.keras.saving.training_config import training_config
 
 _MAX_ATTRIBUTE = 64512  # bytes of an attribute of a file
-_MISSING = "models are saved in HDF5 files by the package h5py: `pip install h5py`"
-
-
-def h5py() -> Any:
-    """Returns the package h5py, which only HDF5 files need."""
-    try:
-        import h5py as found
-    except ImportError:
-        raise ImportError(_MISSING) from None
-    return found
-
 
 # -- weights ----------------------------------------------------------------------------------------------------------
 
@@ -49,7 +38,7 @@ def in_file_order(layer: Any) -> list[Any]:
 def read_weights(group: Any, layers: list[Any], by_name: bool = False) -> None:
     """Sets the weights of layers to those of a file, by their order or by the names of the layers."""
     with_weights = [layer for layer in layers if layer.weights]
-    stored = {name: list(_datasets(group[name])) for name in _names(group, "layer_names")}
+    stored = {name: _datasets(member(group, name)) for name in _names(group, "layer_names")}
     stored = {name: values for name, values in stored.items() if values}
     if by_name:
         pairs = [(layer, stored[layer.name]) for layer in with_weights if layer.name in stored]
@@ -66,17 +55,22 @@ def read_weights(group: Any, layers: list[Any], by_name: bool = False) -> None:
         if len(weights) != len(found):
             raise ValueError(f"Layer {layer.name!r} has {len(weights)} weights, the file has {len(found)} for it.")
         for weight, value in zip(weights, found):
-            if tuple(weight.shape.as_list()) != value.shape:
+            if _shape(weight) != value.shape:
                 raise ValueError(
-                    f"Layer {layer.name!r}: weight {weight.name!r} has shape {tuple(weight.shape.as_list())}, the file "
+                    f"Layer {layer.name!r}: weight {weight.name!r} has shape {_shape(weight)}, the file "
                     f"has {value.shape} for it."
                 )
-            values.append((weight, value))
+            values.append((weight, array(value, _shape(weight))))
     batch_set_value(values)
 
 
-def _datasets(group: Any) -> Iterator[Any]:
-    return (np.asarray(group[name]) for name in _names(group, "weight_names"))
+def _shape(weight: Any) -> tuple[int, ...]:
+    return tuple(weight.shape.as_list())
+
+
+def _datasets(group: Any) -> list[Any]:
+    """Returns the data sets of a group, whose values are not read yet."""
+    return [dataset(group, name) for name in _names(group, "weight_names")]
 
 
 def _set_names(group: Any, key: str, names: list[str]) -> None:
@@ -93,12 +87,11 @@ def _set_names(group: Any, key: str, names: list[str]) -> None:
 
 def _names(group: Any, key: str) -> list[str]:
     """Returns a list of names that an attribute, or several parts of one, contain."""
-    if key in group.attrs:
-        found = list(group.attrs[key])
-    else:
+    found = attribute(group, key)
+    if found is None:
         found, number = [], 0
         while f"{key}{number}" in group.attrs:
-            found += list(group.attrs[f"{key}{number}"])
+            found += list(attribute(group, f"{key}{number}"))
             number += 1
     return [name.decode() if isinstance(name, bytes) else str(name) for name in found]
 
@@ -127,7 +120,7 @@ def write_model(file: Any, model: Any, include_optimizer: bool) -> None:
 
 def read_description(file: Any) -> dict[str, Any]:
     """Returns the description of a model."""
-    found = file.attrs.get("model_config")
+    found = attribute(file, "model_config")
     if found is None:
         raise ValueError("No model found in config file.")
     content: dict[str, Any] = read_json(found)
@@ -136,13 +129,22 @@ def read_description(file: Any) -> dict[str, Any]:
 
 def read_training(file: Any) -> dict[str, Any] | None:
     """Returns what a model was compiled with, None if the file does not say."""
-    found = file.attrs.get("training_config")
+    found = attribute(file, "training_config")
     if found is None:
         return None
     content: dict[str, Any] = read_json(found)
     return content
 
 
-def read_optimizer_weights(file: Any) -> list[Any]:
-    """Returns the state of an optimizer."""
-    return list(_datasets(file["optimizer_weights"])) if "optimizer_weights" in file else []
+def has_optimizer_weights(file: Any) -> bool:
+    """Returns whether a file has the state of an optimizer."""
+    is_there = link_to(file, "optimizer_weights") is not None
+    return is_there and bool(_names(member(file, "optimizer_weights"), "weight_names"))
+
+
+def read_optimizer_weights(file: Any, weights: list[Any]) -> list[Any]:
+    """Returns the state of an optimizer that has these weights."""
+    found = _datasets(member(file, "optimizer_weights"))
+    if len(found) != len(weights):
+        raise ValueError(f"the optimizer has {len(weights)} weights, the file has {len(found)} for it")
+    return [array(each, _shape(weight)) for each, weight in zip(found, weights)]

@@ -57,14 +57,13 @@ def load_model(
 
 def _read_file(file: Any, custom_objects: dict[str, Any] | None, compiled: bool) -> Any:
     model = deserialize(hdf5.read_description(file), custom_objects)
-    hdf5.read_weights(file["model_weights"], model.layers)
+    hdf5.read_weights(hdf5.member(file, "model_weights"), model.layers)
     training = hdf5.read_training(file)
     if compiled and training is not None:
         compile_model(model, training, custom_objects)
-        values = hdf5.read_optimizer_weights(file)
-        if values:
+        if hdf5.has_optimizer_weights(file):
             model.optimizer._create_all(model.trainable_weights)
-            model.optimizer.set_weights(values)
+            model.optimizer.set_weights(hdf5.read_optimizer_weights(file, model.optimizer.weights))
     return model
 
 

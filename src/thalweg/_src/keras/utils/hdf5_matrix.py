@@ -11,12 +11,16 @@ import numpy as np
 
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
-from thalweg._src.keras.saving.hdf5 import h5py
+from thalweg._src.keras.saving import hdf5_contents
+from thalweg._src.keras.saving.hdf5_contents import h5py
 
 
 @export("keras.utils.HDF5Matrix")
 class HDF5Matrix:
-    """Rows of a data set of an HDF5 file; `shuffle="batch"` of `fit` reads those of a batch at once."""
+    """Rows of a data set of an HDF5 file; `shuffle="batch"` of `fit` reads those of a batch at once.
+
+    trusted: by default the file may not refer to others; with True it may
+    """
 
     def __init__(
         self,
@@ -25,8 +29,11 @@ class HDF5Matrix:
         start: int = 0,
         end: int | None = None,
         normalizer: Callable[[Any], Any] | None = None,
+        *,
+        trusted: bool | None = None,
     ) -> None:
-        self.data: Any = h5py().File(os.fspath(datapath), "r")[dataset]
+        file = h5py().File(os.fspath(datapath), "r")
+        self.data: Any = file[dataset] if trusted else hdf5_contents.dataset(file, dataset, hdf5_contents.ANY_KIND)
         self.start = start
         self.end: int = self.data.shape[0] if end is None else end
         self.normalizer = normalizer
