@@ -204,6 +204,17 @@ def test_ranks_of_sparse_labels() -> None:
         nn.sparse_softmax_cross_entropy_with_logits(labels=constant([1, 2, 0]), logits=constant(array(2, 3)))
 
 
+@pytest.mark.parametrize("labels", [[1], [1, 2, 0]])
+def test_batches_of_sparse_labels_in_a_step(labels: list[int]) -> None:
+    logits, classes = placeholder("float32", [None, 3]), placeholder("int32", [None])
+    loss = nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
+    (grad,) = gradients(loss, logits)
+    with Session() as session:
+        for fetched in (loss, grad):
+            with pytest.raises(errors.InvalidArgumentError, match="batches differ: 2 and"):
+                session.run(fetched, {logits: array(2, 3), classes: labels})
+
+
 def test_sigmoid_cross_entropy() -> None:
     labels, logits = distribution(3, 4), array(3, 4)
     check_op(

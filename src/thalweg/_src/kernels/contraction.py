@@ -53,7 +53,14 @@ def bind_batch_matmul(node: Node, device: Device) -> Function:
     return product
 
 
-@kernel("BatchMatMulV3")
+_FLOATING = (
+    *(dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64),
+    *(dtypes.complex64, dtypes.complex128),
+)
+
+
+@kernel("BatchMatMulV3", devices=("CPU",), Tout=INTEGERS)
+@kernel("BatchMatMulV3", Tout=_FLOATING)
 def bind_mixed_batch_matmul(node: Node, device: Device) -> Call:
     kind = TORCH[node.attrs["Tout"]]
 
@@ -64,10 +71,7 @@ def bind_mixed_batch_matmul(node: Node, device: Device) -> Call:
     return Call(torch.matmul, (operand(0, node.attrs["adj_x"]), operand(1, node.attrs["adj_y"])))
 
 
-_SUMMED = (
-    *(dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64),
-    *(dtypes.complex64, dtypes.complex128, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8),
-)
+_SUMMED = (*_FLOATING, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8)
 
 
 @kernel("Einsum", T=_SUMMED, cpu_types=INTEGERS)

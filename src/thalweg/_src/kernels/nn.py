@@ -168,9 +168,8 @@ def _sparse_cross_entropy_on_cpu(features: Tensor, labels: Tensor) -> tuple[Tens
 
 def _logs_of_classes(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Returns log probabilities, the classes as a column, and the log probabilities of these classes."""
+    _check_batches(features, labels)
     classes = labels.to(torch.int64).unsqueeze(1)
-    if classes.shape[0] != features.shape[0]:
-        raise errors.ShapeError(f"batches differ: {features.shape[0]} and {classes.shape[0]}")
     logs = torch.log_softmax(features, 1)
     try:
         return logs, classes, torch.gather(logs, 1, classes)
@@ -190,14 +189,18 @@ _NO_CLASS = -(2**63)  # torch ignores rows with this label, which is never a cla
 
 
 def _sparse_cross_entropy_loss_on_cpu(features: Tensor, labels: Tensor) -> Tensor:
-    if labels.shape[0] != features.shape[0]:
-        raise errors.ShapeError(f"batches differ: {features.shape[0]} and {labels.shape[0]}")
+    _check_batches(features, labels)
     logs = torch.log_softmax(features, 1)
     try:
         loss: Tensor = _nll_loss(logs, labels.to(torch.int64), None, 0, _NO_CLASS)
     except IndexError:
         raise _bad_label(labels, features.shape[1]) from None
     return loss
+
+
+def _check_batches(features: Tensor, labels: Tensor) -> None:
+    if labels.shape[0] != features.shape[0]:
+        raise errors.ShapeError(f"batches differ: {features.shape[0]} and {labels.shape[0]}")
 
 
 def _bad_label(labels: Tensor, classes: int) -> errors.InvalidArgumentError:
@@ -210,6 +213,7 @@ def _bad_label(labels: Tensor, classes: int) -> errors.InvalidArgumentError:
 
 def _sparse_cross_entropy_on_gpu(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Returns NaN where a label is out of range: checking the labels would synchronize the device."""
+    _check_batches(features, labels)
     classes = labels.to(torch.int64).unsqueeze(1)
     valid = (classes >= 0) & (classes < features.shape[1])
     classes = torch.where(valid, classes, 0)
