@@ -5,6 +5,7 @@ Tensors of different devices do not mix, values come back by copies alone, types
 machine with a GPU, wherever it runs: `pytest --pretend-gpu`.
 """
 
+import functools
 import threading
 import time
 
@@ -67,6 +68,7 @@ def _copy_numbers():
     torch._C._set_only_lift_cpu_tensors(True)
     run = threading.Thread.run
 
+    @functools.wraps(run)
     def run_thread(thread):
         torch._C._set_only_lift_cpu_tensors(True)
         run(thread)

@@ -5,6 +5,7 @@ import pytest
 
 import thalweg as tf
 from thalweg._src.eager.graph import EagerGraph
+from thalweg._src.eager.mode import eager_mode
 
 CONFIG = {"device_count": {"CPU": 2, "GPU": 0}}
 RNG = np.random.default_rng(4)
@@ -15,9 +16,10 @@ layers = tf.keras.layers
 
 
 @pytest.fixture(params=["graph", "eager"], autouse=True)
-def mode(request):
+def mode(request, monkeypatch):
     if request.param == "eager":
-        with EagerGraph(tf.ConfigProto(**CONFIG)).as_default():
+        monkeypatch.setattr("thalweg._src.eager.mode._graph", EagerGraph(tf.ConfigProto(**CONFIG)))
+        with eager_mode():
             yield "eager"
     else:
         with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(**CONFIG)):

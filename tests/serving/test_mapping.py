@@ -11,6 +11,7 @@ from thalweg._src.saved_model.files import variables_prefix
 from thalweg._src.serving.servable import Servable
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files are mapped on Linux alone")
+ON_HOST = pytest.mark.cpu_only(reason="variables of accelerators are in memory of their own")
 SHAPE = (200, 100)
 
 
@@ -33,6 +34,7 @@ def _mapped(path):
         return str(path) in file.read()
 
 
+@ON_HOST
 def test_variables_change_apart_from_their_file(saved):
     content = next(saved.glob("variables/*.data-*")).read_bytes()
     prefix = variables_prefix(str(saved))
@@ -51,6 +53,7 @@ def test_variables_change_apart_from_their_file(saved):
     assert next(saved.glob("variables/*.data-*")).read_bytes() == content
 
 
+@ON_HOST
 def test_a_fetched_value_stays_after_the_model_is_freed(saved):
     servable = Servable(str(saved))
     assert _mapped(variables_prefix(str(saved)))

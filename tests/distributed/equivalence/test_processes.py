@@ -31,7 +31,7 @@ def _training(tasks):
     with tf.device(tasks.ps):
         large = tf.reduce_sum(tf.placeholder_with_default(tf.ones([LARGE]), [LARGE]))
     yield large
-    yield Step(loss, {x: np.zeros((1, 200)), ids: [100]})  # out of range
+    yield Step(loss, {x: np.zeros((2, 200)), ids: [1, 2, 3]})  # an error on every device
 
 
 def test_a_client_of_servers_in_other_processes():
