@@ -144,3 +144,53 @@ def test_a_function_changes_a_variable_where_it_is(gpu):
         found.append(steps.numpy())
     assert found == [1, 2, 3, 4, 5, 6]
     assert is_on_gpu(weights._handle, steps._handle) == [True, False]
+
+
+def test_functions_take_and_return_values_in_the_memory_of_the_gpu(gpu):
+    weights = tf.Variable(np.eye(3, dtype=np.float32))
+
+    @tf.function
+    def hidden(x, scale):
+        return tf.nn.relu(tf.matmul(x, weights) * tf.cast(scale, tf.float32)), tf.shape(x)
+
+    @tf.function
+    def train(x):
+        with tf.GradientTape() as tape:
+            y, _ = hidden(x, 2)
+            loss = tf.reduce_sum(y * y)
+        weights.assign_sub(0.01 * tape.gradient(loss, weights))
+        return loss
+
+    x = tf.constant(np.ones([2, 3], np.float32))
+    losses = []
+    with _CopiesToHost() as copies:
+        for _ in range(8):  # the last ones are captured and replayed
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y, shape = hidden(x, 2)
+                total = tf.reduce_sum(y)
+            grad = tape.gradient(total, x)
+            losses.append(train(x))
+        assert copies.count == 0
+    assert is_on_gpu(y, shape, total, grad, *losses) == [True, False, True, True, *[True] * 8]
+    values = np.array([loss.numpy() for loss in losses])
+    expected, matrix = [], np.eye(3)
+    for _ in range(8):
+        product = np.ones([2, 3]) @ matrix * 2
+        expected.append(np.sum(product**2))
+        matrix -= 0.01 * np.ones([3, 2]) @ (2 * product) * 2
+    np.testing.assert_allclose(values, expected, rtol=1e-5)  # values that were returned do not change
+
+
+def test_a_function_copies_inputs_to_the_memory_of_those_of_its_first_call(gpu):
+    double = tf.function(lambda x: x * 2.0)
+    with tf.device("/cpu:0"):
+        on_host = tf.constant([3.0, 4.0])
+    assert double(tf.constant([1.0, 2.0])).numpy().tolist() == [2.0, 4.0]
+    assert double(on_host).numpy().tolist() == [6.0, 8.0]
+
+
+def test_a_function_without_kernels_for_the_gpu_takes_values_from_it(gpu):
+    describe = tf.function(lambda x: tf.strings.as_string(x + 1.0))
+    result = describe(tf.constant([1.0, 2.0]))
+    assert not any(is_on_gpu(result)) and result.numpy().tolist() == [b"2.000000", b"3.000000"]

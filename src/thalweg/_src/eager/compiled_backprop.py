@@ -51,14 +51,17 @@ class _Plan:
     feeds: Sequence[int]
     counts: Sequence[int]
     dtypes: Sequence[DType]
-    device: Device
+    devices: Sequence[Device]
 
     def run(self, tensors: Sequence[EagerTensor]) -> list[Any]:
         """Returns the gradients of the sources."""
         if core_share.active:
             core_share.look()
         values = self.executable.run(Step(), [tensors[index].value for index in self.feeds])
-        made = [EagerTensor(v, kind_of(dtype, v.ndim, self.device)) for dtype, v in zip(self.dtypes, values)]
+        made = [
+            EagerTensor(v, kind_of(dtype, v.ndim, device))
+            for dtype, device, v in zip(self.dtypes, self.devices, values)
+        ]
         if len(made) == len(self.counts):
             return made
         left = iter(made)
@@ -127,8 +130,12 @@ class _Recording:
         used = _used(outputs)
         feeds = [index for index, tensor in enumerate(own) if tensor.op.type == "Placeholder" and tensor.op in used]
         config = ConfigProto(allow_soft_placement=True)
-        executable = compile_step([own[index] for index in feeds], outputs, [], config, devices)
-        return _Plan(executable, feeds, [len(flat) for flat in parts], [t.dtype for t in outputs], devices[0])
+        given = [self.tensors[index].kind.device for index in feeds]
+        executable = compile_step([own[index] for index in feeds], outputs, [], config, devices, feed_devices=given)
+        if any(given[index].type != "CPU" for index in executable.host_feeds):
+            return None  # the step runs on the host
+        found = [device or devices[0] for device in executable.fetch_devices]
+        return _Plan(executable, feeds, [len(flat) for flat in parts], [t.dtype for t in outputs], found)
 
     def _symbolic(self, graph: FunctionGraph) -> list[Tensor]:
         """Returns a tensor of the graph for each recorded one: a constant if kernels were bound for its value."""
@@ -178,7 +185,7 @@ class CompiledGradients:
         backpropagate: Backpropagate,
     ) -> list[Any] | None:
         """Returns the gradients of a recording; None if it was not repeated, or cannot be compiled."""
-        if stacks.tapes or stacks.callbacks or not stacks.is_plain or len(eager_graph().devices) > 1:
+        if stacks.tapes or stacks.callbacks or not stacks.is_plain:
             return None
         if any(type(made) is EagerOperation for made, _, _ in calls):  # with a gradient function of its own
             return None

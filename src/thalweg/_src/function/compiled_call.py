@@ -20,8 +20,10 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.function import GraphFunction
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.kernels.transfer import copy_to
 from thalweg._src.ops.functional import stateful_partitioned_call_op
 from thalweg._src.ops.reshape import zeros_like
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 from thalweg._src.runtime.cpu_contention import core_share
 from thalweg._src.runtime.executable import Executable
@@ -40,19 +42,32 @@ class CompiledCall:
         self._lock = threading.RLock()
         self._fed = [i for i, tensor in enumerate(function.inputs) if tensor.op.type != "VarHandleOp"]
         self._feeds_all = len(self._fed) == len(function.inputs)
-        device, *others = eager_graph().devices
-        self._is_placed = bool(others)  # the step places its nodes, and takes and returns values in host memory
-        self._kinds = [_kind(tensor, device) for tensor in function.outputs]
+        self._executable: Executable | None = None
+        self._feed_devices: list[Device] = []  # where the step takes its feeds; empty with one device
+        self._kinds: list[Kind] = []
 
-    @functools.cached_property
-    def executable(self) -> Executable:
-        """The compiled step."""
-        function = self.function
+    def _compiled(self, inputs: Sequence[EagerTensor]) -> Executable:
+        """Returns the step, compiled for the memories in which the inputs of the first call are."""
+        with self._lock:
+            if self._executable is None:
+                self._executable = self._compile(inputs)
+            return self._executable
+
+    def _compile(self, inputs: Sequence[EagerTensor]) -> Executable:
+        function, devices = self.function, eager_graph().devices
         feeds = [function.inputs[i] for i in self._fed]
         config = ConfigProto(allow_soft_placement=True)
         targets = [operation for operation in function.targets if not any(t.op is operation for t in feeds)]
-        members = function.body.members
-        return compile_step(feeds, function.outputs, targets, config, eager_graph().devices, members=members)
+        given = [inputs[i].kind.device for i in self._fed]
+        executable = compile_step(
+            feeds, function.outputs, targets, config, devices, members=function.body.members, feed_devices=given
+        )
+        if len(devices) > 1:
+            on_host = set(executable.host_feeds)
+            self._feed_devices = [devices[0] if i in on_host else device for i, device in enumerate(given)]
+        found = [device or devices[0] for device in executable.fetch_devices]
+        self._kinds = [_kind(tensor, device) for tensor, device in zip(function.outputs, found)]
+        return executable
 
     def __call__(self, inputs: Sequence[EagerTensor]) -> list[EagerTensor]:
         """Runs the step, and records it on the tapes that watch an input or a variable."""
@@ -61,12 +76,13 @@ class CompiledCall:
         return self._run(inputs)
 
     def _run(self, inputs: Sequence[EagerTensor]) -> list[EagerTensor]:
+        executable = self._executable or self._compiled(inputs)
         feeds = [tensor.value for tensor in inputs] if self._feeds_all else [inputs[i].value for i in self._fed]
-        if self._is_placed:
-            feeds = [value.cpu() if isinstance(value, torch.Tensor) else value for value in feeds]
+        if self._feed_devices:
+            feeds = list(map(_moved, feeds, self._feed_devices))
         if core_share.active:
             core_share.look()
-        values = self.executable.run(Step(), feeds)
+        values = executable.run(Step(), feeds)
         return [_tensor(value, kind) for value, kind in zip(values, self._kinds)]
 
     # -- gradients ----------------------------------------------------------------------------------------------------
@@ -81,7 +97,7 @@ class CompiledCall:
         operation = EagerOperation(stateful_partitioned_call_op, {}, tuple(inputs), tuple(results))
         operation.rule = self._gradients
         record(operation)
-        return results[: len(self._kinds)]
+        return results[: len(self.function.outputs)]
 
     @functools.cached_property
     def _forms(self) -> list[CompiledCall]:
@@ -103,7 +119,7 @@ class CompiledCall:
     def _gradients(self, operation: EagerOperation, *grads: Any) -> list[Any]:
         """Returns the gradients of the inputs, None where there is none."""
         last = max(index for index, grad in enumerate(grads) if grad is not None)
-        form = next(form for form in self._forms if last < len(form._kinds))
+        form = next(form for form in self._forms if last < len(form.function.outputs))
         both, results = forward_backward(form.function), operation.outputs
         if len(results) < len(both.forward.outputs):  # a derivative of a higher order than the tapes had when it ran
             results = self._form(len(self._forms))._run(operation.inputs)
@@ -111,7 +127,11 @@ class CompiledCall:
         return both.gradients(form.backward(both.arguments(operation.inputs, results, given)))
 
 
-def _kind(tensor: Tensor, device: Any) -> Kind:
+def _moved(value: Any, device: Device) -> Any:
+    return copy_to(device)(value) if isinstance(value, torch.Tensor) and value.device != device.torch else value
+
+
+def _kind(tensor: Tensor, device: Device) -> Kind:
     has_rank = tensor.dtype not in (dtypes.resource, dtypes.variant)
     return kind_of(tensor.dtype, None if tensor.dims is None or not has_rank else len(tensor.dims), device)
 

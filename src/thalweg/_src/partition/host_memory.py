@@ -6,19 +6,39 @@ computed on the host as well, so that reading them never synchronizes with the d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from thalweg._src import dtypes
+from thalweg._src.devices import DeviceSpec
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.op_def import OPS, ArgDef
 
 _COUNTING = (dtypes.int32, dtypes.int64, dtypes.bool)
+_HANDLES = (dtypes.resource, dtypes.variant)
 
 
-def assign_memory(step: StepGraph) -> None:
-    """Marks nodes that run on the host (`_host`) and adds copies where a value is needed in the other memory."""
+def place_resident_feeds(step: StepGraph, placed: dict[Node, str], feed_devices: Sequence[str]) -> None:
+    """Places each feed whose value is in the memory of an accelerator on that device.
+
+    feed_devices: of each fed value, the device in whose memory it is
+    """
+    for feed in step.feeds:
+        name = feed_devices[feed.attrs["index"]]
+        if DeviceSpec.from_string(name).device_type != "CPU" and feed.dtypes[0] not in _HANDLES:
+            feed.attrs = {**feed.attrs, "_host": False}
+            placed[feed] = name
+
+
+def assign_memory(step: StepGraph, is_fetched_to_host: bool = True) -> None:
+    """Marks nodes that run on the host (`_host`) and adds copies where a value is needed in the other memory.
+
+    is_fetched_to_host: whether fetched values are copied to the host; otherwise they stay where they are
+    """
     memory = _Memory(step)
     for node in list(step.nodes):
         memory.visit(node)
-    step.fetches = [memory.fetched(output) for output in step.fetches]
+    fetched = memory.fetched if is_fetched_to_host else memory.resident
+    step.fetches = [fetched(output) for output in step.fetches]
     step.prune_and_sort()
 
 
@@ -40,7 +60,7 @@ def on_host(output: Output) -> bool:
     """Returns whether an output of an accelerator's partition is in host memory."""
     node, index = output
     if node.type == "_Arg":
-        return bool(node.attrs.get("_host", True))  # set in loop bodies; feeds of a step are on the host
+        return bool(node.attrs.get("_host", True))  # set in loop bodies and for resident feeds
     if node.type == "_While":
         return _is_counter(node, index)
     if node.type in ("_Recv", "_RecvMany"):
@@ -97,7 +117,7 @@ class _Memory:
                     self.visit(inner)
         region.condition.fetches = [self.at(output, host=True) for output in region.condition.fetches]
         region.body.fetches = [
-            output if node.dtypes[i] in (dtypes.resource, dtypes.variant) else self.at(output, host=sides[i])
+            output if node.dtypes[i] in _HANDLES else self.at(output, host=sides[i])
             for i, output in enumerate(region.body.fetches)
         ]
         for part in region.parts():
@@ -127,6 +147,11 @@ class _Memory:
             self._copies[output, True] = copy = self._copy(*output, host=True)
             copy[0].attrs = {**copy[0].attrs, "_fetched": True}
         return self.at(output, host=True)
+
+    def resident(self, output: Output) -> Output:
+        """Returns a fetched output where it is; constant shapes and counters are on the host, as those of callers."""
+        is_number = output[0].type == "Const" and output[0].dtypes[0] in _COUNTING
+        return self.at(output, host=True) if is_number else output
 
     def _copy(self, producer: Node, index: int, host: bool) -> Output:
         if producer.type == "Const":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import threading
@@ -22,7 +23,9 @@ from thalweg._src.execute.sync_run import as_synchronous_run
 from thalweg._src.execute.token_run import TokenRun
 from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.partition.graphdef import partition_graph_def
+from thalweg._src.partition.host_memory import on_host
 from thalweg._src.place.place import Placement
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 from thalweg._src.resources.thread_pool import threads
 
@@ -76,6 +79,22 @@ class Executable:
     def function(self) -> Callable[..., Any] | None:
         """The function of a step without blocking nodes."""
         return None if any(program.waiting for program in self.programs) else self._function
+
+    @functools.cached_property
+    def host_feeds(self) -> list[int]:
+        """The feeds that are taken from host memory."""
+        return [feed.attrs["index"] for program in self.programs for feed in program.feeds if on_host((feed, 0))]
+
+    @functools.cached_property
+    def fetch_devices(self) -> list[Device | None]:
+        """The accelerator in whose memory each fetched value is; None for host memory, and for handles."""
+        found: list[Device | None] = [None] * self._num_fetches
+        for program in self.programs:
+            for position, (node, index) in program.numbered_fetches:
+                is_value = node.dtypes[index] not in (resource, variant)
+                if program.device.type != "CPU" and is_value and not on_host((node, index)):
+                    found[position] = program.device
+        return found
 
     @property
     def text(self) -> str:

@@ -32,7 +32,7 @@ from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.all_reduce_buckets import fuse_all_reduce
 from thalweg._src.partition.client import receive_feeds, send_fetches
 from thalweg._src.partition.collectives import lower_collectives
-from thalweg._src.partition.host_memory import assign_memory
+from thalweg._src.partition.host_memory import assign_memory, place_resident_feeds
 from thalweg._src.partition.merge_transfers import merge_transfers
 from thalweg._src.partition.partition import partition
 from thalweg._src.place.cost import CostModel
@@ -52,6 +52,8 @@ class Compilation:
     is_partial: feeds arrive, and fetches leave, while the step runs
     counters: nodes of loops that compute with Python numbers
     members: the operations that others wait for; by default all
+    feed_devices: where the fed values are; fetched values then stay where they are computed. None: both are in host
+        memory
     """
 
     feeds: Sequence[Tensor]
@@ -65,6 +67,7 @@ class Compilation:
     partitions: dict[str, StepGraph] = field(default_factory=dict)
     counters: set[Node] = field(default_factory=set)
     members: Collection[Operation] | None = None
+    feed_devices: Sequence[Device] | None = None
     costs: CostModel | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -139,6 +142,11 @@ def _place(c: Compilation) -> None:
     state_devices: dict[str, str] = c.devices[0].state("_state_devices", dict)
     placer, soft = c.config.experimental.placer, c.config.allow_soft_placement
     c.placement = place(c.step, names, device_types, soft, placer, c.costs, state_devices)
+    # Outside of steps kernels run on the current stream, which does not wait for those of virtual GPUs.
+    if c.step.is_unstructured or any(device.stream is not None for device in c.devices):
+        c.feed_devices = None
+    if c.feed_devices is not None:
+        place_resident_feeds(c.step, c.placement.devices, [device.name for device in c.feed_devices])
 
 
 def _partition(c: Compilation) -> None:
@@ -168,6 +176,11 @@ def _lower_collectives(c: Compilation) -> None:
 def _plan_memory(c: Compilation) -> None:
     limits = memory_limits(c.config, [device.name for device in c.devices])
     c.placement.memory = plan_memory(c.partitions, c.costs, limits)
+
+
+def _assign_memory(c: Compilation) -> None:
+    is_fetched_to_host = c.feed_devices is None
+    _on_accelerators(lambda part, device: assign_memory(part, is_fetched_to_host))(c)
 
 
 def _count_in_numbers(c: Compilation) -> None:
@@ -209,7 +222,7 @@ PARTITION_PASSES: tuple[Pass, ...] = (
     Pass("collectives", _lower_collectives),
     Pass("all-reduce buckets", lambda c: fuse_all_reduce(c.partitions)),
     Pass("pooling before bias", _on_accelerators(lambda part, device: pool_before_bias(part)), level=0),
-    Pass("host memory", _on_accelerators(lambda part, device: assign_memory(part))),
+    Pass("host memory", _assign_memory),
     Pass("memory plan", _plan_memory),
     Pass("loop counters", _count_in_numbers),
     Pass("weight layout", _assign_weight_layouts),

@@ -25,14 +25,18 @@ def compile_step(
     devices: Sequence[Device],
     is_partial: bool = False,
     members: Collection[Operation] | None = None,
+    feed_devices: Sequence[Device] | None = None,
 ) -> Executable:
     """Compiles the subgraph that a step needs: runs all passes, then generates one program per device.
 
     is_partial: feeds and fetches pass through the rendezvous while the step runs
     members: the operations that others wait for; by default all
+    feed_devices: where the fed values are; fetched values then stay where they are computed (`fetch_devices` of the
+        result). By default both are in host memory
     """
     with collector_paused():
         c = Compilation(feeds, fetches, targets, config, devices, is_partial, members=members)
+        c.feed_devices = feed_devices
         run_passes(c)
         return _executable(c, len(c.step.fetches))
 
