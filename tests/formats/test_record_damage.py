@@ -11,7 +11,7 @@ import pytest
 
 import thalweg as tf
 from thalweg._src import errors
-from thalweg._src.formats import record_blocks, record_files
+from thalweg._src.formats import proportion, record_blocks, record_files
 from thalweg._src.formats.crc32c import mask, masked_crc32c
 from thalweg._src.formats.record_blocks import records_in
 from thalweg._src.formats.record_files import _Inflated, records_of
@@ -218,3 +218,24 @@ def test_memory_is_bounded_by_the_file_size(kind):
         read(data)
     assert tracemalloc.get_traced_memory()[1] < 4 << 20
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_a_small_file_is_not_unpacked_to_a_huge_record(kind, monkeypatch, tmp_path):
+    monkeypatch.setattr(proportion, "ALWAYS", 1 << 20)
+    path = tmp_path / "records"
+    for size, is_refused in ((1 << 20, False), (1 << 23, True)):
+        path.write_bytes(PACK[kind](framed(b"small") + framed(bytes(size))))
+        options = tf.io.TFRecordOptions(kind)
+        for read in (
+            lambda: list(tf.io.tf_record_iterator(str(path), options)),
+            lambda: [record for batch in records_in(record_files.open_source(path, kind)[0], path) for record in batch],
+        ):
+            if is_refused:
+                with pytest.raises(errors.DataLossError, match=r"records: a record that \d+ bytes are unpacked to"):
+                    read()
+            else:
+                assert [len(record) for record in read()] == [5, size]
+    noise = np.random.default_rng(0).bytes(1 << 23)
+    path.write_bytes(PACK[kind](framed(noise)))
+    assert list(tf.io.tf_record_iterator(str(path), options)) == [noise]

@@ -1,14 +1,21 @@
 """Files made to harm, at the entrances of Keras: descriptions, weights, data sets and archives."""
 
+import gzip
+import io
 import json
+import pickle
 import sys
+import tarfile
 import types
+import zipfile
 
 import numpy as np
 import pytest
 
 import thalweg as tf
+from thalweg._src.formats import proportion
 from thalweg._src.formats.graph_messages import message_class
+from thalweg._src.keras.datasets.pickled_arrays import read_pickled
 from thalweg._src.keras.saving.hdf5_contents import RefusedContentError, attribute
 from thalweg._src.keras.serialization import RefusedFileError, RefusedFunctionError
 
@@ -332,3 +339,156 @@ def test_the_state_of_an_optimizer_is_not_read_if_its_size_is_another(tmp_path):
             file["optimizer_weights"].create_dataset(name, (1 << 40,), "<f4", chunks=(1,))
         with pytest.raises(RefusedContentError, match=r"has shape \(1099511627776,\)"):
             models.load_model(tmp_path / "model.h5")
+
+
+# -- data sets and archives -------------------------------------------------------------------------------------------
+
+
+class Firing:
+    """An object whose pickle calls a function of a module."""
+
+    def __reduce__(self):
+        return sys.modules["thalweg_canary"].fire, (0,)
+
+
+@pytest.fixture
+def pickled_canary(canary, monkeypatch):
+    def fire(*arguments):
+        canary.append(1)
+        return 0
+
+    fire.__module__, fire.__qualname__ = "thalweg_canary", "fire"
+    monkeypatch.setattr(sys.modules["thalweg_canary"], "fire", fire)
+    return canary
+
+
+def test_a_data_set_calls_nothing_that_it_names(pickled_canary, tmp_path):
+    names = ("x_train", "y_train", "x_test", "y_test")
+    np.savez(tmp_path / "own.npz", **dict.fromkeys(names, np.array([Firing()], object)))
+    for load in (tf.keras.datasets.mnist.load_data, tf.keras.datasets.imdb.load_data):
+        with pytest.raises(pickle.UnpicklingError, match=r"received an object of thalweg_canary\.fire"):
+            load(str(tmp_path / "own.npz"))
+    with pytest.raises(pickle.UnpicklingError, match=r"thalweg_canary\.fire"):
+        read_pickled(io.BytesIO(pickle.dumps({b"data": Firing()})))
+    assert pickled_canary == []
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4])
+def test_arrays_and_lists_are_unpickled(protocol):
+    values = {
+        b"data": np.arange(6, dtype=np.uint8).reshape(2, 3),
+        b"columns": np.asfortranarray(np.arange(6, dtype=">f4").reshape(2, 3)),
+        b"none": np.zeros((0, 2)),
+        b"labels": [1, np.int64(2)],
+        b"lists": np.array([[1, 2], [3]], object),
+        b"arrays": np.array([np.ones(2), None], object),
+    }
+    found = read_pickled(io.BytesIO(pickle.dumps(values, protocol)))
+    for key in (b"data", b"columns", b"none"):
+        np.testing.assert_array_equal(found[key], values[key])
+        assert found[key].dtype == values[key].dtype
+    assert found[b"labels"] == [1, 2] and found[b"lists"].tolist() == [[1, 2], [3]]
+    assert found[b"arrays"][0].tolist() == [1, 1] and found[b"arrays"][1] is None
+
+
+class Made:
+    """An object whose pickle creates an array with a state of its own."""
+
+    def __init__(self, *state):
+        self.state = state
+
+    def __reduce__(self):
+        reconstruct, arguments, _ = np.zeros(1).__reduce__()
+        return reconstruct, arguments, self.state
+
+
+FLOAT, OBJECT = np.dtype("<f8"), np.dtype("O")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        (1, (1 << 40,), FLOAT, False, bytes(8)),
+        (1, (-1,), FLOAT, False, bytes(8)),
+        (1, (1,), OBJECT, False, bytes(8)),
+        (1, (2,), OBJECT, False, [1]),
+        (1, (1,), FLOAT, False, [1.0]),
+        (1, (1,), np.dtype([("a", "O")]), False, bytes(8)),
+        (1, "x", FLOAT, False, bytes(8)),
+        (1, (1,), None, False, bytes(8)),
+        (1, (1,)),
+    ],
+)
+def test_an_array_in_a_state_that_none_has_is_refused(state):
+    with pytest.raises(pickle.UnpicklingError, match=r"expected arrays|is damaged"):
+        read_pickled(io.BytesIO(pickle.dumps(Made(*state), 2)))
+
+
+def test_a_truncated_pickle_is_refused():
+    content = pickle.dumps(np.arange(5))
+    for length in range(len(content)):
+        with pytest.raises(pickle.UnpicklingError):
+            read_pickled(io.BytesIO(content[:length]))
+
+
+def tar_of(path, *members):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, link, size in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = (tarfile.SYMTYPE, link) if link else (tarfile.REGTYPE, "")
+            info.size = size
+            archive.addfile(info, io.BytesIO(bytes(size)))
+
+
+def zip_of(path, *members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, _, size in members:
+            archive.writestr(zipfile.ZipInfo(name), bytes(size), zipfile.ZIP_DEFLATED)
+
+
+def extracted(path, tmp_path):
+    return tf.keras.utils.get_file("archive", path.as_uri(), extract=True, cache_dir=tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("pack", "members"),
+    [
+        (tar_of, [("../out", "", 1)]),
+        (tar_of, [("a/../../out", "", 1)]),
+        (tar_of, [("/tmp/out", "", 1)]),
+        (tar_of, [("a", "..", 0), ("a/out", "", 1)]),
+        (tar_of, [("a", "/tmp", 0), ("a/out", "", 1)]),
+        (tar_of, [("a", "b/../..", 0)]),
+        (zip_of, [("../out", "", 1)]),
+        (zip_of, [("/tmp/out", "", 1)]),
+    ],
+)
+def test_an_archive_writes_into_its_folder_alone(pack, members, tmp_path):
+    pack(tmp_path / "archive", ("good", "", 1), *members)
+    with pytest.raises(ValueError, match="leads out of the folder, and is not extracted"):
+        extracted(tmp_path / "archive", tmp_path)
+    assert [each.name for each in (tmp_path / "cache" / "datasets").iterdir()] == ["archive"]
+
+
+@pytest.mark.parametrize("pack", [tar_of, zip_of])
+def test_a_small_archive_is_not_extracted_to_huge_files(pack, tmp_path, monkeypatch):
+    pack(tmp_path / "archive", ("a", "", 1 << 20), ("b", "", 1 << 20))
+    monkeypatch.setattr(proportion, "ALWAYS", 1 << 20)
+    with pytest.raises(ValueError, match=r"its \d+ bytes are unpacked to more than"):
+        extracted(tmp_path / "archive", tmp_path)
+    assert [each.name for each in (tmp_path / "cache" / "datasets").iterdir()] == ["archive"]
+    monkeypatch.setattr(proportion, "ALWAYS", 1 << 22)
+    extracted(tmp_path / "archive", tmp_path)
+    assert (tmp_path / "cache" / "datasets" / "b").stat().st_size == 1 << 20
+
+
+def test_a_small_file_is_not_unpacked_to_a_huge_one(tmp_path, monkeypatch):
+    path = tmp_path / "train-images-idx3-ubyte.gz"
+    path.write_bytes(gzip.compress(bytes(1 << 22)))
+    assert len(proportion.read_gzip(path)) == 1 << 22
+    monkeypatch.setattr(proportion, "ALWAYS", 1 << 20)
+    with pytest.raises(ValueError, match="are unpacked to more than"):
+        proportion.read_gzip(path)
+    path.write_bytes(b"no gzip")
+    with pytest.raises(ValueError, match="expected a file of gzip"):
+        proportion.read_gzip(path)

@@ -13,6 +13,7 @@ import numpy as np
 from thalweg._src.cli.freeze import names, shown_errors
 from thalweg._src.contrib.predictor import from_saved_model
 from thalweg._src.formats.example import message_class
+from thalweg._src.formats.numpy_files import load
 
 _KEYED = re.compile(r"\s*([^=\s]+)\s*=\s*(.+?)\s*", re.DOTALL)
 _FILE = re.compile(r"(.+?)(?:\[([^\[\]]+)\])?")
@@ -76,16 +77,15 @@ def _read(text: str) -> Any:
     found = _FILE.fullmatch(text)
     assert found is not None
     path, key = found.groups()
-    loaded = np.load(path)
+    loaded = load(path)
     if isinstance(loaded, np.ndarray):
         return loaded
-    with loaded:
-        keys = loaded.files
-        if key is None and len(keys) == 1:
-            key = keys[0]
-        if key not in keys:
-            raise ValueError(f"{path} has the arrays {', '.join(keys)}; name one: {path}[{keys[0] if keys else ''}]")
-        return loaded[key]
+    keys = list(loaded)
+    if key is None and len(keys) == 1:
+        key = keys[0]
+    if key not in keys:
+        raise ValueError(f"{path} has the arrays {', '.join(keys)}; name one: {path}[{keys[0] if keys else ''}]")
+    return loaded[key]
 
 
 def _evaluated(text: str) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from thalweg._src.dtypes import DTypeLike, as_dtype, float32, uint8
 from thalweg._src.errors import DataLossError, NotFoundError, describe, invalid
 from thalweg._src.export import export
+from thalweg._src.formats.proportion import read_gzip
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.seeds import get_seed
 from thalweg._src.read_only import ReadOnly
@@ -174,8 +175,10 @@ def _paths(folder: Any) -> list[str]:
 
 def _read(path: str) -> Any:
     """Returns the array in a file of bytes in IDX format, images with one channel."""
-    with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
-        data = file.read()
+    try:
+        data = read_gzip(path) if path.endswith(".gz") else Path(path).read_bytes()
+    except ValueError as error:
+        raise DataLossError(None, None, str(error)) from None
     rank = data[3] if data[:3] == b"\0\0\x08" and len(data) > 3 else 0
     start = 4 + 4 * rank
     shape = [int.from_bytes(data[at : at + 4]) for at in range(4, start, 4)]

@@ -135,6 +135,13 @@ def records_in(source: Source, path: Any, rows: bool = False) -> Iterator[Any]:
             block = _grown(source, block, _FRAME + _length_of(block, 0)[0] - BLOCK)
 
 
+def require_proportion(source: Source, size: int) -> None:
+    """Raises DataLossError if a record has so many bytes, and its compressed file had far less up to here."""
+    check = getattr(source, "require_proportion", None)
+    if check is not None:
+        check(size)
+
+
 def _grown(source: Source, block: Array, size: int) -> Array:
     """Extends a block by the following bytes, up to a size; a wrong length allocates no memory."""
     parts, have = [block], len(block)
@@ -144,6 +151,7 @@ def _grown(source: Source, block: Array, size: int) -> Array:
             break
         parts.append(np.frombuffer(part, np.uint8))
         have += len(part)
+        require_proportion(source, have)
     return np.concatenate(parts) if len(parts) > 1 else block
 
 

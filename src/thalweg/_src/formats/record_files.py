@@ -13,6 +13,8 @@ from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.formats.crc32c import masked_crc32c
 from thalweg._src.formats.gfile import _path, _typed_errors
+from thalweg._src.formats.proportion import is_in_proportion
+from thalweg._src.formats.record_blocks import require_proportion
 from thalweg._src.formats.records import framed
 from thalweg._src.formats.text import PathLike
 
@@ -165,6 +167,7 @@ class _Inflated:
         self._inflate = zlib.decompressobj(self._bits)
         self._begun = False
         self._ready = b""
+        self._taken = 0  # bytes read of the file
 
     def read(self, size: int, /) -> bytes:
         """Returns up to `size` bytes; fewer only at the end."""
@@ -175,16 +178,26 @@ class _Inflated:
             missing -= len(part)
         return b"".join(parts)
 
+    def _next(self) -> bytes:
+        found = self._file.read(_PIECE)
+        self._taken += len(found)
+        return found
+
+    def require_proportion(self, size: int) -> None:
+        """Raises DataLossError for a record of so many bytes, or more, if the file had far less up to here."""
+        if not is_in_proportion(self._taken, size):
+            raise _lost(self._path, f"a record that {self._taken} bytes are unpacked to has more than {size}")
+
     def _fill(self) -> bool:
         """Decompresses the next piece; returns False at the end of the file."""
         while not self._ready:
             if self._inflate.eof:  # a file may consist of several concatenated streams
-                rest = self._inflate.unused_data or self._file.read(_PIECE)
+                rest = self._inflate.unused_data or self._next()
                 if not rest:
                     return False
                 self._inflate = zlib.decompressobj(self._bits)
             else:
-                rest = self._inflate.unconsumed_tail or self._file.read(_PIECE)
+                rest = self._inflate.unconsumed_tail or self._next()
                 if not rest:
                     if self._begun:
                         raise _lost(self._path, "the compressed data is truncated")
@@ -221,6 +234,7 @@ def _exactly(source: Source, size: int) -> bytes:
             break
         parts.append(part)
         missing -= len(part)
+        require_proportion(source, size - missing)
     return b"".join(parts)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from thalweg._src.errors import invalid
+from thalweg._src.formats.numpy_files import load
 from thalweg._src.shapes import Shape, compatible, show
 
 Array = np.ndarray[Any, Any]
@@ -41,15 +41,14 @@ def read_samples(path: str, shapes: Mapping[str, Shape]) -> Iterator[dict[str, A
 def _read(path: str, names: Mapping[str, Any]) -> dict[str, Array]:
     """Returns the arrays of the inputs; a file may have others, such as labels."""
     try:
-        found = np.load(path, allow_pickle=False)
+        found = load(path)
         if isinstance(found, np.ndarray):
             if len(names) != 1:
                 raise invalid(f"{path}: expected an .npz file with {', '.join(names)}, received a single array")
             return dict.fromkeys(names, found)
-        with found:
-            missing = [name for name in names if name not in found]
-            if missing:
-                raise invalid(f"{path}: expected arrays {', '.join(names)}, received {', '.join(found) or 'none'}")
-            return {name: found[name] for name in names}
-    except (EOFError, ValueError, BadZipFile) as error:
-        raise invalid(f"{path}: expected a file of numpy.savez or numpy.save, received another one: {error}") from None
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise invalid(f"{path}: expected arrays {', '.join(names)}, received {', '.join(found) or 'none'}")
+        return {name: found[name] for name in names}
+    except ValueError as error:
+        raise invalid(str(error)) from None

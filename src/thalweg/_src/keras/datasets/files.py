@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.formats.numpy_files import load
+from thalweg._src.keras.datasets.pickled_arrays import read_pickled
 from thalweg._src.keras.utils.cached_files import get_file
 
 URL = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
@@ -22,12 +24,12 @@ def located(path: str, name: str, hash: str) -> str:
 
 
 def arrays(path: str, *names: str) -> list[Array]:
-    """Returns arrays of an NPZ file, also those of lists."""
-    with np.load(path, allow_pickle=True) as file:
-        missing = [name for name in names if name not in file]
-        if missing:
-            raise ValueError(f"{path}: expected the arrays {', '.join(names)}, {', '.join(missing)} is missing")
-        return [file[name] for name in names]
+    """Returns arrays of an NPZ file, also those of lists, which are pickled."""
+    found = load(path, read_pickled)
+    missing = [name for name in names if isinstance(found, np.ndarray) or name not in found]
+    if missing:
+        raise ValueError(f"{path}: expected the arrays {', '.join(names)}, {', '.join(missing)} is missing")
+    return [found[name] for name in names]
 
 
 def shuffled(generator: np.random.RandomState, *values: Array) -> list[Array]:

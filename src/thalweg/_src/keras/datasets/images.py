@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import pickle
-from typing import Any
 
 import numpy as np
 
 from thalweg._src.export import export
+from thalweg._src.formats.proportion import read_gzip
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.datasets.files import URL, Array, Split, arrays, located
+from thalweg._src.keras.datasets.pickled_arrays import read_pickled
 from thalweg._src.keras.utils.cached_files import get_file
 
 _MNIST_HASH = "8a61469f7ea1b51cbae51d4f78837e45"
@@ -41,8 +40,7 @@ def load_fashion_mnist() -> Split:
 def _idx(name: str, header: int) -> Array:
     """Returns the bytes of an IDX file after its header."""
     path = get_file(name, URL + name, cache_subdir=os.path.join("datasets", "fashion-mnist"))
-    with gzip.open(path) as file:
-        return np.frombuffer(file.read(), np.uint8, offset=header)
+    return np.frombuffer(read_gzip(path), np.uint8, offset=header)
 
 
 @export("keras.datasets.cifar10.load_data")
@@ -65,20 +63,10 @@ def load_cifar100(label_mode: str = "fine") -> Split:
     return train, test
 
 
-class _Unpickler(pickle.Unpickler):
-    """Reads arrays, and no other objects: files may come from anywhere."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        allowed = {"_reconstruct", "ndarray", "dtype", "encode"}
-        if module.split(".")[0] not in ("numpy", "_codecs") or name not in allowed:
-            raise pickle.UnpicklingError(f"expected arrays and lists alone, received an object of {module}.{name}")
-        return super().find_class(module, name)
-
-
 def _cifar(path: str, labels: str) -> tuple[Array, Array]:
     """Returns the images and the column of classes of a file of CIFAR."""
     with open(path, "rb") as file:
-        content = _Unpickler(io.BytesIO(file.read()), encoding="bytes").load()
+        content = read_pickled(io.BytesIO(file.read()))
     images = content[b"data"].reshape(-1, 3, 32, 32)
     if image_data_format() == "channels_last":
         images = images.transpose(0, 2, 3, 1)

@@ -8,18 +8,21 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath
 from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import url2pathname, urlopen
 
 from thalweg._src.export import export
+from thalweg._src.formats.proportion import is_in_proportion, out_of_proportion
+from thalweg._src.graph.graph_def_checks import shown
 from thalweg._src.keras.utils.generic import Progbar
 
 _SECONDS = 60  # that a server may stay silent
 _CHUNK = 1 << 16
+_MEMBER = 1 << 10  # bytes that each file of an archive takes at least
 
 
 @export("keras.utils.get_file")
@@ -103,7 +106,28 @@ def _extract(path: Path, folder: Path, archive_format: str | Sequence[str] | Non
     formats = ("tar", "zip") if archive_format == "auto" else archive_format or ()
     if "tar" in formats and tarfile.is_tarfile(path):
         with tarfile.open(path) as archive:
+            _require_plain(path, ((member.name, member.linkname, member.size) for member in archive))
             archive.extractall(folder, filter="data")
     elif "zip" in formats and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(folder)
+        with zipfile.ZipFile(path) as zipped:
+            _require_plain(path, ((info.filename, "", info.file_size) for info in zipped.infolist()))
+            zipped.extractall(folder)
+
+
+def _require_plain(path: Path, members: Iterable[tuple[str, str, int]]) -> None:
+    """Refuses an archive that would write outside of its folder, or that is unpacked to far more than its size.
+
+    members: names, what they link to, and sizes
+    """
+    stored, unpacked = path.stat().st_size, 0
+    for name, target, size in members:
+        for text in (name, target):
+            if ".." in PurePath(text).parts or PurePath(text).is_absolute():
+                raise ValueError(
+                    f"{path} has {shown(name)}{f' with a link to {shown(target)}' if target else ''}, which leads out "
+                    "of the folder, and is not extracted\n"
+                    "  hint: extract it with another program if you know where it comes from"
+                )
+        unpacked += size + _MEMBER
+        if not is_in_proportion(stored, unpacked):
+            raise ValueError(out_of_proportion(path, stored))
