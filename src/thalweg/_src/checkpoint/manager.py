@@ -7,7 +7,12 @@ import time
 from typing import Any
 
 from thalweg._src.checkpoint.object_checkpoint import session_for
-from thalweg._src.checkpoint.state import get_checkpoint_state, remove_checkpoint, update_checkpoint_state
+from thalweg._src.checkpoint.state import (
+    get_checkpoint_state,
+    own_checkpoints,
+    remove_checkpoint,
+    update_checkpoint_state,
+)
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
@@ -53,9 +58,9 @@ class CheckpointManager:
         if now < self._last_preserved:
             logging.warning("the clock was set back: checkpoints of %s are dated in the future", self._directory)
             self._last_preserved = now
-        paths = list(state.all_model_checkpoint_paths)
+        paths, own = list(state.all_model_checkpoint_paths), own_checkpoints(self._directory, state)
         times = list(state.all_model_checkpoint_timestamps) or [self._last_preserved] * len(paths)
-        saved = [(path, min(moment, now)) for path, moment in zip(paths, times)]
+        saved = [(path, min(moment, now)) for path, moment in zip(paths, times) if path in own]
         self._kept = {path: moment for path, moment in saved if moment > self._last_preserved}
 
     @property

@@ -110,6 +110,16 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
     return state
 
 
+def own_checkpoints(checkpoint_dir: PathLike, state: Any) -> list[str]:
+    """Returns the checkpoints of a state that are in its folder, the only ones that may be deleted as old.
+
+    The file may come from another machine, or from someone else.
+    """
+    folder = os.path.abspath(os.fspath(checkpoint_dir))
+    paths = [str(path) for path in state.all_model_checkpoint_paths]
+    return [path for path in paths if os.path.dirname(os.path.abspath(path)) == folder]
+
+
 @export("train.checkpoint_exists")
 def checkpoint_exists(checkpoint_prefix: PathLike) -> bool:
     """Returns whether a checkpoint with this prefix exists."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import errors
-from thalweg._src.checkpoint.state import check_checkpoint, get_checkpoint_state
+from thalweg._src.checkpoint.state import check_checkpoint, get_checkpoint_state, own_checkpoints
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
@@ -188,7 +188,7 @@ class SessionManager:
             if not wait_for_checkpoint or not wait("Waiting for checkpoint to be available."):
                 return False
         self._restore_newest(session, saver, folder, state)
-        saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
+        saver.recover_last_checkpoints(own_checkpoints(folder, state))
         return True
 
     def _restore_newest(self, session: Session, saver: Any, folder: Any, state: Any) -> None:
