@@ -14,7 +14,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 _KINDS = "biufcSU"
-_ORDERS = {"<", ">", "|", "="}
+_ORDERS: dict[Any, Literal["<", ">", "|", "="]] = {"<": "<", ">": ">", "|": "|", "=": "="}
 
 
 class _Kept:
@@ -107,4 +107,4 @@ def _dtype(found: Any) -> Any:
         _refuse(f"one of type {dtype}")
     order = found.state[1] if len(found.state) > 1 else "="
     order = order.decode("ascii") if isinstance(order, bytes) else order
-    return dtype.newbyteorder(order) if order in _ORDERS else _refuse(f"one of byte order {order!r:.40}")
+    return dtype.newbyteorder(_ORDERS[order]) if order in _ORDERS else _refuse(f"one of byte order {order!r:.40}")
