@@ -1,11 +1,15 @@
 """`thalweg show` and `thalweg predict`: SavedModels with several graphs and signatures."""
 
+import builtins
+import shutil
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import thalweg as tf
 from thalweg._src.cli.main import commands
+from thalweg._src.saved_model.files import read_saved_model
 
 
 def invoke(*arguments):
@@ -136,3 +140,55 @@ def test_the_array_of_an_archive_must_be_named(saved, tmp_path):
     np.savez(tmp_path / "more.npz", a=np.eye(3), b=np.eye(3))
     status, output = invoke("predict", saved, "--inputs", f"x={tmp_path / 'more.npz'}")
     assert status == 1 and "has the arrays a, b" in output
+
+
+# -- models made to harm ----------------------------------------------------------------------------------------------
+
+
+def renamed(saved, folder, key):
+    """Writes the model with another name for an output."""
+    message = read_saved_model(saved)
+    for meta_graph in message.meta_graphs:
+        outputs = meta_graph.signature_def["serving_default"].outputs
+        outputs[key].CopyFrom(outputs["y"])
+        del outputs["y"]
+    shutil.copytree(saved, folder)
+    (folder / "saved_model.pb").write_bytes(message.SerializeToString())
+    return folder
+
+
+@pytest.mark.parametrize("key", ["../y", "a/../../y", "{tmp_path}/y", ".."])
+def test_an_output_is_not_saved_outside_of_the_folder(key, saved, tmp_path):
+    model = renamed(saved, tmp_path / "model", key.format(tmp_path=tmp_path))
+    arguments = ("predict", model, "--input_exprs", "x=np.ones((1, 3));shift=0.0", "--overwrite", "--outdir")
+    status, output = invoke(*arguments, tmp_path / "out")
+    if key == "..":
+        assert status == 0 and [each.name for each in (tmp_path / "out").iterdir()] == ["...npy"]
+    else:
+        assert status == 1 and "leads out of the folder" in output
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["model"]
+
+
+def test_an_output_may_have_a_folder_of_its_own(saved, tmp_path):
+    model = renamed(saved, tmp_path / "model", "head/y")
+    exprs = "x=np.ones((1, 3));shift=0.0"
+    assert invoke("predict", model, "--input_exprs", exprs, "--outdir", tmp_path / "out")[0] == 0
+    assert np.load(tmp_path / "out" / "head" / "y.npy").tolist() == [[6]]
+
+
+def test_names_of_a_model_do_not_control_the_terminal(saved, tmp_path):
+    model = renamed(saved, tmp_path / "model", "\x1b]0;title\x07y")
+    exprs = "x=np.ones((1, 3));shift=0.0"
+    for arguments in (("show", model, "--all"), ("predict", model, "--input_exprs", exprs)):
+        status, output = invoke(*arguments)
+        assert status == 0 and "\\x1b]0;title\\x07y" in output and "\x1b" not in output
+
+
+def test_examples_are_values_and_no_code(saved, monkeypatch):
+    called = []
+    monkeypatch.setattr(builtins, "thalweg_canary", lambda: called.append(1), raising=False)
+    for text in ("[{'age': [__import__('builtins').thalweg_canary()]}]", "thalweg_canary()", "[" * 5000):
+        arguments = ("--signature_def", "regress", "--input_examples", f"inputs={text}")
+        status, output = invoke("predict", saved, *arguments)
+        assert status == 1 and "expected plain values" in output
+    assert called == []

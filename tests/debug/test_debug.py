@@ -11,6 +11,7 @@ import pytest
 
 import thalweg as tf
 from tests import children
+from thalweg._src.debug.dump import load_tensor_from_event_file
 
 tf_debug = tf.python.debug
 
@@ -197,3 +198,18 @@ def test_hooks_debug_monitored_sessions(tmp_path: Any, monkeypatch: Any, capsys:
     assert "1 tensors\nloss:0" in capsys.readouterr().out
     first, _ = sorted((tmp_path / "d").iterdir())
     assert tf_debug.DebugDumpDir(str(first)).get_tensors("loss", 0, "DebugIdentity") == [6]
+
+
+def test_names_of_operations_do_not_lead_out_of_the_folder(tmp_path: Any) -> None:
+    outside = tf.constant(1.0, name="a/../../../../outside")
+    session = tf_debug.DumpingDebugWrapperSession(tf.Session(), str(tmp_path / "dumps"))
+    with pytest.raises(ValueError, match="leads out of the folder"):
+        session.run(outside)
+    assert [path.name for path in tmp_path.iterdir()] == ["dumps"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xff"])
+def test_a_file_that_is_no_dump_is_refused(content: bytes, tmp_path: Any) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(ValueError, match="is no dump of a tensor"):
+        load_tensor_from_event_file(str(tmp_path / "file"))

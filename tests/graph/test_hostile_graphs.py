@@ -13,13 +13,28 @@ from typing import Any
 import numpy as np
 import pytest
 from tensorboard.compat.proto.graph_pb2 import GraphDef
-from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
 import thalweg as tf
+from tests.graph.entrances import (
+    BOOL,
+    ENTRANCES,
+    FLOAT,
+    MODELS,
+    OUT,
+    STRING,
+    as_meta_graph,
+    by_command,
+    by_loader,
+    constant,
+    signed,
+    small,
+)  # fmt: skip
 from thalweg._src.formats.graph_messages import message_class
 from thalweg._src.graph.trust import RefusedOpsError
+from thalweg._src.serving.servable import Servable
+from thalweg._src.transform.apply import TransformGraph
+from thalweg._src.transform.files import freeze_saved_model
 
-FLOAT, INT32, STRING, BOOL = 1, 3, 7, 10
 CODE = "__import__('builtins').thalweg_canary()"
 
 
@@ -31,55 +46,6 @@ def canary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[int
     monkeypatch.chdir(tmp_path)
     yield called
     assert called == [] and os.listdir(tmp_path) == []
-
-
-def constant(graph_def: GraphDef, name: str, value: Any = 1.0) -> Any:
-    node = graph_def.node.add(name=name, op="Const")
-    node.attr["dtype"].type = STRING if isinstance(value, str) else FLOAT
-    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value))
-    return node
-
-
-def small() -> GraphDef:
-    """Returns a graph of a constant, a negation and a sum."""
-    graph_def = GraphDef()
-    constant(graph_def, "one")
-    graph_def.node.add(name="minus", op="Neg", input=["one"]).attr["T"].type = FLOAT
-    graph_def.node.add(name="sum", op="AddV2", input=["one", "minus"]).attr["T"].type = FLOAT
-    return graph_def
-
-
-def as_meta_graph(graph_def: GraphDef) -> MetaGraphDef:
-    message = MetaGraphDef(graph_def=graph_def)
-    message.meta_info_def.tags.append("serve")
-    return message
-
-
-def by_saved_model(graph_def: GraphDef, folder: Path, load: Callable[[str], Any]) -> None:
-    folder.mkdir(exist_ok=True)
-    model = message_class("SavedModel")(saved_model_schema_version=1, meta_graphs=[as_meta_graph(graph_def)])
-    (folder / "saved_model.pb").write_bytes(model.SerializeToString())
-    load(str(folder))
-
-
-def by_loader(folder: str) -> None:
-    with tf.Session(graph=tf.get_default_graph()) as session:
-        tf.saved_model.loader.load(session, ["serve"], folder)
-
-
-def by_predictor(folder: str) -> None:
-    graph = tf.get_default_graph()
-    names = {"x": "one:0"}
-    with tf.contrib.predictor.from_saved_model(folder, input_names=names, output_names=names, graph=graph).session:
-        pass
-
-
-ENTRANCES: dict[str, Callable[[GraphDef, Path], Any]] = {
-    "import_graph_def": lambda graph_def, folder: tf.import_graph_def(graph_def, name=""),
-    "import_meta_graph": lambda graph_def, folder: tf.train.import_meta_graph(as_meta_graph(graph_def)),
-    "saved_model": lambda graph_def, folder: by_saved_model(graph_def, folder, by_loader),
-    "predictor": lambda graph_def, folder: by_saved_model(graph_def, folder, by_predictor),
-}
 
 
 def run_everything(graph: Any) -> None:
@@ -149,6 +115,17 @@ def test_every_entrance_has_the_same_check(
         PLACES[place](graph_def, text)
         with tf.Graph().as_default(), pytest.raises(ValueError, match=r"Node "):
             ENTRANCES[entrance](graph_def, folder)
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+def test_every_entrance_checks_functions(entrance: str, tmp_path: Path) -> None:
+    for text in hostile_texts()[:5]:
+        graph_def = small()
+        function = graph_def.library.function.add()
+        function.signature.name = "f"
+        function.node_def.add(op="Neg", name=text)
+        with tf.Graph().as_default(), pytest.raises(ValueError, match=r"function 'f': Node "):
+            ENTRANCES[entrance](graph_def, tmp_path)
 
 
 def test_names_that_tensorflow_accepts_are_accepted() -> None:
@@ -484,11 +461,43 @@ def writing(path: Path) -> GraphDef:
     return graph_def
 
 
-@pytest.mark.parametrize("entrance", ["import_meta_graph", "saved_model", "predictor"])
+@pytest.mark.parametrize("entrance", MODELS)
 def test_models_may_not_write_files(entrance: str, canary: list[int], tmp_path: Path, tmp_path_factory: Any) -> None:
-    with pytest.raises(RefusedOpsError, match="WriteFile 'write' writes files") as caught:
+    with pytest.raises(ValueError, match="WriteFile 'write' writes files") as caught:
         ENTRANCES[entrance](writing(tmp_path / "file"), tmp_path_factory.mktemp("model"))
-    assert caught.value.refused == [("write", "WriteFile")]
+    assert entrance.startswith("thalweg ") or caught.value.refused == [("write", "WriteFile")]  # type: ignore[attr-defined]
+
+
+def reading(path: Path) -> GraphDef:
+    graph_def = small()
+    constant(graph_def, "path", str(path))
+    graph_def.node.add(name="read", op="ReadFile", input=["path"])
+    return graph_def
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        lambda folder: Servable(folder, trusted=False),
+        lambda folder: freeze_saved_model(folder, trusted=False),
+        lambda folder: tf.onnx.from_saved_model(folder, trusted=False),
+        by_command("predict", "--untrusted", "--input_exprs", "x=1.0"),
+        by_command("freeze", OUT, "--untrusted"),
+        by_command("export", "--onnx", OUT, "--untrusted"),
+    ],
+)
+def test_what_is_not_trusted_reads_no_file(load: Callable[[str], Any], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="ReadFile 'read' reads files"):
+        signed(reading(tmp_path / "file"), tmp_path / "model", load)
+
+
+def test_a_transform_reads_and_writes_no_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    for graph_def, output in ((reading(tmp_path / "secret"), "read"), (writing(tmp_path / "file"), "write")):
+        transformed = TransformGraph(graph_def, [], [output], ["fold_constants", "sort_by_execution_order"])
+        assert output in [node.name for node in transformed.node if node.op in ("ReadFile", "WriteFile")]
+        assert b"secret" not in transformed.SerializeToString().replace(str(tmp_path / "secret").encode(), b"")
+    assert os.listdir(tmp_path) == ["secret"]
 
 
 def test_a_program_may_import_what_writes_files(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def _until(condition):
 
 
 def test_versions_are_folders_with_numbers(tmp_path):
-    _folder(tmp_path, "1", "007", "x", "-2", "٣")
+    _folder(tmp_path, "1", "007", "x", "-2", "٣", str(1 << 63), "9" * 200)
     (tmp_path / "5").touch()
     assert {number: found.folder for number, found in list_versions(str(tmp_path)).items()} == {1: "1", 7: "007"}
 

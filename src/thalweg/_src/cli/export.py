@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from thalweg._src.cli.freeze import names, shown_errors
+from thalweg._src.cli.freeze import names, printable, shown_errors, trusted_option
 from thalweg._src.errors import format_bytes
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.import_graph_def import import_graph_def
@@ -56,6 +56,7 @@ def shape(value: str) -> tuple[str, tuple[int | None, ...]]:
     type=click.Path(exists=True, dir_okay=False),
     help="Quantize to 8 bits, with ranges of samples: .npz by the names of inputs, or .npy of the only one.",
 )
+@trusted_option
 def export_command(
     path: str,
     output: str,
@@ -66,6 +67,7 @@ def export_command(
     checkpoint: str | None,
     shapes: tuple[tuple[str, Any], ...],
     samples: str | None,
+    trusted: bool | None,
 ) -> None:
     """Write a model for ONNX runtimes, with its variables as constants.
 
@@ -85,23 +87,24 @@ def export_command(
         if not os.path.isdir(path) and not _is_keras(path) and not (inputs and outputs):
             raise click.UsageError("--inputs, --outputs: expected the names of tensors; a file has no signatures")
         if samples is not None:
-            frozen = _frozen(path, tags, signature, inputs, outputs, checkpoint)
+            frozen = _frozen(path, tags, signature, inputs, outputs, checkpoint, trusted)
             batches = read_samples(samples, _shapes(frozen))
             found = calibrate(frozen.graph_def, batches, frozen.inputs, frozen.outputs)
             model = from_graph_def(found.graph_def, found.inputs, found.outputs, output, sizes)
             size = f"; {format_bytes(found.original.ByteSize())} before quantization"
         elif os.path.isdir(path):
-            model = from_saved_model(path, signature, output, tags, sizes)
+            model = from_saved_model(path, signature, output, tags, sizes, trusted)
         elif _is_keras(path):
-            with _keras_model(path) as (session, keras):
+            with _keras_model(path, trusted) as (session, keras):
                 model = from_session(session, keras.inputs, keras.outputs, output, sizes)
         elif path.endswith(".meta"):
-            model = _from_meta_graph(path, checkpoint or path.removesuffix(".meta"), inputs, outputs, output, sizes)
+            prefix = checkpoint or path.removesuffix(".meta")
+            model = _from_meta_graph(path, prefix, inputs, outputs, output, sizes, trusted)
         else:
-            model = from_graph_def(read_graph_def(path), inputs, outputs, output, sizes)
+            model = from_graph_def(read_graph_def(path), inputs, outputs, output, sizes, trusted)
     for what, values in (("input", model.graph.input), ("output", model.graph.output)):
         for info in values:
-            click.echo(f"{what} {info.name}: {_described(info)}")
+            click.echo(printable(f"{what} {info.name}: {_described(info)}"))
     click.echo(f"{output}: {len(model.graph.node)} nodes, {format_bytes(model.ByteSize())}{size}")
 
 
@@ -112,11 +115,12 @@ def _from_meta_graph(
     outputs: tuple[str, ...],
     output: str,
     shapes: Mapping[str, Any],
+    trusted: bool | None,
 ) -> Any:
     import thalweg as tf
 
     with tf.Graph().as_default(), tf.Session() as session:
-        tf.train.import_meta_graph(path).restore(session, checkpoint)
+        tf.train.import_meta_graph(path, trusted=trusted).restore(session, checkpoint)
         return from_session(session, inputs, outputs, output, shapes)
 
 
@@ -125,14 +129,14 @@ def _is_keras(path: str) -> bool:
 
 
 @contextmanager
-def _keras_model(path: str) -> Iterator[tuple[Any, Any]]:
+def _keras_model(path: str, trusted: bool | None) -> Iterator[tuple[Any, Any]]:
     """Yields a session, and the Keras model of a file in it, for inference."""
     import thalweg as tf
 
     with tf.Graph().as_default(), tf.Session() as session:
         tf.keras.backend.set_session(session)
         tf.keras.backend.set_learning_phase(0)
-        yield session, tf.keras.models.load_model(path, compile=False)
+        yield session, tf.keras.models.load_model(path, compile=False, trusted=trusted)
 
 
 # -- quantization -----------------------------------------------------------------------------------------------------
@@ -145,17 +149,18 @@ def _frozen(
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     checkpoint: str | None,
+    trusted: bool | None,
 ) -> FrozenModel:
     """Returns a model with its variables as constants; inputs and outputs have the names of the ONNX model."""
     if os.path.isdir(path):
-        return freeze_saved_model(path, tags, signature)
+        return freeze_saved_model(path, tags, signature, trusted=trusted)
     if _is_keras(path):
-        with _keras_model(path) as (session, keras):
+        with _keras_model(path, trusted) as (session, keras):
             inputs, outputs = (tuple(tensor.name for tensor in tensors) for tensors in (keras.inputs, keras.outputs))
             nodes = [source_of(name) for name in outputs]
             graph_def = convert_variables_to_constants(session, session.graph.as_graph_def(), nodes)
     elif path.endswith(".meta"):
-        graph_def = freeze_meta_graph(path, checkpoint or path.removesuffix(".meta"), outputs)
+        graph_def = freeze_meta_graph(path, checkpoint or path.removesuffix(".meta"), outputs, trusted=trusted)
     else:
         graph_def = read_graph_def(path)
     return FrozenModel(graph_def, *({name.removesuffix(":0"): name for name in names} for names in (inputs, outputs)))

@@ -27,6 +27,19 @@ def names(value: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (value or "").split(",") if name.strip())
 
 
+def printable(text: str) -> str:
+    """Returns a text from outside for the terminal, in which what would control it is escaped."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
+trusted_option = click.option(
+    "--trusted/--untrusted",
+    "trusted",
+    default=None,
+    help="Whether the model may write files, or not even read them. [default: it may read them]",
+)
+
+
 @click.command("freeze")
 @click.argument("path", type=click.Path(exists=True))
 @click.argument("output", type=click.Path(dir_okay=False))
@@ -35,6 +48,7 @@ def names(value: str | None) -> tuple[str, ...]:
 @click.option("--tag-set", "--tag_set", "tags", type=names, default="serve", show_default=True, help="Of a SavedModel.")
 @click.option("--signature-def", "--signature_def", "signature", help="Signature whose outputs are kept.")
 @click.option("--clear-devices", "--clear_devices", is_flag=True, help="Remove the devices of nodes.")
+@trusted_option
 def freeze_command(
     path: str,
     output: str,
@@ -43,6 +57,7 @@ def freeze_command(
     tags: tuple[str, ...],
     signature: str | None,
     clear_devices: bool,
+    trusted: bool | None,
 ) -> None:
     """Write a graph whose variables are constants.
 
@@ -58,15 +73,15 @@ def freeze_command(
         if os.path.isdir(path):
             if not contains_saved_model(path):
                 raise click.UsageError(f"{path} contains no SavedModel: expected saved_model.pb in it")
-            model = freeze_saved_model(path, tags, signature, outputs, clear_devices)
+            model = freeze_saved_model(path, tags, signature, outputs, clear_devices, trusted)
             found = model.graph_def
             for what, tensors in (("input", model.inputs), ("output", model.outputs)):
                 for key, name in sorted(tensors.items()):
-                    click.echo(f"{what} {key}: {name}")
+                    click.echo(printable(f"{what} {key}: {name}"))
         elif not outputs:
             raise click.UsageError("--outputs: expected the names of the nodes to keep; a file has no signatures")
         elif path.endswith(".meta"):
-            found = freeze_meta_graph(path, checkpoint or path.removesuffix(".meta"), outputs, clear_devices)
+            found = freeze_meta_graph(path, checkpoint or path.removesuffix(".meta"), outputs, clear_devices, trusted)
         elif checkpoint is None:
             raise click.UsageError("--checkpoint: expected the prefix of a checkpoint; a GraphDef has no values")
         else:
@@ -126,4 +141,4 @@ class shown_errors:
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if isinstance(error, ERRORS) and not isinstance(error, click.ClickException):
             text = error.args[0] if isinstance(error, KeyError) and error.args else error
-            raise click.ClickException(str(text)) from error
+            raise click.ClickException(printable(str(text))) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Callable
@@ -10,10 +11,11 @@ from typing import Any
 import click
 import numpy as np
 
-from thalweg._src.cli.freeze import names, shown_errors
+from thalweg._src.cli.freeze import names, printable, shown_errors, trusted_option
 from thalweg._src.contrib.predictor import from_saved_model
 from thalweg._src.formats.example import message_class
 from thalweg._src.formats.numpy_files import load
+from thalweg._src.formats.paths import inside
 
 _KEYED = re.compile(r"\s*([^=\s]+)\s*=\s*(.+?)\s*", re.DOTALL)
 _FILE = re.compile(r"(.+?)(?:\[([^\[\]]+)\])?")
@@ -30,6 +32,7 @@ _FILE = re.compile(r"(.+?)(?:\[([^\[\]]+)\])?")
 )
 @click.option("--outdir", type=click.Path(file_okay=False), help="Folder for the outputs, each in a .npy file.")
 @click.option("--overwrite", is_flag=True, help="Replace files in --outdir.")
+@trusted_option
 def predict_command(
     path: str,
     tags: tuple[str, ...],
@@ -39,6 +42,7 @@ def predict_command(
     examples: tuple[str, ...],
     outdir: str | None,
     overwrite: bool,
+    trusted: bool | None,
 ) -> None:
     """Run a signature of a SavedModel, and print or save its outputs.
 
@@ -55,7 +59,7 @@ def predict_command(
             _add(feeds, given, read)
         if not feeds:
             raise click.UsageError("expected values by --inputs, --input_exprs or --input_examples")
-        predict = from_saved_model(path, signature_def_key=signature, tags=tags)
+        predict = from_saved_model(path, signature_def_key=signature, tags=tags, trusted=trusted)
         with predict.session:
             results = predict(feeds)
         for key in sorted(results):
@@ -99,7 +103,10 @@ def _evaluated(text: str) -> Any:
 
 def _examples(text: str) -> list[bytes]:
     """Returns serialized examples for a list of dictionaries from features to lists of values."""
-    rows = _evaluated(text)
+    try:
+        rows = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"cannot read {text!r}: {error}; expected plain values of Python") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(f"expected a list of dictionaries of features, received {text!r}")
     return [_example(row).SerializeToString() for row in rows]
@@ -125,11 +132,11 @@ def _example(row: dict[str, Any]) -> Any:
 def _give(key: str, value: Any, outdir: str | None, overwrite: bool) -> None:
     """Prints an output, or saves it in a folder."""
     if outdir is None:
-        click.echo(f"{key}:\n{value}")
+        click.echo(printable(f"{key}:\n{value}"))
         return
-    os.makedirs(outdir, exist_ok=True)
-    path = os.path.join(outdir, f"{key}.npy")
+    path = inside(outdir, f"{key}.npy")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.exists(path) and not overwrite:
         raise ValueError(f"{path} exists already; choose another folder, or replace it with --overwrite")
     np.save(path, np.asarray(value))
-    click.echo(f"{key}: {path}")
+    click.echo(printable(f"{key}: {path}"))

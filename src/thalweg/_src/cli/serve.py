@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from thalweg._src.cli.cluster import cores
+from thalweg._src.cli.freeze import trusted_option
 from thalweg._src.cli.serving_workers import ServingWorkers, reserved
 from thalweg._src.cli.signal_pipe import signal_pipe
 from thalweg._src.errors import OpError
@@ -71,6 +72,7 @@ class _Seconds(click.ParamType[float]):
     help="Processes that share ports, cores and mapped weights.",
 )  # fmt: skip
 @click.option("--plan", is_flag=True, help="Measure the models, print what the latency bound allows, and end.")
+@trusted_option
 @click.option("--access_log", is_flag=True, help="Write a line for each request to standard error.")
 @click.option("--drain_seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="After SIGTERM.")
 def serve_command(
@@ -89,6 +91,7 @@ def serve_command(
     latency_bound: float | None,
     workers: int,
     plan: bool,
+    trusted: bool | None,
     access_log: bool,
     drain_seconds: float,
 ) -> None:
@@ -120,6 +123,7 @@ def serve_command(
             max_request_bytes=max_request_bytes,
             latency_bound=latency_bound,
             log=_write_line if access_log else None,
+            trusted=trusted,
         )
         if workers > 1 and not plan:
             sys.exit(_serve_with_workers(workers, configured, options, drain_seconds))

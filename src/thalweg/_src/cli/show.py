@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from thalweg._src.cli.freeze import names, shown_errors
+from thalweg._src.cli.freeze import names, printable, shown_errors
 from thalweg._src.dtypes import as_dtype
 from thalweg._src.saved_model.files import meta_graph_with_tags, read_saved_model
 from thalweg._src.session.freezing import is_variable, source_of
@@ -48,7 +48,7 @@ def show_command(path: str, tags: tuple[str, ...] | None, signature: str | None,
             if signature is not None:
                 lines = signature_lines(signature_of(meta_graph, signature))
         for line in lines:
-            click.echo(line)
+            click.echo(printable(line))
 
 
 def _tag_lines(message: Any) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.formats.paths import inside
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
@@ -64,10 +65,16 @@ class DebugTensorDatum:
 
 def load_tensor_from_event_file(event_file_path: str) -> Any:
     """Returns the tensor in a dumped event file."""
+    from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event
 
-    event = Event.FromString(Path(event_file_path).read_bytes())
-    return MakeNdarray(event.summary.value[0].tensor)
+    try:
+        values = Event.FromString(Path(event_file_path).read_bytes()).summary.value
+    except DecodeError as error:
+        raise ValueError(f"{event_file_path} is no dump of a tensor: {error}") from None
+    if not values:
+        raise ValueError(f"{event_file_path} is no dump of a tensor: it is empty")
+    return MakeNdarray(values[0].tensor)
 
 
 def has_inf_or_nan(datum: Any, tensor: Any) -> bool:
@@ -90,7 +97,7 @@ def write_dump(root: str, values: Sequence[tuple[Tensor, Any]], info: dict[str, 
     for number, (tensor, value) in enumerate(values):
         name, slot, stamp = tensor.op.name, tensor.value_index, start + number
         summary = Summary.Value(tag=name, node_name=f"{name}:{slot}:{DEBUG_OP}", tensor=_proto(tensor, value))
-        path = folder / f"{name}_{slot}_{DEBUG_OP}_{stamp}"
+        path = Path(inside(str(folder), f"{name}_{slot}_{DEBUG_OP}_{stamp}"))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(Event(wall_time=stamp / 1e6, summary=Summary(value=[summary])).SerializeToString())
     (Path(root) / _INFO).write_text(json.dumps(info))

@@ -108,11 +108,12 @@ def from_graph_def(
     outputs: Tensors,
     path: PathLike | None = None,
     input_shapes: Mapping[str, Any] | None = None,
+    trusted: bool | None = None,
 ) -> Any:
     """Returns the ONNX model of a frozen graph, whose tensors are given by name."""
     import_onnx()
     with Graph().as_default() as graph:
-        import_graph_def(graph_def, name="")
+        import_graph_def(graph_def, name="", trusted=trusted)
         with Session(graph=graph) as session:
             return from_session(session, inputs, outputs, path, input_shapes)
 

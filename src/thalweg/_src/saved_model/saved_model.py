@@ -13,6 +13,7 @@ from thalweg._src.checkpoint.saver import Saver, import_meta_graph_with_return_e
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats import durable
+from thalweg._src.formats.paths import leads_out
 from thalweg._src.formats.text import PathLike, as_text as to_text
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graphdef import message_type
@@ -267,7 +268,7 @@ def _assets_of(message: Any, folder: str, scope: str | None) -> dict[str, str]:
         packed = message.collection_def[ASSETS_KEY].any_list.value
         definitions = [message_type("AssetFileDef").FromString(one.value) for one in packed]
     for definition in definitions:
-        if os.path.isabs(definition.filename) or ".." in definition.filename.split("/"):
+        if leads_out(definition.filename):
             raise ValueError(f"the asset {definition.filename!r} is not in the folder of the SavedModel")
     start = os.path.join(folder, ASSETS_DIRECTORY)
     return {_within(scope, d.tensor_info.name): os.path.join(start, d.filename) for d in definitions}

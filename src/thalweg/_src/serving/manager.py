@@ -19,6 +19,7 @@ from thalweg._src.serving.servable import Servable
 from thalweg._src.serving.versions import Contents, Instruction, Status, Versions
 
 Result = TypeVar("Result")
+_MAX_VERSION = 1 << 63  # what the messages of the protocols have room for
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,8 @@ def list_versions(base_path: str) -> dict[int, Contents]:
     found: dict[int, Contents] = {}
     with os.scandir(base_path) as entries:
         for entry in entries:
-            if entry.name.isdecimal() and entry.name.isascii() and entry.is_dir():
+            is_number = entry.name.isdecimal() and entry.name.isascii() and int(entry.name) < _MAX_VERSION
+            if is_number and entry.is_dir():
                 found[int(entry.name)] = _contents(entry.path)
     return found
 

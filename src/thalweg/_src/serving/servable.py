@@ -154,15 +154,23 @@ class Servable:
       tags: Those of the graph to load.
       config: The ConfigProto of its session.
       name: That of the model.
+      trusted: As that of `tf.saved_model.load`.
     """
 
-    def __init__(self, path: str, tags: Iterable[str] = (SERVING,), config: Any = None, name: str = "") -> None:
+    def __init__(
+        self,
+        path: str,
+        tags: Iterable[str] = (SERVING,),
+        config: Any = None,
+        name: str = "",
+        trusted: bool | None = None,
+    ) -> None:
         self.path = path
         config = _for_serving(config)
         self._session = Session(graph=Graph(), config=config)
         try:
             with mapped_checkpoint(variables_prefix(folder_of(path))):
-                message = load(self._session, tags, path)
+                message = load(self._session, tags, path, trusted=trusted)
             self.signatures: dict[str, Signature] = {}
             self.definitions = message_class("SignatureDefMap")()
             for key, definition in message.signature_def.items():

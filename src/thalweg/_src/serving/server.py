@@ -52,6 +52,7 @@ class Options:
       tags: Those of the graphs to load.
       session_config: A ConfigProto for the sessions of the models.
       log: A function that takes a line for each request, or None.
+      trusted: Whether models may write files; False refuses also those that read them, as `tf.saved_model.load` does.
       reuse_port: Whether other processes may listen at the same ports. The server then does so once its models are
         loaded, since from that moment it gets its share of the connections.
     """
@@ -68,6 +69,7 @@ class Options:
     tags: Sequence[str] = (SERVING,)
     session_config: Any = None
     log: Callable[[str], None] | None = None
+    trusted: bool | None = None
     reuse_port: bool = False
 
 
@@ -132,7 +134,7 @@ class ModelServer:
     def _load(self, name: str, version: int, path: str) -> Servable:
         """Loads a version, compiles its signatures and runs them, so that no request has to wait for that."""
         bound = self.options.latency_bound
-        servable = Servable(path, self.options.tags, self._session_config(), name)
+        servable = Servable(path, self.options.tags, self._session_config(), name, self.options.trusted)
         try:
             asyncio.run(warm_up(servable))
             if bound is None or self._batching is None:

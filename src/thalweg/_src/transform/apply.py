@@ -10,6 +10,7 @@ from thalweg._src.compat import logging
 from thalweg._src.errors import OpError, invalid
 from thalweg._src.export import export
 from thalweg._src.formats.text import as_text
+from thalweg._src.graph.graph_def_checks import check_graph_def
 from thalweg._src.graph.graphdef import message_type
 from thalweg._src.session.freezing import source_of
 from thalweg._src.transform.registry import Context, check_parameters
@@ -64,6 +65,7 @@ def TransformGraph(
     for what, given in (("inputs", inputs), ("outputs", outputs), ("transforms", transforms)):
         if isinstance(given, str | bytes):
             raise TypeError(f"{what}: expected a list of strings, received one string")
+    check_graph_def(input_graph_def)
     named = [tuple(source_of(as_text(name)) for name in names) for names in (inputs, outputs)]
     steps = list(parse(" ".join(map(as_text, transforms))))
     entries = [check_parameters(name, parameters) for name, parameters in steps]

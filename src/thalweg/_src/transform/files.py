@@ -14,6 +14,7 @@ from thalweg._src.formats import durable
 from thalweg._src.formats.graph_messages import parse_text
 from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.graph_def_checks import check_graph_def
 from thalweg._src.graph.graphdef import message_type
 from thalweg._src.saved_model.files import SERVING, meta_graph_with_tags, read_saved_model
 from thalweg._src.saved_model.saved_model import load
@@ -109,17 +110,25 @@ def _names(infos: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def freeze_meta_graph(path: PathLike, checkpoint: str, outputs: Iterable[str], clear_devices: bool = False) -> Any:
+def freeze_meta_graph(
+    path: PathLike,
+    checkpoint: str,
+    outputs: Iterable[str],
+    clear_devices: bool = False,
+    trusted: bool | None = None,
+) -> Any:
     """Returns the graph of a MetaGraph's file with the values of a checkpoint as constants."""
     message = read_meta_graph_file(path)
     with Graph().as_default(), Session() as session:
-        (import_meta_graph(message, clear_devices=True) or Saver(allow_empty=True)).restore(session, checkpoint)
+        saver = import_meta_graph(message, clear_devices=True, trusted=trusted) or Saver(allow_empty=True)
+        saver.restore(session, checkpoint)
         found = convert_variables_to_constants(session, message.graph_def, [source_of(name) for name in outputs])
     return _without_devices(found) if clear_devices else found
 
 
 def freeze_graph_def(graph_def: Any, checkpoint: str, outputs: Iterable[str], clear_devices: bool = False) -> Any:
     """Returns a graph with the values of a checkpoint, which names its variables as the graph does, as constants."""
+    check_graph_def(graph_def)
     part = extract_sub_graph(graph_def, [source_of(name) for name in outputs])
     reader = NewCheckpointReader(checkpoint)
     found = frozen(part, {name: reader.get_tensor(name) for name in variables_of(part, None, None)})

@@ -9,13 +9,14 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import url2pathname, urlopen
 
 from thalweg._src.export import export
+from thalweg._src.formats.paths import leads_out
 from thalweg._src.formats.proportion import is_in_proportion, out_of_proportion
 from thalweg._src.graph.graph_def_checks import shown
 from thalweg._src.keras.utils.generic import Progbar
@@ -122,7 +123,7 @@ def _require_plain(path: Path, members: Iterable[tuple[str, str, int]]) -> None:
     stored, unpacked = path.stat().st_size, 0
     for name, target, size in members:
         for text in (name, target):
-            if ".." in PurePath(text).parts or PurePath(text).is_absolute():
+            if leads_out(text):
                 raise ValueError(
                     f"{path} has {shown(name)}{f' with a link to {shown(target)}' if target else ''}, which leads out "
                     "of the folder, and is not extracted\n"
