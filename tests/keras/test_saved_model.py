@@ -9,6 +9,7 @@ import pytest
 
 import thalweg as tf
 from tests.keras.saved_models import MODELS, data, losses_of, outputs_of, trained
+from thalweg._src.saved_model.files import read_saved_model
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "keras_saved_models"
 
@@ -181,3 +182,16 @@ def test_a_model_with_a_call_of_its_own_is_served(tmp_path):
     np.testing.assert_array_equal(other.predict(x), model.predict(x))
     with pytest.raises(ValueError, match="make it with its class Own and load its variables"):
         tf.keras.models.load_model(path)
+
+
+def test_a_graph_of_objects_names_those_that_it_has(tmp_path):
+    with tf.Graph().as_default():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+        model.compile("sgd", "mse")
+        model.save(str(tmp_path / "model"), save_format="tf")
+        message = read_saved_model(tmp_path / "model")
+        nodes = message.meta_graphs[0].object_graph_def.nodes
+        nodes[0].children.add(local_name="optimizer", node_id=len(nodes))
+        (tmp_path / "model" / "saved_model.pb").write_bytes(message.SerializeToString())
+        with pytest.raises(ValueError, match="has no object"):
+            tf.keras.models.load_model(str(tmp_path / "model"))

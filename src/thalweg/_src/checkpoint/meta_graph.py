@@ -10,6 +10,7 @@ from thalweg._src.checkpoint.meta_graph_trust import require_trusted
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats import durable
+from thalweg._src.formats.graph_messages import parse_text
 from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.foreign_ops import find_op
@@ -213,7 +214,7 @@ def read_meta_graph_file(filename: Any) -> Any:
     except DecodeError:
         pass
     try:
-        return text_format.Parse(content.decode("utf-8"), _meta_graph())
+        return parse_text(content.decode("utf-8"), _meta_graph())
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise OSError(f"Cannot parse file {path}: {error}.") from None
 

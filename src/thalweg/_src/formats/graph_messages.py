@@ -72,7 +72,10 @@ def parse_text(text: str, message: Any) -> Any:
     """Parses text format, in which TensorFlow may have expanded the messages that an Any holds."""
     from google.protobuf import text_format
 
-    return text_format.Parse(text, message, descriptor_pool=tensorflow_pool())
+    try:
+        return text_format.Parse(text, message, descriptor_pool=tensorflow_pool())
+    except RecursionError:
+        raise text_format.ParseError("its messages are nested too deeply") from None
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from thalweg._src.checkpoint.reader import NewCheckpointReader
 from thalweg._src.checkpoint.saver import Saver, import_meta_graph
 from thalweg._src.compat import logging
 from thalweg._src.formats.gfile import GFile
+from thalweg._src.formats.graph_messages import parse_text
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import message_type
 from thalweg._src.graph.import_graph_def import import_graph_def
@@ -67,9 +68,7 @@ def _read(path: str, message: Any, is_binary: bool) -> Any:
     if is_binary:
         message.ParseFromString(GFile(path, "rb").read())
         return message
-    from google.protobuf import text_format
-
-    return text_format.Parse(GFile(path, "r").read(), message)
+    return parse_text(GFile(path, "r").read(), message)
 
 
 def freeze_graph_with_def_protos(

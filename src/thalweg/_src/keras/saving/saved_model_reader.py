@@ -151,4 +151,6 @@ def _optimizer_keys(graph: Any) -> dict[str, str]:
 
 
 def _children(graph: Any, number: int) -> dict[str, int]:
+    if not 0 <= number < len(graph.nodes):
+        raise ValueError(f"the graph of objects of the model has no object {number}, which it names")
     return {child.local_name: child.node_id for child in graph.nodes[number].children}
