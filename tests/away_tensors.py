@@ -10,6 +10,7 @@ from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 TYPE = "away"
+streams = None  # the module `tests.late_streams`, if kernels run behind the host
 FIXTURE = Path(__file__).parent / "fixtures" / "cuda_dtypes.json"
 _HOST = torch.device("cpu")
 _ANY = 1 << 62  # bytes that the wrapper, which has none, lets a layout use
@@ -52,6 +53,7 @@ class Away(torch.Tensor):
 
     def __init__(self, inner, device):
         self.on_host = inner
+        self._block = None if streams is None else streams.Block.of(inner, device)
         torch._C._set_conj(self, inner.is_conj())
         torch._C._set_neg(self, inner.is_neg())
 
@@ -89,6 +91,10 @@ class Away(torch.Tensor):
     def tolist(self):
         return self.cpu().tolist()
 
+    def record_stream(self, stream):
+        if self._block is not None:
+            self._block.record(stream)
+
     def __repr__(self):
         return f"{self.on_host!r} on {self.device}"
 
@@ -119,7 +125,7 @@ def compute(function, args, kwargs):
     if (generator := kwargs.get("generator")) is not None:
         _require_generator(generator)
     plain_args, plain_kwargs = tree_map_only(Away, lambda tensor: tensor.on_host, (args, kwargs))
-    results = function(*plain_args, **plain_kwargs)
+    results = _launch(function, plain_args, plain_kwargs, device, tensors, outer)
     if function in COPIES and device == _HOST:
         return args[0] if function is _aten.copy_.default else results
     if function._schema.is_mutable:
@@ -130,6 +136,15 @@ def compute(function, args, kwargs):
     return tree_map_only(
         torch.Tensor, lambda value: outer[id(value)] if id(value) in outer else Away(value, device), results
     )
+
+
+def _launch(function, args, kwargs, device, tensors, outer):
+    if streams is None:
+        return function(*args, **kwargs)
+    away = [tensor.device for tensor in tensors if isinstance(tensor, Away)]
+    if function in COPIES and (device == _HOST or len(away) < len(tensors)):
+        return streams.copy(function, args, kwargs, away[0] if away else device, outer)
+    return streams.run(function, args, kwargs, away[0] if away else device, outer)
 
 
 def _with_index(device):

@@ -33,11 +33,12 @@ _KEPT_BYTES = 2 << 30
 
 def pytest_addoption(parser):
     parser.addoption("--pretend-gpu", action="store_true", help="run on the GPU of tests/pretended_gpu.py")
+    parser.addoption("--late", action="store_true", help="with --pretend-gpu: its kernels run behind the host")
 
 
 def pytest_configure(config):
     if config.getoption("--pretend-gpu"):
-        pretended_gpu.install()
+        pretended_gpu.install(late=config.getoption("--late"))
 
 
 def pytest_collection_finish():

@@ -12,6 +12,7 @@ import time
 import torch
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
+from tests import away_tensors, late_streams
 from tests.away_tensors import TYPE, Generator, call
 from tests.stream_capture import capture
 from thalweg._src.resources import accelerators
@@ -41,7 +42,22 @@ class _PretendedGpu(Accelerator):
         pass
 
 
+class _LateGpu(_PretendedGpu):
+    """A device type whose kernels run when something waits for them."""
+
+    def synchronize(self, device):
+        late_streams.current_stream(device).synchronize()
+
+    def has_pinned_memory(self):
+        return True
+
+
 class _Module(_DummyBackendModule):
+    Stream = late_streams.Stream
+    stream = staticmethod(late_streams.stream)
+    current_stream = staticmethod(late_streams.current_stream)
+    default_stream = staticmethod(late_streams.default_stream)
+
     def __init__(self, count):
         self._count = count
 
@@ -49,8 +65,11 @@ class _Module(_DummyBackendModule):
         return self._count
 
 
-def install(count=1):
-    """Makes this process one of a machine with some GPUs; there is no way back."""
+def install(count=1, late=False):
+    """Makes this process one of a machine with some GPUs; there is no way back.
+
+    late: whether kernels run behind the host, on streams (`tests/late_streams.py`)
+    """
     _setup_privateuseone_for_python_backend(TYPE, _Module(count))
     _copy_numbers()
     torch.Generator = Generator
@@ -58,9 +77,32 @@ def install(count=1):
     library.fallback(lambda function, *args, **kwargs: call(function, args, kwargs), "PrivateUse1")
     _libraries.append(library)
     del accelerators._accelerators["GPU"]
-    gpu = _PretendedGpu("GPU", TYPE, lambda: count, capture=capture, event=_Event)
+    if late:
+        _install_streams()
+        options = {
+            "event": lambda device: late_streams.Event(),
+            "stream": lambda device, index: late_streams.Stream(device),
+        }
+    else:
+        options = {"event": _Event}
+    gpu = (_LateGpu if late else _PretendedGpu)("GPU", TYPE, lambda: count, capture=capture, **options)
     # The order of registration is that of the devices.
     accelerators._accelerators = {"GPU": gpu, **accelerators._accelerators}
+
+
+def _install_streams():
+    """Makes kernels run late, and gives the host pinned memory."""
+    away_tensors.streams = late_streams
+    torch.Tensor.pin_memory = lambda tensor, device=None: late_streams.pin(tensor.clone())
+    torch.Tensor.is_pinned = late_streams.is_pinned
+    empty = torch.empty
+
+    @functools.wraps(empty)
+    def allocate(*args, pin_memory=False, **options):
+        made = empty(*args, **options)
+        return late_streams.pin(made) if pin_memory else made
+
+    torch.empty = allocate
 
 
 def _copy_numbers():

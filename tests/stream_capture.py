@@ -4,13 +4,16 @@ As in CUDA, memory allocated meanwhile belongs to the capture, memory from outsi
 nothing has been computed when the capture ends, and a kernel that makes the host wait is an error.
 """
 
+import contextlib
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from tests import away_tensors
 from tests.away_tensors import COPIES, Away
 
 _aten = torch.ops.aten
@@ -37,19 +40,35 @@ class _Outside:
 
     def tensor(self):
         storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
-        if storage is None:
+        streams = away_tensors.streams
+        if storage is None or (streams is not None and streams.Block.is_freed(storage)):
             raise RuntimeError(f"a captured kernel uses memory that was freed: shape {list(self.shape)}, {self.dtype}")
         inner = torch.empty(0, dtype=self.dtype).set_(storage, self.offset, self.shape, self.stride)
         torch._C._set_conj(inner, self.is_conj)
         torch._C._set_neg(inner, self.is_neg)
         return Away(inner, self.device)
 
+    def address(self):
+        return _Placed(away_tensors.streams.Address.of(self.tensor().on_host), self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """An address of the device."""
+
+    address: Any
+    device: torch.device
+
+    def tensor(self):
+        return Away(self.address.tensor(), self.device)
+
 
 class _Capture(TorchDispatchMode):
     """Keeps each call with its results, and undoes afterwards what the calls did to memory from outside."""
 
-    def __init__(self):
+    def __init__(self, draws):
         super().__init__()
+        self._draws = draws
         self._calls = []
         self._saved = []
         self._own = {}  # storages by their addresses
@@ -90,12 +109,25 @@ class _Capture(TorchDispatchMode):
             inner.copy_(saved)
         self._saved.clear()
         for storage in self._own.values():
+            storage.is_captured = True
             storage.fill_(_GARBAGE)
 
     def replay(self):
+        """Launches the kernels again."""
+        streams = away_tensors.streams
+        if streams is None:
+            self._run(self._calls)
+            return
+        # The host may free memory after the launch, and use it again after the kernels have run.
+        calls = tree_map_only(_Outside, _Outside.address, self._calls)
+        streams.current_stream().launch(lambda: self._run(calls))
+        if self._draws:  # the host may use the generators next
+            streams.current_stream().synchronize()
+
+    def _run(self, calls):
         with torch.inference_mode():
-            for function, args, kwargs, results in self._calls:
-                args, kwargs = tree_map_only(_Outside, _Outside.tensor, (args, kwargs))
+            for function, args, kwargs, results in calls:
+                args, kwargs = tree_map_only((_Outside, _Placed), lambda each: each.tensor(), (args, kwargs))
                 again = function(*args, **kwargs)
                 for old, new in zip(tree_leaves(results), tree_leaves(again)):
                     if isinstance(old, Away) and old.data_ptr() != new.data_ptr():
@@ -112,12 +144,13 @@ def _crosses(function, tensors, kwargs):
 def capture(function, generators):
     """Runs a function in stream capture; returns its values, without contents, and the function that replays it."""
     states = [(generator, generator.get_state()) for generator in generators]
-    captured = _Capture()
-    try:
-        with captured:
-            values = function()
-    finally:
-        captured.undo()
-        for generator, state in states:
-            generator.set_state(state)
+    captured = _Capture(bool(states))
+    with contextlib.nullcontext() if away_tensors.streams is None else away_tensors.streams.all_at_once():
+        try:
+            with captured:
+                values = function()
+        finally:
+            captured.undo()
+            for generator, state in states:
+                generator.set_state(state)
     return values, captured.replay

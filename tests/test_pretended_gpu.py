@@ -13,6 +13,8 @@ from tests.control_flow.programs import COUNT
 
 ROOT = Path(__file__).parents[1]
 RANDOM = "tests/control_flow/test_random_programs.py::test_engines_agree"
+STREAMS = ("tests/kernels/test_streams.py", "tests/place/test_towers.py", "tests/control_flow/test_memory.py")
+STREAMS += ("tests/execute", "tests/eager/test_placement.py", "tests/function", "tests/test_away_tensors.py")
 EAGER_PROGRAMS = ("tests/eager/test_control_flow.py", "tests/eager/test_programs.py", "tests/eager/test_bench.py")
 RUNS = {
     "device": ["tests/test_away_tensors.py"],
@@ -21,8 +23,11 @@ RUNS = {
     "random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 9)],
     "eager": ["tests/eager", "--ignore=tests/eager/test_cases.py", *(f"--ignore={file}" for file in EAGER_PROGRAMS)],
     "values that arrays keep": ["tests/contrib/test_integrate.py"],
+    "late kernels": ["--late", *STREAMS],
 }
 SLOW_RUNS = {
+    "programs with late kernels": ["--late", "tests/test_programs.py"],
+    "random programs with late kernels": ["--late", *(f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 9))],
     "more random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 3) if seed % 9],
     "eager programs": list(EAGER_PROGRAMS),
 }

@@ -1,4 +1,7 @@
-"""Streams of two virtual GPUs of one card: each test would read too early if the second did not wait for the first."""
+"""Streams of two virtual GPUs of one card: each test would read too early if the second did not wait for the first.
+
+They run on a GPU, and on the pretended one with `--late`, where every kernel is late.
+"""
 
 import threading
 
@@ -8,22 +11,29 @@ import torch
 
 import thalweg as tf
 from tests.input.waiting import Waiting
+from thalweg._src.eager.graph import EagerGraph
+from thalweg._src.eager.mode import eager_mode
 
-SIZE, PRODUCTS = 2048, 60  # a kernel of a third of a millisecond, far longer than its launch
+# On a GPU, kernels of a third of a millisecond, far longer than their launch.
+SIZE, PRODUCTS, BUSY = (2048, 60, 150) if torch.cuda.is_available() else (200, 1, 500)
 
 
 @pytest.fixture(autouse=True)
-def needs_cuda():
-    if not torch.cuda.is_available():
+def needs_streams(pytestconfig):
+    if not torch.cuda.is_available() and not pytestconfig.getoption("--late"):
         pytest.skip("there is no CUDA device")
+
+
+def two_gpus():
+    config = tf.ConfigProto()
+    virtual = config.gpu_options.experimental.virtual_devices.add()
+    virtual.memory_limit_mb.extend([4096, 4096])
+    return config
 
 
 @pytest.fixture
 def session():
-    config = tf.ConfigProto()
-    virtual = config.gpu_options.experimental.virtual_devices.add()
-    virtual.memory_limit_mb.extend([4096, 4096])
-    with tf.Session(config=config) as session:
+    with tf.Session(config=two_gpus()) as session:
         yield session
 
 
@@ -46,7 +56,7 @@ def extremes(x):
 def host_work():
     """Returns an op that keeps the host busy while the device computes what was launched before."""
     with tf.device("/cpu:0"):
-        return tf.py_func(lambda: np.float32(np.linalg.svd(np.eye(150)).S.sum()), [], tf.float32)
+        return tf.py_func(lambda: np.float32(np.linalg.svd(np.eye(BUSY)).S.sum()), [], tf.float32)
 
 
 def test_a_consumer_waits_for_the_device_of_its_input(session):
@@ -113,6 +123,28 @@ def test_a_staged_value_is_complete_on_the_device_that_takes_it(session):
         assert taking.is_waiting()
         session.run(put, {number: value})
         assert taking.result().tolist() == [value, value]
+
+
+def test_eager_operations_see_what_a_function_left_in_a_variable(monkeypatch):
+    monkeypatch.setattr("thalweg._src.eager.mode._graph", EagerGraph(two_gpus()))
+    with eager_mode():
+        with tf.device("/gpu:1"):
+            variable = tf.Variable(np.zeros([SIZE, SIZE], np.float32))
+
+        @tf.function
+        def add(number):
+            with tf.device("/gpu:0"):
+                change = late(filled(number))
+            with tf.device("/gpu:1"):
+                variable.assign_add(change)
+            return change
+
+        for value in range(1, 9):
+            change = add(tf.constant(1.0))
+            with tf.device("/gpu:1"):
+                double = extremes(variable + change)
+            assert extremes(variable).numpy().tolist() == [value, value]
+            assert double.numpy().tolist() == [value + 1, value + 1]
 
 
 def test_threads_feed_one_step_with_large_values():

@@ -38,7 +38,7 @@ class Launched:
 
         def moved(tensor: torch.Tensor) -> torch.Tensor:
             for where in {tensor.device, device.torch}:  # a copy between cards uses a stream of each
-                stream = torch.cuda.current_stream(where)
+                stream = torch.get_device_module(where).current_stream(where)
                 stream.wait_event(self.event)
                 tensor.record_stream(stream)
             return tensor.to(device.torch, non_blocking=True)
@@ -151,12 +151,14 @@ def copy_to(device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
     if device.accelerator is None or not device.accelerator.has_pinned_memory():
         return lambda value: value.to(device.torch)
 
+    module = device.accelerator.module
+
     def to_device(value: torch.Tensor) -> torch.Tensor:
         """Copies to the device asynchronously, from pinned memory; a copy from pageable memory would block."""
         if value.nbytes <= _INLINE_BYTES or not value.is_cpu:
             return value.to(device.torch, non_blocking=True)
-        here, copy_stream = torch.accelerator.current_stream(device.torch), _copy_stream(device.torch)
-        with torch.get_device_module(device.torch).stream(copy_stream):
+        here, copy_stream = module.current_stream(device.torch), _copy_stream(device.torch)
+        with module.stream(copy_stream):
             copy = value.pin_memory().to(device.torch, non_blocking=True)
         here.wait_stream(copy_stream)
         copy.record_stream(here)

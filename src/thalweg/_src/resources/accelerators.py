@@ -51,6 +51,11 @@ class Accelerator:
     event: Callable[[torch.device], Event] | None = None
     stream: Callable[[torch.device, int], torch.cuda.Stream] | None = None
 
+    @property
+    def module(self) -> Any:
+        """The module of torch for this device type, with its streams and events: `torch.cuda`, `torch.xpu`."""
+        return torch.get_device_module(self.torch_type)
+
     def on(self, device: torch.device) -> Accelerator:
         """Returns the accelerator bound to one of its devices, so that captures happen on that device's stream."""
         capture = self.capture

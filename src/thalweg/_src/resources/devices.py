@@ -63,7 +63,9 @@ class Device:
 
     def current(self) -> AbstractContextManager[Any]:
         """Returns a context in which kernels are launched on this device's stream."""
-        return nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
+        if self.stream is None or self.accelerator is None:
+            return nullcontext()
+        return self.accelerator.module.stream(self.stream)  # type: ignore[no-any-return]
 
     def on_stream(self, function: Function) -> Function:
         """Returns a function that launches its kernels on this device's stream."""
@@ -84,10 +86,13 @@ class Device:
             return self._states[node_name]
 
 
-def local_devices(config: ConfigProto, resources: Containers, task: str = PREFIX) -> list[Device]:
+def local_devices(
+    config: ConfigProto, resources: Containers, task: str = PREFIX, has_streams: bool = True
+) -> list[Device]:
     """Returns the devices of a session: `device_count` virtual CPUs, and the accelerators that torch finds.
 
     task: the name of this process, with which the names of its devices start
+    has_streams: whether devices that share a card have streams of their own
     """
     cpus = config.device_count.get("CPU", 1)
     devices = [Device(f"{task}/device:CPU:{i}", "CPU", _HOST, resources) for i in range(max(cpus, 1))]
@@ -101,7 +106,7 @@ def local_devices(config: ConfigProto, resources: Containers, task: str = PREFIX
             where = torch.device(accelerator.torch_type, physical) if accelerator.torch_type != "cpu" else _HOST
             name, bound = f"{task}/device:{type}:{index}", accelerator.on(where)
             devices.append(Device(name, type, where, resources, accelerator=bound, memory_limit=limit))
-            if shared[physical] > 1 and accelerator.stream is not None:
+            if has_streams and shared[physical] > 1 and accelerator.stream is not None:
                 devices[-1].stream = accelerator.stream(where, index)
     return devices
 
@@ -112,15 +117,19 @@ def ordered(devices: Sequence[Device]) -> Callable[[], None] | None:
     It is called before each step: variables and other resources may have been used on other streams. None if no device
     has a stream of its own.
     """
-    streams = [device.stream for device in devices if device.stream is not None]
+    pairs = [
+        (device.stream, device.accelerator.module.default_stream(device.torch))
+        for device in devices
+        if device.stream is not None and device.accelerator is not None
+    ]
 
     def wait() -> None:
-        for stream in streams:
-            torch.cuda.default_stream(stream.device).wait_stream(stream)
-        for stream in streams:
-            stream.wait_stream(torch.cuda.default_stream(stream.device))
+        for stream, default in pairs:
+            default.wait_stream(stream)
+        for stream, default in pairs:
+            stream.wait_stream(default)
 
-    return wait if streams else None
+    return wait if pairs else None
 
 
 def listed_devices(config: ConfigProto) -> list[tuple[str, str, int, str]]:

@@ -94,10 +94,11 @@ class SwappedTensor:
         self.held: torch.Tensor | None = tensor
         self.stream: Any = None  # of a copy that may still be running
         if tensor.device.type != "cpu":
-            is_pinned = accelerator_of(tensor.device).has_pinned_memory()
+            accelerator = accelerator_of(tensor.device)
+            is_pinned = accelerator.has_pinned_memory()
             self.held = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=is_pinned)
             self.held.copy_(tensor, non_blocking=is_pinned)
-            self.stream = torch.accelerator.current_stream(tensor.device) if is_pinned else None
+            self.stream = accelerator.module.current_stream(tensor.device) if is_pinned else None
         self._swap = swap
 
     def value(self) -> torch.Tensor:
