@@ -50,10 +50,13 @@ class EagerGraph(Graph):
 
     @property
     def devices(self) -> list[Device]:
-        """The devices of this process, of which the first one is the host."""
+        """The devices of this process, of which the first one is the host.
+
+        Virtual GPUs share the current stream: between steps kernels run there, and would have to wait for others.
+        """
         if not self._devices:
             with self._lock:
-                self._devices = self._devices or local_devices(self.config, EagerContainers())
+                self._devices = self._devices or local_devices(self.config, EagerContainers(), has_streams=False)
         return self._devices
 
     # -- operations ---------------------------------------------------------------------------------------------------

@@ -142,8 +142,7 @@ def _place(c: Compilation) -> None:
     state_devices: dict[str, str] = c.devices[0].state("_state_devices", dict)
     placer, soft = c.config.experimental.placer, c.config.allow_soft_placement
     c.placement = place(c.step, names, device_types, soft, placer, c.costs, state_devices)
-    # Outside of steps kernels run on the current stream, which does not wait for those of virtual GPUs.
-    if c.step.is_unstructured or any(device.stream is not None for device in c.devices):
+    if c.step.is_unstructured:
         c.feed_devices = None
     if c.feed_devices is not None:
         place_resident_feeds(c.step, c.placement.devices, [device.name for device in c.feed_devices])
