@@ -160,7 +160,12 @@ def test_a_model_without_trust_reads_no_file(argument, tmp_path):
 
 @pytest.mark.parametrize("start", ["[", '{"a":'])
 def test_a_text_that_is_nested_deeply_is_refused(start):
-    for read, text in ((models.model_from_json, start * 100_000), (models.model_from_yaml, start * 5_000)):
+    tokenizer = tf.keras.preprocessing.text.tokenizer_from_json
+    for read, text in (
+        (models.model_from_json, start * 100_000),
+        (models.model_from_yaml, start * 5_000),
+        (tokenizer, start * 100_000),
+    ):
         with pytest.raises(ValueError, match="nested too deeply"):
             read(text)
 

@@ -14,7 +14,7 @@ from thalweg._src.keras.engine.node import has_history, history_of
 from thalweg._src.keras.engine.operation_layer import TensorFlowOpLayer
 
 VERSION = "2.2.4-tf"  # of the format of Keras's descriptions in TensorFlow 1.15
-_TOO_DEEP = "the description of the model is nested too deeply"
+_TOO_DEEP = "the description is nested too deeply"
 _MAX_VALUES = 1 << 20  # of a description in YAML
 Deserialize = Callable[[dict[str, Any], Any], Any]
 

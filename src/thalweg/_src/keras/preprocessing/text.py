@@ -12,6 +12,7 @@ import numpy as np
 
 from thalweg._src.compat import logging
 from thalweg._src.export import export
+from thalweg._src.keras.engine.config import read_json
 
 _FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
 _MODES = ("binary", "count", "freq", "tfidf")
@@ -209,9 +210,9 @@ class Tokenizer:
 @export("keras.preprocessing.text.tokenizer_from_json")
 def tokenizer_from_json(json_string: str) -> Tokenizer:
     """Returns the tokenizer that `Tokenizer.to_json` has described."""
-    config = json.loads(json_string)["config"]
+    config = read_json(json_string)["config"]
     counted = {
-        name: json.loads(config.pop(name))
+        name: read_json(config.pop(name))
         for name in ("word_counts", "word_docs", "index_docs", "index_word", "word_index")
     }
     tokenizer = Tokenizer(**config)
