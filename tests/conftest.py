@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import thalweg as tf
-from tests import children, pretended_gpu
+from tests import children, pretended_compiler, pretended_gpu
 from tests.leftovers import leftovers
 from thalweg._src import entropy
 from thalweg._src.eager.mode import eager_graph, eager_mode
@@ -119,10 +119,10 @@ def fresh():
 
 
 @pytest.fixture
-def traceable(pytestconfig):
-    """Skips a test that has torch trace kernels, which it cannot do on the pretended GPU."""
-    if pytestconfig.getoption("--pretend-gpu"):
-        pytest.skip("the pretended GPU has no compiler")
+def as_library(pytestconfig):
+    """Returns a function that makes of a traced graph what a compiler would make of it."""
+    make = pretended_compiler.Library if pytestconfig.getoption("--pretend-gpu") else lambda function: function
+    return lambda graph: make(lambda values: graph(*values))
 
 
 @pytest.fixture

@@ -93,6 +93,11 @@ class Stream:
                 each.run_until(each.launched)
         self.run_until(self.launched)
 
+    def catch_up(self):
+        """Runs what was launched, unless that is being run."""
+        if not _thread.at_once:
+            self.run_until(self.launched)
+
     def run_until(self, position):
         """Runs the first so many kernels, of which some may have run already."""
         with Stream._running, _collector_paused(), torch.inference_mode(), at_once():

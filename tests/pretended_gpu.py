@@ -12,7 +12,7 @@ import time
 import torch
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
 
-from tests import away_tensors, late_streams
+from tests import away_tensors, late_streams, pretended_compiler
 from tests.away_tensors import TYPE, Generator, call
 from tests.stream_capture import capture
 from thalweg._src.resources import accelerators
@@ -76,6 +76,7 @@ def install(count=1, late=False):
     library = torch.library.Library("_", "IMPL")
     library.fallback(lambda function, *args, **kwargs: call(function, args, kwargs), "PrivateUse1")
     _libraries.append(library)
+    pretended_compiler.install()
     del accelerators._accelerators["GPU"]
     if late:
         _install_streams()

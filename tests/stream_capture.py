@@ -63,7 +63,7 @@ class _Placed:
         return Away(self.address.tensor(), self.device)
 
 
-class _Capture(TorchDispatchMode):
+class Capture(TorchDispatchMode):
     """Keeps each call with its results, and undoes afterwards what the calls did to memory from outside."""
 
     def __init__(self, draws):
@@ -144,7 +144,7 @@ def _crosses(function, tensors, kwargs):
 def capture(function, generators):
     """Runs a function in stream capture; returns its values, without contents, and the function that replays it."""
     states = [(generator, generator.get_state()) for generator in generators]
-    captured = _Capture(bool(states))
+    captured = Capture(bool(states))
     with contextlib.nullcontext() if away_tensors.streams is None else away_tensors.streams.all_at_once():
         try:
             with captured:

@@ -255,7 +255,7 @@ def test_an_op_of_a_script_stays_out_of_clusters_of_the_other_process(gate):
 
 
 @pytest.mark.slow
-def test_an_op_of_a_module_is_compiled_by_the_other_process(tmp_path, monkeypatch, caplog, traceable):
+def test_an_op_of_a_module_is_compiled_by_the_other_process(tmp_path, monkeypatch, caplog):
     (tmp_path / "own_smooth_module.py").write_text(OWN_MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     own = importlib.import_module("own_smooth_module")

@@ -24,8 +24,10 @@ RUNS = {
     "eager": ["tests/eager", "--ignore=tests/eager/test_cases.py", *(f"--ignore={file}" for file in EAGER_PROGRAMS)],
     "values that arrays keep": ["tests/contrib/test_integrate.py"],
     "late kernels": ["--late", *STREAMS],
+    "clusters": ["tests/compile/test_clusters.py", "-m", "not slow"],
 }
 SLOW_RUNS = {
+    "compiled clusters": ["tests/compile/test_clusters.py", "-m", "slow", "-k", "compiled"],
     "programs with late kernels": ["--late", "tests/test_programs.py"],
     "random programs with late kernels": ["--late", *(f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 9))],
     "more random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 3) if seed % 9],

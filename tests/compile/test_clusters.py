@@ -10,7 +10,7 @@ import torch
 
 import thalweg as tf
 from tests.control_flow import programs
-from thalweg._src.compile import clusters, lowering
+from thalweg._src.compile import clusters, inductor, lowering
 from thalweg._src.runtime import executable
 
 JIT = tf.ConfigProto(
@@ -26,7 +26,7 @@ def uncompiled(monkeypatch):
 
 
 @pytest.fixture
-def lowered(monkeypatch, traceable):
+def lowered(monkeypatch, as_library):
     """Makes clusters interpret the lowered graph; returns the number of nodes of each."""
     sizes = []
 
@@ -37,7 +37,7 @@ def lowered(monkeypatch, traceable):
         with torch.inference_mode(False), torch.no_grad():
             graph, _ = lowering.traced(request)
         sizes.append(len(request.members))
-        return lambda values: graph(*values)
+        return as_library(graph)
 
     monkeypatch.setattr(clusters, "find", lambda request: None)
     monkeypatch.setattr(clusters.FOREGROUND, "wait_for", library)
@@ -112,6 +112,21 @@ def _convolutional():
     loss = tf.losses.mean_squared_error(y, tf.layers.dense(tf.layers.flatten(h), 7))
     random = np.random.RandomState(6)
     return {x: random.randn(2, 9, 9, 3), y: random.randn(2, 7)}, loss
+
+
+def _attention():
+    """Embeddings, normalization, attention, gelu and labels, as in a language model."""
+    ids, labels = tf.placeholder(tf.int32, [2, 5]), tf.placeholder(tf.int32, [2, 5])
+    h = tf.contrib.layers.layer_norm(tf.nn.embedding_lookup(tf.get_variable("table", [9, 8]), ids), begin_norm_axis=-1)
+    q, k, v = (tf.reshape(tf.layers.dense(h, 8), [2, 5, 2, 4]) for _ in range(3))
+    weights = tf.nn.softmax(tf.einsum("bqhd,bkhd->bhqk", q, k) * 0.5)
+    mixed = tf.reshape(tf.einsum("bhqk,bkhd->bqhd", weights, v), [2, 5, 8])
+    hidden = tf.layers.dense(h + mixed, 16)
+    hidden = 0.5 * hidden * (1.0 + tf.tanh(0.79788 * (hidden + 0.044715 * tf.pow(hidden, 3))))
+    logits = tf.layers.dense(tf.nn.dropout(hidden, rate=0.0), 9)
+    random = np.random.RandomState(7)
+    feeds = {ids: random.randint(0, 9, [2, 5]), labels: random.randint(0, 9, [2, 5])}
+    return feeds, tf.losses.sparse_softmax_cross_entropy(labels, logits)
 
 
 OPTIMIZERS = [
@@ -327,6 +342,18 @@ def test_compiled_for_the_layouts_of_its_inputs():
         for rows in (2, 3, 2, 4, 5, 6, 7):
             value = np.random.RandomState(rows).randn(rows, 6)
             np.testing.assert_allclose(session.run(y, {x: value}), plain.run(y, {x: value}), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("build", [_dense, _convolutional, _attention])
+def test_compiled_steps_give_the_same_results(build, caplog):
+    inductor.warn.cache_clear()
+    ours, variables = _trained(build, OPTIMIZERS[2], JIT)
+    expected, others = _trained(build, OPTIMIZERS[2], None)
+    np.testing.assert_allclose(ours, expected, rtol=2e-4)
+    for mine, theirs in zip(variables, others):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-3, atol=1e-4)
+    assert "uncompiled" not in caplog.text
 
 
 @pytest.mark.slow

@@ -235,13 +235,13 @@ def test_partial_runs_copy_values_that_are_still_needed():
 
 
 @pytest.fixture(params=["lowered", pytest.param("compiled", marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
-def compiler(request, monkeypatch, traceable):
+def compiler(request, monkeypatch, as_library):
     """The compiler, and what runs the graphs that it is given: the first alone takes half a minute."""
 
     def library(cluster_request):
         with torch.inference_mode(False), torch.no_grad():
             graph, _ = lowering.traced(cluster_request)
-        return lambda values: graph(*values)
+        return as_library(graph)
 
     if request.param == "lowered":
         monkeypatch.setattr(clusters.FOREGROUND, "wait_for", library)
