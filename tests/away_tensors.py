@@ -161,7 +161,8 @@ def _common_device(function, args, tensors):
     if function in _INDEXING:
         return _indexed_device(args)
     if torch.Tag.pointwise in function.tags or function in _FILLING:
-        devices = {tensor.device for tensor in tensors if tensor.device != _HOST or tensor.dim()}
+        written = args[0] if function._schema.is_mutable else None
+        devices = {t.device for t in tensors if t.device != _HOST or t.dim() or t is written}
     if len(devices) > 1 or devices == {_HOST}:
         first, second = sorted({str(tensor.device) for tensor in tensors})[:2]
         raise RuntimeError(

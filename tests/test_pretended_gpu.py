@@ -14,7 +14,13 @@ from tests.control_flow.programs import COUNT
 ROOT = Path(__file__).parents[1]
 RANDOM = "tests/control_flow/test_random_programs.py::test_engines_agree"
 STREAMS = ("tests/kernels/test_streams.py", "tests/place/test_towers.py", "tests/control_flow/test_memory.py")
-STREAMS += ("tests/execute", "tests/eager/test_placement.py", "tests/function", "tests/test_away_tensors.py")
+STREAMS += (
+    "tests/variables/test_other_memory.py",
+    "tests/execute",
+    "tests/eager/test_placement.py",
+    "tests/function",
+    "tests/test_away_tensors.py",
+)
 EAGER_PROGRAMS = ("tests/eager/test_control_flow.py", "tests/eager/test_programs.py", "tests/eager/test_bench.py")
 RUNS = {
     "device": ["tests/test_away_tensors.py"],

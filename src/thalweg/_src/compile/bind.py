@@ -62,7 +62,10 @@ def _bind_into(bound: Bound, step: StepGraph, device: Device, counters: Collecti
         if node in counters:
             bound.calls[node] = number_call(node)
             continue
-        kernel = _bind_beside_variable(node, device) if step.is_unstructured else bind_node(node, device)
+        if step.is_unstructured or _uses_other_memory(node, bound, device):
+            kernel = _bind_beside_variable(node, device)
+        else:
+            kernel = bind_node(node, device)
         if isinstance(kernel, Known):
             bound.constants.update(((node, i), kernel.value) for i in range(len(node.dtypes)))
         elif node.definition.waits:
@@ -90,8 +93,16 @@ def bind_now(node: Node, device: Device) -> Call | Known:
     return kernel if isinstance(kernel, Call | Known) else Call(kernel, tuple(map(Input, range(len(node.inputs)))))
 
 
+def _uses_other_memory(node: Node, bound: Bound, device: Device) -> bool:
+    """Returns whether a node uses a variable that an earlier step has created on another device; reads copy it."""
+    if node.type == "ReadVariableOp" or device.compiling:
+        return False
+    used = [bound.constants.get(output) for output in node.inputs]
+    return any(isinstance(value, VariableResource) and value.device != device.torch for value in used)
+
+
 def _bind_beside_variable(node: Node, device: Device) -> Call | Known:
-    """Binds a node of unstructured control flow, which runs on the host and may use a variable of an accelerator.
+    """Binds a node that may use a variable in other memory: of unstructured control flow, or of an earlier step.
 
     Such a node runs where its variable is: its other inputs are copied there, and its outputs back.
     """
@@ -104,6 +115,8 @@ def _bind_beside_variable(node: Node, device: Device) -> Call | Known:
 
     @functools.cache
     def bound_on(where: torch.device) -> Call:
+        if where == device.host:
+            return cast(Call, bind_node(node, device.host_side()))
         there = replace(device, type=accelerator_type(where), torch=where)
         return cast(Call, bind_node(node, there))
 

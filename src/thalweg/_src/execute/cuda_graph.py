@@ -41,13 +41,13 @@ def captured(
     """
     if device.accelerator is None or device.accelerator.capture is None:
         return None
-    parts = _cut(segment, bound)
+    parts = _cut(segment, bound, device)
     if sum(node in bound.calls for node in parts[1]) < _FEWEST:
         return None
     return CapturedSegment(segment, parts, bound, device, tiers, clusters)
 
 
-def _cut(segment: Segment, bound: Bound) -> tuple[list[Node], list[Node], list[Node]]:
+def _cut(segment: Segment, bound: Bound, device: Device) -> tuple[list[Node], list[Node], list[Node]]:
     """Splits the nodes of a segment into those before, inside and after the capture."""
     before: list[Node] = []
     inside: list[Node] = []
@@ -58,22 +58,23 @@ def _cut(segment: Segment, bound: Bound) -> tuple[list[Node], list[Node], list[N
         if any(part is after for part in earlier):
             part = after
         elif any(part is inside for part in earlier):
-            part = inside if _is_capturable(node, bound) or _depends_on_shapes(node) else after
+            part = inside if _is_capturable(node, bound, device) or _depends_on_shapes(node) else after
         else:
-            part = inside if _is_capturable(node, bound) else before
+            part = inside if _is_capturable(node, bound, device) else before
         place[node] = part
         part.append(node)
     return before, inside, after
 
 
-def _is_capturable(node: Node, bound: Bound) -> bool:
+def _is_capturable(node: Node, bound: Bound, device: Device) -> bool:
     if node.type in ("_CopyToHost", "_CopyToDevice") or node.attrs.get("_host"):
         return False
     if node.type == "_While":
-        return all(_is_capturable(inner, bound) or "_host" in inner.attrs for inner in _repeated(node))
+        return all(_is_capturable(inner, bound, device) or "_host" in inner.attrs for inner in _repeated(node))
     if not node.facts.is_capturable or dtypes.string in node.dtypes:
         return False
-    return all(isinstance(bound.constants.get(output), VariableResource) for output in _handles(node))
+    variables = [bound.constants.get(output) for output in _handles(node)]
+    return all(isinstance(each, VariableResource) and each.device == device.torch for each in variables)
 
 
 def _depends_on_shapes(node: Node) -> bool:

@@ -215,6 +215,8 @@ class _Inlining:
                 known = function.graph._by_name
                 names = [text.removeprefix(start) for text in attrs[key]]
                 attrs = {**attrs, key: tuple(f"{start}{prefix}/{name}" for name in names if name in known)}
+        # What a body does with a variable of its caller happens where the variable is, whatever the body requests.
+        is_beside = any(tensor.dtype is dtypes.resource and tensor in function.inputs for tensor in operation.inputs)
         return Node(
             f"{prefix}/{operation.name}",
             operation.definition,
@@ -222,7 +224,7 @@ class _Inlining:
             attrs,
             [tensor.dtype for tensor in operation.outputs],
             [tensor.dims for tensor in operation.outputs],
-            device=merge_devices(call.device, operation.device),
+            device="" if is_beside else merge_devices(call.device, operation.device),
             stack=operation.stack or call.stack,
         )
 
