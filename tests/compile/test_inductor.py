@@ -90,5 +90,5 @@ with tf.Session(config=config) as session:
 def test_a_failure_in_a_parallel_loop_does_not_end_the_process():
     child = children.run([sys.executable, "-c", _MANY_LABELS])
     assert child.stdout.splitlines()[:1] == ["(20000,)"]
-    assert "label 30 is out of range, expected 0 <= label < 30" in child.stdout
+    assert "label value of 30 which is outside the valid range of [0, 30)" in child.stdout
     assert child.stderr == ""
