@@ -272,3 +272,14 @@ def test_tensor_array_index_out_of_range(engine):
         tf.errors.InvalidArgumentError,
         r"TensorArray notes: Tried to write to index 3 but array is not resizeable and size is: 3",
     )
+
+
+def test_a_switch_of_a_reference_is_named_if_its_predicate_is_not_a_scalar():
+    variable = tf.Variable([1.0, 2.0], use_resource=False)
+    predicate = tf.placeholder(tf.bool)
+    _, taken = tf.raw_ops.RefSwitch(data=variable._ref(), pred=predicate, name="choose")
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert session.run(taken, {predicate: True}).tolist() == [1.0, 2.0]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"'choose' on .*: the predicate is not a scalar"):
+            session.run(taken, {predicate: [True, True]})

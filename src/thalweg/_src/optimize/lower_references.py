@@ -115,7 +115,9 @@ class _Lowering:
         key = ref.handle, "fetched"
         if key not in self._reads:
             read = self._add_read(ref, f"{ref.variable.name}/_fetched", ref.variable)
-            read.attrs |= {_LATEST: True, SHOWN: ref.variable.name}
+            source = ref.handle[0]  # the variable, or the Switch behind it
+            read.attrs |= {_LATEST: True, SHOWN: source.name}
+            read.stack = source.stack
             self._reads[key] = read
         return self._reads[key], 0
 
