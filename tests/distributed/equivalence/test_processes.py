@@ -30,8 +30,10 @@ def _training(tasks):
     yield [words.dequeue(), words.size()]
     with tf.device(tasks.ps):
         large = tf.reduce_sum(tf.placeholder_with_default(tf.ones([LARGE]), [LARGE]))
+        reshaped = tf.reshape(table, ids)
     yield large
-    yield Step(loss, {x: np.zeros((2, 200)), ids: [1, 2, 3]})  # an error on every device
+    yield Step(loss, {x: np.zeros((2, 200)), ids: [1, 2, 3]})  # an error at the worker, on every device
+    yield Step(reshaped, {ids: [3]})  # and at the parameter server
 
 
 def test_a_client_of_servers_in_other_processes():
