@@ -9,14 +9,7 @@ import numpy as np
 
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
 from thalweg._src.keras.engine.config import VERSION, _plain, read_json
-from thalweg._src.keras.saving.hdf5_contents import (
-    array,
-    attribute,
-    dataset,
-    h5py as h5py,
-    link_to as link_to,
-    member as member,
-)
+from thalweg._src.keras.saving.hdf5_contents import array, attribute, dataset, link_to, member
 from thalweg._src.keras.saving.training_config import training_config
 
 _MAX_ATTRIBUTE = 64512  # bytes of an attribute of a file

@@ -13,7 +13,7 @@ from thalweg._src.keras.engine.input_layer import InputLayer
 from thalweg._src.keras.engine.model import Model
 from thalweg._src.keras.engine.sequential import Sequential
 from thalweg._src.keras.layers.lookup import deserialize
-from thalweg._src.keras.saving import hdf5
+from thalweg._src.keras.saving import hdf5, hdf5_contents
 from thalweg._src.keras.saving.saved_model_reader import read_model
 from thalweg._src.keras.saving.training_config import compile_model
 from thalweg._src.keras.serialization import trusting
@@ -51,13 +51,13 @@ def load_model(
     with trusting(trusted):
         if path is not None and os.path.isdir(path):
             return read_model(path, custom_objects, compile)
-        with hdf5.h5py().File(filepath, "r") if path is not None else _kept(filepath) as file:
+        with hdf5_contents.h5py().File(filepath, "r") if path is not None else _kept(filepath) as file:
             return _read_file(file, custom_objects, compile)
 
 
 def _read_file(file: Any, custom_objects: dict[str, Any] | None, compiled: bool) -> Any:
     model = deserialize(hdf5.read_description(file), custom_objects)
-    hdf5.read_weights(hdf5.member(file, "model_weights"), model.layers)
+    hdf5.read_weights(hdf5_contents.member(file, "model_weights"), model.layers)
     training = hdf5.read_training(file)
     if compiled and training is not None:
         compile_model(model, training, custom_objects)
