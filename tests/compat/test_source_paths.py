@@ -1,10 +1,12 @@
 """Paths of TensorFlow's source: those of public things lead to them, others do not exist."""
 
 import importlib
+import sys
 
 import pytest
 
 import thalweg as tf
+from tests import children
 from thalweg._src.compat import source_paths
 from thalweg._src.contrib.framework import deprecation
 
@@ -162,3 +164,35 @@ def test_local_devices() -> None:
 def test_mode_keys() -> None:
     modes = tf.estimator.ModeKeys
     assert (modes.TRAIN, modes.EVAL, modes.PREDICT) == ("train", "eval", "infer")
+
+
+WALK = """
+import importlib, inspect, pkgutil, rlcompleter, sys
+import thalweg as tf
+for module in list(pkgutil.walk_packages(tf.__path__, "thalweg.")):
+    if not module.name.startswith("thalweg._"):
+        importlib.import_module(module.name)
+public = [name for name in sys.modules if name.startswith("thalweg.") and not name.startswith("thalweg._src")]
+for name in sorted(public):
+    module = sys.modules[name]
+    for attribute in dir(module):
+        getattr(module, attribute)
+    for probe in ("__wrapped__", "__deepcopy__", "__reduce_ex__", "__file__", "_ipython_display_", "_repr_html_"):
+        hasattr(module, probe)
+    hash(module), repr(module), inspect.unwrap(module), inspect.getdoc(module), inspect.getmodule(module)
+for name in ("thalweg.python.ops.array_ops", "thalweg.core.example.example_pb2", "thalweg.train", "thalweg.compat.v1"):
+    inspect.getmembers(sys.modules[name])
+    rlcompleter.Completer({"m": sys.modules[name]}).attr_matches("m.")
+    exec(f"from {name} import *", {})
+print(len(public))
+"""
+
+
+def test_every_name_that_a_public_module_lists_exists():
+    count = int(children.run([sys.executable, "-c", WALK], forked=True).stdout)
+    assert count > 500
+
+
+def test_messages_that_tensorboard_lacks_are_listed_with_the_names_of_others():
+    module = importlib.import_module("thalweg.core.example.example_pb2")
+    assert {"Example", "SequenceExample"} <= set(dir(module))

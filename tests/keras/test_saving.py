@@ -95,5 +95,5 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="does not exist"):
         tf.keras.models.load_model(str(tmp_path / "none.h5"))
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(ImportError, match="pip install h5py"):
+    with pytest.raises(ImportError, match=r"the package h5py: pip install 'thalweg\[keras\]'"):
         _model().save(str(tmp_path / "model.h5"))

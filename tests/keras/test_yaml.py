@@ -44,5 +44,5 @@ def test_the_package_is_named_if_it_is_missing(monkeypatch):
     with tf.Graph().as_default():
         model = trained(tf.keras, "functional")
         monkeypatch.setitem(sys.modules, "yaml", None)
-        with pytest.raises(ImportError, match="pip install pyyaml"):
+        with pytest.raises(ImportError, match=r"the package PyYAML: pip install 'thalweg\[keras\]'"):
             model.to_yaml()

@@ -167,6 +167,13 @@ class ShapeError(ValueError):
         return describe(self.what, expected=self.expected, hint=self.hint)
 
 
+class MissingPackageError(ImportError):
+    """A feature needs a package that is not installed; the message says how to install it."""
+
+    def __init__(self, feature: str, package: str, install: str) -> None:
+        super().__init__(f"{feature} needs the package {package}: pip install {install}", name=package)
+
+
 _TYPES = {cls.code: cls for cls in _CodedError.__subclasses__()}
 
 

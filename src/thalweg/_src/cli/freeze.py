@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from thalweg._src.errors import OpError, format_bytes
+from thalweg._src.errors import MissingPackageError, OpError, format_bytes
 from thalweg._src.saved_model.files import contains_saved_model
 from thalweg._src.transform.apply import TransformGraph
 from thalweg._src.transform.files import (
@@ -19,7 +19,7 @@ from thalweg._src.transform.files import (
 )
 from thalweg._src.transform.registry import TRANSFORMS
 
-ERRORS = (OpError, OSError, ValueError, TypeError, AssertionError, RuntimeError, KeyError)
+ERRORS = (OpError, OSError, ValueError, TypeError, AssertionError, RuntimeError, KeyError, MissingPackageError)
 
 
 def names(value: str | None) -> tuple[str, ...]:

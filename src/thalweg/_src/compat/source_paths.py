@@ -8,6 +8,7 @@ use, are in `thalweg._src.internals`. Other paths and names do not exist.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -440,11 +441,9 @@ class SourcePath(ModuleType):
             return self._public_names()
         if name.startswith("__"):
             raise AttributeError(name)
-        for source in self._sources:
-            try:
-                return getattr(_opened(source), name)
-            except (AttributeError, ModuleNotFoundError):  # TensorBoard has the messages of most files, not all
-                continue
+        for opened in self._opened_sources():
+            if hasattr(opened, name):
+                return getattr(opened, name)
         inside = sys.modules.get(f"{self.__name__}.{name}")
         if inside is not None:
             return inside
@@ -470,9 +469,18 @@ class SourcePath(ModuleType):
             if module is not None and name in vars(module):
                 setattr(module, name, value)
 
+    def _opened_sources(self) -> Iterator[ModuleType]:
+        """Yields the modules whose names this one has; TensorBoard has the messages of most files, not all."""
+        for source in self._sources:
+            try:
+                yield _opened(source)
+            except ModuleNotFoundError as error:
+                if error.name != source:  # a package that the module needs
+                    raise
+
     def _public_names(self) -> list[str]:
         """Returns what `import *` imports: the names of all sources, and the modules that TensorFlow's import."""
-        names = {name for source in self._sources for name in dir(_opened(source)) if not name.startswith("_")}
+        names = {name for module in self._opened_sources() for name in dir(module) if not name.startswith("_")}
         imported = {name for name, path in _NEIGHBOURS.items() if path.split(".")[0] in ("framework", "ops", "util")}
         return sorted(names | {name for name in imported if "_" in name or name in ("dtypes", "nest", "ops")})
 

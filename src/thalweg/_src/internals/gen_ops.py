@@ -17,6 +17,7 @@ from thalweg._src.graph.op_def import OPS, OpDef
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])")
 
 
+@functools.cache
 def function_name(op_type: str) -> str:
     """Returns the name of an op's function: "conv2d_backprop_input" for "Conv2DBackpropInput"."""
     return _WORD.sub("_", op_type).lower()

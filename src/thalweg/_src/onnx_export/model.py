@@ -72,7 +72,7 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError:
-        raise ImportError("ONNX export needs the package onnx: pip install 'thalweg[onnx]'") from None
+        raise errors.MissingPackageError("ONNX export", "onnx", "'thalweg[onnx]'") from None
     return onnx
 
 

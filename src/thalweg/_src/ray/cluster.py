@@ -324,7 +324,7 @@ def _import_ray() -> Any:
 
         import ray
     except ImportError as error:
-        raise ImportError("thalweg.ray needs the package ray: pip install thalweg[ray]") from error
+        raise errors.MissingPackageError("thalweg.ray", "ray", "'thalweg[ray]'") from error
     return ray
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.errors import MissingPackageError
 from thalweg._src.graph import nest
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.node import has_history, history_of
@@ -187,7 +188,7 @@ def yaml() -> Any:
     try:
         import yaml as found
     except ImportError:
-        raise ImportError("YAML needs the package PyYAML: `pip install pyyaml`") from None
+        raise MissingPackageError("YAML", "PyYAML", "'thalweg[keras]'") from None
     return found
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.errors import MissingPackageError
 from thalweg._src.graph.graph_def_checks import shown
 
 Array = np.ndarray[Any, Any]
-_MISSING = "models are saved in HDF5 files by the package h5py: `pip install h5py`"
 _CHUNK = 1 << 24  # bytes of a chunk that any data set may have
 _TEXTS = 1 << 12  # of variable length in an attribute; no more fit into one as most programs write it
 _NUMBERS = "biufc"
@@ -35,7 +35,7 @@ def h5py() -> Any:
     try:
         import h5py as found
     except ImportError:
-        raise ImportError(_MISSING) from None
+        raise MissingPackageError("an HDF5 file", "h5py", "'thalweg[keras]'") from None
     return found
 
 
