@@ -11,6 +11,7 @@ from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats import durable
 from thalweg._src.formats.graph_messages import parse_text
+from thalweg._src.formats.regular import read_regular
 from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.foreign_ops import find_op
@@ -207,8 +208,8 @@ def read_meta_graph_file(filename: Any) -> Any:
     path = os.fspath(filename)
     if not os.path.exists(path):
         raise OSError(f"File {path} does not exist.")
-    with durable.typed_errors(path), open(path, "rb") as file:
-        content = file.read()
+    with durable.typed_errors(path):
+        content = read_regular(path)
     try:
         return type(_meta_graph()).FromString(content)
     except DecodeError:

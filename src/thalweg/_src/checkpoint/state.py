@@ -15,11 +15,13 @@ from thalweg._src.export import export
 from thalweg._src.formats import durable, gfile
 from thalweg._src.formats.bundle import data_files
 from thalweg._src.formats.checkpoint_messages import message_class
+from thalweg._src.formats.regular import read_regular
 from thalweg._src.formats.table_checkpoint import open_checkpoint, table_files
 from thalweg._src.formats.text import PathLike
 
 _STATE = "checkpoint"
 _INDEX = ".index"
+_MAX_BYTES = 1 << 26
 
 
 def _message(**fields: Any) -> Any:
@@ -94,11 +96,10 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
     folder = os.fspath(checkpoint_dir)
     path = state_path(folder, latest_filename)
     try:
-        with open(path, "rb") as file:
-            state = text_format.Parse(file.read(), _message())
+        state = text_format.Parse(read_regular(path, _MAX_BYTES), _message())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, text_format.ParseError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, errors.OpError, text_format.ParseError, UnicodeDecodeError, ValueError) as error:
         logging.warning("%s: %s; the checkpoints that it lists are ignored", path, error)
         return None
     if not state.model_checkpoint_path:

@@ -20,6 +20,7 @@ from thalweg._src.estimator.keras_models import copy_maker, spec_of
 from thalweg._src.estimator.saved_models import TAGS, outputs_of
 from thalweg._src.export import export
 from thalweg._src.formats import durable
+from thalweg._src.formats.regular import read_regular
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.graph.graph import Graph
@@ -132,7 +133,8 @@ def load_from_saved_model(
             f"{folder} has no {ASSETS_DIRECTORY}/{_DESCRIPTION}: it was not written by export_saved_model. A folder of "
             "model.save is read by tf.keras.models.load_model"
         )
-    with durable.typed_errors(path), open(path, "rb") as file:
-        model = model_from_json(file.read().decode(), custom_objects, trusted=trusted)
+    with durable.typed_errors(path):
+        description = read_regular(path).decode()
+    model = model_from_json(description, custom_objects, trusted=trusted)
     model.load_weights(variables_prefix(folder))
     return model

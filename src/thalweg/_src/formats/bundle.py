@@ -23,6 +23,7 @@ from thalweg._src.formats import durable
 from thalweg._src.formats.bundle_data import DataWriter
 from thalweg._src.formats.checkpoint_messages import message_class
 from thalweg._src.formats.crc32c import crc32c, mask
+from thalweg._src.formats.regular import read_regular
 from thalweg._src.formats.slices import FULL, Slice
 from thalweg._src.formats.table import read_table, table, varint
 
@@ -189,8 +190,7 @@ def read_index(prefix: str) -> tuple[dict[bytes, Entry], int]:
     """Returns the entries of a bundle by key, and the number of its data files, after validating them."""
     path = index_name(prefix)
     try:
-        with open(path, "rb") as file:
-            content = file.read()
+        content = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         raise errors.NotFoundError(
             None, None, f"no checkpoint has the prefix {prefix}: there is no file {path}"

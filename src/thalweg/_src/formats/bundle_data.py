@@ -20,6 +20,7 @@ import numpy as np
 
 from thalweg._src.formats import durable
 from thalweg._src.formats.crc32c import crc32c
+from thalweg._src.formats.regular import open_regular
 
 BLOCK = 1 << 22  # bytes; small enough to be in the CPU cache for the checksum that follows the copy
 _BLOCKS = 3  # one being filled, one being written, one queued
@@ -110,7 +111,7 @@ class DataFile:
     """A file that several threads can read at once."""
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        self._file = open_regular(path)
         self.size = os.fstat(self._file).st_size
         self._direct = -1
         self._pages: Array | None = None

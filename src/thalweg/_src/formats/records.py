@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from thalweg._src import errors
 from thalweg._src.formats.crc32c import masked_crc32c
+from thalweg._src.formats.regular import open_regular
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
@@ -23,7 +24,7 @@ def read_records(path: str) -> Iterator[bytes]:
     """Yields the records of a file; a truncated or damaged one raises DataLossError."""
     if not os.path.exists(path):
         raise errors.NotFoundError(None, None, f"{path}; No such file or directory")
-    with open(path, "rb") as file:
+    with open(open_regular(path), "rb") as file:
         position = 0
         while header := file.read(_HEADER.size):
             if len(header) < _HEADER.size:

@@ -20,10 +20,12 @@ from thalweg._src.formats import durable, gfile
 from thalweg._src.formats.bundle import Entry, Shape, index_name, lost
 from thalweg._src.formats.bundle_reader import Array, BundleReader
 from thalweg._src.formats.checkpoint_messages import message_class
+from thalweg._src.formats.regular import read_regular
 from thalweg._src.formats.slices import FULL, Slice
 from thalweg._src.formats.table import read_table, table
 
 _VERSION = 1
+_MAX_BYTES = 1 << 40
 _INTEGERS = ("int32", "int16", "int8", "uint8", "uint16", "qint32", "qint16", "qint8", "quint8", "quint16")
 # The field of the values and the NumPy type of its elements, two of which form a complex number.
 _FIELDS: dict[str, tuple[str, str]] = {
@@ -73,8 +75,8 @@ class TableReader(BundleReader):
         self._stored: dict[bytes, tuple[str, bytes]] = {}  # files and values
         self._files, self._executor = {}, None
         for path in files:
-            with durable.typed_errors(path), open(path, "rb") as file:
-                content = file.read()
+            with durable.typed_errors(path):
+                content = read_regular(path, _MAX_BYTES)
             values = read_table(content, path)
             self._read_meta(path, values.pop(b"", b""))
             self._stored.update((key, (path, value)) for key, value in values.items())

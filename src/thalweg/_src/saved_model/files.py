@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.export import export, export_all_constants, export_constants
 from thalweg._src.formats import durable
 from thalweg._src.formats.graph_messages import message_class, parse_text
+from thalweg._src.formats.regular import read_regular
 from thalweg._src.formats.text import PathLike, as_text
 
 ASSETS_DIRECTORY = "assets"
@@ -64,8 +65,8 @@ def read_saved_model(export_dir: Any) -> Any:
         path = os.path.join(folder, name)
         if not os.path.exists(path):
             continue
-        with durable.typed_errors(path), open(path, "rb") as file:
-            content = file.read()
+        with durable.typed_errors(path):
+            content = read_regular(path)
         try:
             if name == SAVED_MODEL_FILENAME_PB:
                 return message_class("SavedModel").FromString(content)

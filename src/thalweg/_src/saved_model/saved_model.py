@@ -14,6 +14,7 @@ from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats import durable
 from thalweg._src.formats.paths import leads_out
+from thalweg._src.formats.regular import require_regular
 from thalweg._src.formats.text import PathLike, as_text as to_text
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graphdef import message_type
@@ -271,7 +272,11 @@ def _assets_of(message: Any, folder: str, scope: str | None) -> dict[str, str]:
         if leads_out(definition.filename):
             raise ValueError(f"the asset {definition.filename!r} is not in the folder of the SavedModel")
     start = os.path.join(folder, ASSETS_DIRECTORY)
-    return {_within(scope, d.tensor_info.name): os.path.join(start, d.filename) for d in definitions}
+    paths = {_within(scope, d.tensor_info.name): os.path.join(start, d.filename) for d in definitions}
+    for path in filter(os.path.exists, paths.values()):  # what is missing fails where it is read
+        with durable.typed_errors(path):
+            require_regular(path)
+    return paths
 
 
 def _first_op(message: Any) -> str | None:

@@ -12,6 +12,7 @@ from thalweg._src.checkpoint.reader import NewCheckpointReader
 from thalweg._src.checkpoint.saver import Saver, import_meta_graph
 from thalweg._src.formats import durable
 from thalweg._src.formats.graph_messages import parse_text
+from thalweg._src.formats.regular import read_regular
 from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graph_def_checks import check_graph_def
@@ -39,8 +40,8 @@ def read_graph_def(path: PathLike) -> Any:
     from google.protobuf.message import DecodeError
 
     name = as_text(os.fspath(path))
-    with durable.typed_errors(name), open(name, "rb") as file:
-        content = file.read()
+    with durable.typed_errors(name):
+        content = read_regular(name)
     try:
         if name.endswith(".pbtxt"):
             return parse_text(content.decode("utf-8"), message_type("GraphDef")())

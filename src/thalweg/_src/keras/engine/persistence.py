@@ -96,7 +96,7 @@ class Persistence:
             return status
         if not self.built:
             raise ValueError("the weights of an HDF5 file are for a model that was built: call or build it first")
-        with hdf5_contents.h5py().File(path, "r") as file:
+        with hdf5_contents.open_file(path) as file:
             is_model = "layer_names" not in file.attrs and hdf5_contents.link_to(file, "model_weights") is not None
             group = hdf5_contents.member(file, "model_weights") if is_model else file
             hdf5.read_weights(group, self.layers, by_name)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.errors import MissingPackageError
+from thalweg._src.formats.regular import require_regular
 from thalweg._src.graph.graph_def_checks import shown
 
 Array = np.ndarray[Any, Any]
@@ -37,6 +38,12 @@ def h5py() -> Any:
     except ImportError:
         raise MissingPackageError("an HDF5 file", "h5py", "'thalweg[keras]'") from None
     return found
+
+
+def open_file(path: Any) -> Any:
+    """Returns an HDF5 file, opened for reading."""
+    require_regular(path)
+    return h5py().File(path, "r")
 
 
 def link_to(group: Any, name: str) -> Any:

@@ -51,7 +51,7 @@ def load_model(
     with trusting(trusted):
         if path is not None and os.path.isdir(path):
             return read_model(path, custom_objects, compile)
-        with hdf5_contents.h5py().File(filepath, "r") if path is not None else _kept(filepath) as file:
+        with hdf5_contents.open_file(filepath) if path is not None else _kept(filepath) as file:
             return _read_file(file, custom_objects, compile)
 
 

@@ -11,6 +11,7 @@ from thalweg._src.checkpoint.reader import CheckpointReader
 from thalweg._src.checkpoint.trackable import parts_of
 from thalweg._src.formats import durable
 from thalweg._src.formats.graph_messages import message_class
+from thalweg._src.formats.regular import read_regular
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_set_value
@@ -66,8 +67,8 @@ def _metadata(folder: str, objects: Any) -> dict[str, Any]:
 
     path = os.path.join(folder, METADATA_FILE)
     if os.path.exists(path):
-        with durable.typed_errors(path), open(path, "rb") as file:
-            content = file.read()
+        with durable.typed_errors(path):
+            content = read_regular(path)
         try:
             found = {node.node_id: node.metadata for node in message_class("KerasMetadata").FromString(content).nodes}
         except DecodeError as error:

@@ -12,7 +12,6 @@ import numpy as np
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.keras.saving import hdf5_contents
-from thalweg._src.keras.saving.hdf5_contents import h5py
 
 
 @export("keras.utils.HDF5Matrix")
@@ -32,7 +31,7 @@ class HDF5Matrix:
         *,
         trusted: bool | None = None,
     ) -> None:
-        file = h5py().File(os.fspath(datapath), "r")
+        file = hdf5_contents.open_file(os.fspath(datapath))
         self.data: Any = file[dataset] if trusted else hdf5_contents.dataset(file, dataset, hdf5_contents.ANY_KIND)
         self.start = start
         self.end: int = self.data.shape[0] if end is None else end
