@@ -38,6 +38,21 @@ def save(folder, scale=1.0):
     return folder
 
 
+def nested(depth, value):
+    """Returns a value in as many lists."""
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def named(depth):
+    """Returns as many dictionaries in one another."""
+    value = {}
+    for _ in range(depth):
+        value = {"x": value}
+    return value
+
+
 def example(*values):
     """Returns an Example with the feature that the model reads."""
     feature = tf.train.Feature(float_list=tf.train.FloatList(value=values))

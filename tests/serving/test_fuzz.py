@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import socket
 
 import numpy as np
@@ -78,6 +79,36 @@ def _fuzz_grpc(server, seed, number):
     return counts
 
 
+# What no value of Python is written as: numbers of any size, and lists in lists of any depth.
+_TOKENS = (
+    b"1e400",
+    b"-1e400",
+    b"1e39",
+    b"1e-400",
+    b"NaN",
+    b"-Infinity",
+    b"9" * 19,
+    b"9" * 400,
+    b"9" * 5_000,
+    b"9" * 100_000,
+)
+_DEPTHS = (2, 31, 33, 64, 65, 300, 900, 990, 1000, 1024)
+
+
+def _numbers_like(chance, content):
+    """Returns JSON text, some of it with another token in the place of a number or a string."""
+    places = list(re.finditer(rb'-?\d+(?:\.\d+)?(?=[,\]} ])|"\w*"(?=[,\]}])', content))
+    if not places or chance.random() < 0.6:
+        return content
+    place, depth = chance.choice(places), chance.choice(_DEPTHS)
+    kinds = (
+        chance.choice(_TOKENS),
+        b"[" * depth + place[0] + b"]" * depth,
+        b'{"b64":' * depth + place[0] + b"}" * depth,
+    )
+    return content[: place.start()] + chance.choice(kinds) + content[place.end() :]
+
+
 def _fuzz_rest(server, seed, number):
     chance = random.Random(seed)
     application = RestApplication(server.service, Access(), 1 << 20, None, server._loop)
@@ -87,7 +118,7 @@ def _fuzz_rest(server, seed, number):
         if chance.random() < 0.7:
             for _ in range(chance.choice((1, 1, 3))):
                 body = mutation.fields_like(chance, body)
-            content = mutation.as_json(body)
+            content = _numbers_like(chance, mutation.as_json(body))
         else:
             content = mutation.bytes_like(chance, json.dumps(body).encode())
         if chance.random() < 0.05:
@@ -112,7 +143,7 @@ def _assert_served(server):
 def test_malformed_calls(server):
     counts = _fuzz_grpc(server, 1, 1500)
     assert counts["OK"] > 50 and counts["INVALID_ARGUMENT"] > 500
-    counts = _fuzz_rest(server, 1, 1500)
+    counts = _fuzz_rest(server, 1, 2000)
     assert counts[200] > 50 and counts[400] > 500
     _assert_served(server)
 

@@ -48,6 +48,27 @@ def test_halves_of_surrogate_pairs_are_kept():
     assert json_text.loads(json_text.dumps({"x": "\ud800"})) == {"x": "\ud800"}
 
 
+@pytest.mark.parametrize(
+    "text", [b"1e400", b"-1e400", b"9" * 400, b"9" * 400 + b".5", b"9" * 1_000_000, b"1e9999999999"]
+)
+def test_numbers_that_no_double_holds_are_refused(text):
+    for content in (b'{"x": %s}', b'{"x": [NaN, %s]}', b'{"x": {"y": [%s]}}'):
+        with pytest.raises(errors.InvalidArgumentError, match=r"JSON Parse error: the number '.* is too large"):
+            json_text.parse(content % text)
+
+
+@pytest.mark.parametrize("value", [0, -1, -(2**63), 2**63 - 1, 2**64 - 1])
+def test_integers_of_64_bits_are_exact(value):
+    found = json_text.loads(b"%d" % value)
+    assert found == value and type(found) is int
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 10**300])
+def test_larger_integers_are_doubles(value):
+    found = json_text.loads(b"[NaN, %d]" % value)[1]
+    assert found == float(value) and type(found) is float
+
+
 @pytest.mark.parametrize("text", [b"", b"[1]", b"{", b"{]", b"\xff", b"[" * 100_000, b'{"a": 1,}'])
 def test_what_is_no_object_is_refused(text):
     with pytest.raises(errors.InvalidArgumentError, match="JSON Parse error"):

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.serving.models import nested
+
 INFER = "/v2/models/m/infer"
 
 
@@ -57,6 +59,16 @@ def test_strings_other_signatures_and_chosen_outputs(ask):
         (INFER, {"inputs": [_input(datatype="INT32")]}, 400, "expected type float32, received int32"),
         (INFER, {"inputs": [_input(shape=[2, 3])]}, 400, "3 values do not fill the shape [2, 3]"),
         (INFER, {"inputs": [_input(shape=[-1])]}, 400, "expected a shape of sizes"),
+        (INFER, {"inputs": [_input(shape=nested(900, 1))]}, 400, "expected a shape of sizes"),
+        (INFER, {"inputs": [_input(shape=[2**63 - 1] * 100_000)]}, 400, "do not fill the shape"),
+        (INFER, {"inputs": [_input(data=nested(900, 1))]}, 400, "lists of equal lengths"),
+        (INFER, {"inputs": [_input(datatype="BYTES", data=nested(900, "a"))]}, 400, "nested more than 32 deep"),
+        (INFER, {"inputs": [_input(data=nested(900, "a"))]}, 400, "lists of equal lengths"),
+        (INFER, {"inputs": [_input(data=[10**300, 1, 1])]}, 400, "does not fit into float32"),
+        (INFER, {"inputs": [_input(name=nested(900, 1))]}, 400, "an input needs a name"),
+        (INFER, {"inputs": [_input()], "outputs": [{"name": nested(900, 1)}]}, 400, "expected a name in each"),
+        (INFER, {"inputs": [_input()], "parameters": {"signature_name": nested(900, 1)}}, 400, "'parameters'"),
+        (INFER, b'{"inputs": [%s]}' % (b"9" * 1_000_000), 400, "is too large"),
         (INFER, {"inputs": [_input(shape=[1] * 60 + [3])]}, 400, "do not fill the shape"),
         (INFER, {"inputs": [_input()], "outputs": [{"name": "z"}]}, 400, "output tensor alias not found"),
         (INFER, {"inputs": [_input()], "parameters": {"signature_name": 1}}, 400, "its signature_name a string"),

@@ -4,6 +4,8 @@ import base64
 
 import pytest
 
+from tests.serving.models import named, nested
+
 PREDICT = "/v1/models/m:predict"
 
 
@@ -81,6 +83,20 @@ def test_metadata(ask):
         (PREDICT, {"instances": [["1", "2", "3"]]}, 400, "expected numbers of type float32"),
         (PREDICT, {"instances": [[True, True, True]]}, 400, "expected numbers of type float32"),
         (PREDICT, {"instances": [[1e300, 1, 1]]}, 400, "does not fit into float32"),
+        (PREDICT, b'{"instances": [[1e400, 1, 1]]}', 400, "too large"),
+        (PREDICT, b'{"instances": [[-1e400, NaN, 1]]}', 400, "too large"),
+        (PREDICT, b'{"instances": [[%s, 1, 1]]}' % (b"9" * 1_000_000), 400, "too large"),
+        (PREDICT, b'{"instances": [[%s, 1, 1]]}' % (b"1" * 40), 400, "does not fit into float32"),
+        (PREDICT, b'{"inputs": [%s]}' % b",".join([b"1" * 40] * 1000), 400, "does not fit into float32"),
+        (PREDICT, {"instances": nested(900, 1)}, 400, "lists of equal lengths"),
+        (PREDICT, b'{"instances": %s}' % (b"[" * 1000 + b"]" * 1000), 400, "received [[["),
+        (PREDICT, {"signature_name": nested(900, 1), "instances": [1]}, 400, "expected a string"),
+        (PREDICT, {"signature_name": "blobs", "inputs": nested(900, "a")}, 400, "nested more than 32 deep"),
+        (PREDICT, {"signature_name": "blobs", "inputs": nested(33, "a")}, 400, "nested more than 32 deep"),
+        (PREDICT, {"signature_name": "blobs", "inputs": [{"b64": nested(900, 1)}]}, 400, "expected type: string"),
+        (PREDICT, {"signature_name": "blobs", "inputs": [named(900)]}, 400, "expected type: string"),
+        (PREDICT, b'{"signature_name": "blobs", "inputs": [{"b64": 1e400}]}', 400, "too large"),
+        (PREDICT, {"instances": [named(900)]}, 400, "expected numbers of type float32"),
         (PREDICT, {"instances": [{"z": [1, 2, 3]}]}, 400, "with the keys x"),
         (PREDICT, {"instances": [{"x": [1, 2, 3]}, 3]}, 400, "element: 1"),
         (PREDICT, {"inputs": {"z": 3}}, 400, "Missing named input: x"),
@@ -93,12 +109,26 @@ def test_metadata(ask):
         ("/v1/models/m:regress", {"signature_name": "regress"}, 400, "'examples': expected a list"),
         ("/v1/models/m:regress", {"signature_name": "regress", "examples": [{"x": [1.0, "a"]}]}, 400, "Feature: x"),
         ("/v1/models/m:regress", {"signature_name": "regress", "examples": [{"x": [1.0]}]}, 400, "x"),
+        ("/v1/models/m:regress", {"signature_name": "regress", "examples": [{"x": [1e39, 1.0, 1.0]}]}, 400, "float32"),
+        ("/v1/models/m:regress", {"signature_name": "regress", "examples": [{"x": nested(900, 1)}]}, 400, "Feature: x"),
+        ("/v1/models/m:regress", {"signature_name": "regress", "examples": nested(900, 1)}, 400, "JSON object"),
     ],
 )  # fmt: skip
 def test_errors_say_what_was_expected(ask, path, body, status, words):
     found, answer = ask(path, body)
     assert (found, answer.keys()) == (status, {"error"})
     assert words in answer["error"]
+
+
+def test_integers_of_more_than_64_bits_are_doubles(ask):
+    assert ask(PREDICT, b'{"instances": [[%s, 0, 0]]}' % (b"1" * 30))[0] == 200
+    assert (
+        ask(
+            "/v2/models/m/infer",
+            {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 3], "data": [2**70, 0, 0]}]},
+        )[0]
+        == 200
+    )
 
 
 def test_numbers_that_are_not_finite(ask):

@@ -40,11 +40,8 @@ def parse_array(content: bytes) -> dict[str, Array] | None:
             else np.frombuffer(numbers.as_buffer(of_type="i"), np.int64)
         )
         return {start[1].decode(): array.reshape(shape)}
-    except (
-        ValueError,
-        TypeError,
-    ):  # is no JSON, has too large numbers, or an empty list, which looks as one of a number
-        return None
+    except (ValueError, TypeError, RuntimeError):
+        return None  # is no JSON, has too large numbers, or an empty list, which looks as one of a number
 
 
 def _shape(brackets: bytes) -> list[int] | None:

@@ -10,10 +10,11 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.serving.json_text import shown
 from thalweg._src.serving.tensors import Array, strings
 
 _B64 = "b64"
-_SHOWN = 100  # characters of a wrong value in an error
+_MAX_RANK = 32  # of strings: what any NumPy takes
 
 
 def is_bytes(value: Any) -> bool:
@@ -27,13 +28,13 @@ def read_bytes(value: Any) -> bytes:
         try:
             return value.encode()
         except UnicodeEncodeError:
-            raise errors.invalid(f"JSON Value: {_shown(value)} is not valid Unicode") from None
+            raise errors.invalid(f"JSON Value: {shown(value)} is not valid Unicode") from None
     if is_bytes(value) and isinstance(value[_B64], str):
         try:
             return base64.b64decode(value[_B64], validate=True)
         except (binascii.Error, ValueError):
-            raise errors.invalid(f"Unable to base64 decode {_shown(value)}") from None
-    raise errors.invalid(f"JSON Value: {_shown(value)} Type: {type(value).__name__} is not of expected type: string")
+            raise errors.invalid(f"Unable to base64 decode {shown(value)}") from None
+    raise errors.invalid(f"JSON Value: {shown(value)} Type: {type(value).__name__} is not of expected type: string")
 
 
 def read_array(value: Any, dtype: DType, what: str) -> Array:
@@ -50,27 +51,34 @@ def read_array(value: Any, dtype: DType, what: str) -> Array:
     kinds = {"f": "iuf", "V": "iuf", "b": "b"}.get(number.kind, "iu")
     if array.dtype.kind not in kinds and not (array.size == 0 and array.dtype != object):
         raise errors.invalid(
-            f"{what}: expected numbers of type {dtype.name} in lists of equal lengths, received {_shown(value)}"
+            f"{what}: expected numbers of type {dtype.name} in lists of equal lengths, received {shown(value)}"
         )
     if array.dtype.kind in "iu" and number.kind in "iu" and array.size:
         lowest, highest = int(array.min()), int(array.max())
         if lowest < np.iinfo(number).min or highest > np.iinfo(number).max:
             raise errors.invalid(f"{what}: {lowest} to {highest} do not fit into {dtype.name}")
+    return converted(array, number, what) if number.kind in "fV" else array.astype(number)
+
+
+def converted(array: Array, number: np.dtype[Any], what: str) -> Array:
+    """Returns an array as one of floating-point numbers, if its finite numbers are finite there too."""
     with np.errstate(over="ignore"):
-        converted = array.astype(number)
-    if number.kind == "f" and not np.array_equal(np.isinf(converted), np.isinf(array)):
-        raise errors.invalid(f"{what}: a number does not fit into {dtype.name}")
-    return converted
+        result = array.astype(number)
+    if not np.array_equal(np.isinf(result), np.isinf(array)):
+        raise errors.invalid(f"{what}: a number does not fit into {dtypes.as_dtype(number).name}")
+    return result
 
 
-def _walk(value: Any, flat: list[bytes], what: str) -> tuple[int, ...]:
-    """Collects the strings of nested lists in order, and returns their shape."""
+def _walk(value: Any, flat: list[bytes], what: str, rank: int = _MAX_RANK) -> tuple[int, ...]:
+    """Collects the strings of nested lists in order, and returns their shape; rank: the most levels of lists."""
     if not isinstance(value, list):
         flat.append(read_bytes(value))
         return ()
-    shapes = {_walk(item, flat, what) for item in value}
+    if not rank:
+        raise errors.invalid(f"{what}: lists are nested more than {_MAX_RANK} deep")
+    shapes = {_walk(item, flat, what, rank - 1) for item in value}
     if len(shapes) > 1:
-        raise errors.invalid(f"{what}: expected lists of equal lengths, received {_shown(value)}")
+        raise errors.invalid(f"{what}: expected lists of equal lengths, received {shown(value)}")
     return (len(value), *(shapes.pop() if shapes else ()))
 
 
@@ -93,8 +101,3 @@ def _text(item: bytes, as_bytes: bool) -> Any:
         except UnicodeDecodeError:
             pass
     return {_B64: base64.b64encode(item).decode()}
-
-
-def _shown(value: Any) -> str:
-    text = repr(value) if not isinstance(value, list) else repr(value[:10])
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

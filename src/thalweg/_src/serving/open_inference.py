@@ -11,7 +11,7 @@ from thalweg._src import dtypes, errors
 from thalweg._src.compat.versions import THALWEG_VERSION
 from thalweg._src.dtypes import DType
 from thalweg._src.serving.event_loop import EventLoop
-from thalweg._src.serving.json_text import parse
+from thalweg._src.serving.json_text import parse, shown
 from thalweg._src.serving.json_values import read_array, write_array
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.servable import Port, Signature
@@ -84,14 +84,14 @@ async def _infer(
     key = options.get("signature_name", "serving_default") if isinstance(options, dict) else None
     if not isinstance(key, str):
         raise errors.invalid(
-            f"'parameters': expected an object, its signature_name a string, received {options!r:.100}"
+            f"'parameters': expected an object, its signature_name a string, received {shown(options)}"
         )
     spec = Spec(spec.name, spec.version, signature=key)
 
     async def read(_: Signature) -> dict[str, Array]:
         return dict(await loop.apart_if_large(size, lambda: list(map(_read_input, inputs))))
 
-    wanted = [str(output.get("name")) for output in outputs]
+    wanted = [_output_name(output) for output in outputs]
     version, found = await service.predict(Call("Predict", "REST", deadline), spec, read, wanted)
     told = {"id": body["id"]} if isinstance(body.get("id"), str) else {}
     described = [_output(name, array) for name, array in found.items()]
@@ -101,19 +101,26 @@ async def _infer(
 def _list_of(body: dict[str, Any], key: str) -> list[dict[str, Any]]:
     found = body.get(key, [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise errors.invalid(f"{key!r}: expected a list of objects, received {found!r:.100}")
+        raise errors.invalid(f"{key!r}: expected a list of objects, received {shown(found)}")
     return found
+
+
+def _output_name(output: dict[str, Any]) -> str:
+    name = output.get("name")
+    if not isinstance(name, str):
+        raise errors.invalid(f"'outputs': expected a name in each, received {shown(output)}")
+    return name
 
 
 def _read_input(given: dict[str, Any]) -> tuple[str, Array]:
     name, kind, shape = given.get("name"), given.get("datatype"), given.get("shape")
     if not isinstance(name, str) or not isinstance(kind, str) or kind not in _TYPES:
-        raise errors.invalid(f"an input needs a name and a datatype of {', '.join(_TYPES)}, received {given!r:.100}")
+        raise errors.invalid(f"an input needs a name and a datatype of {', '.join(_TYPES)}, received {shown(given)}")
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
-        raise errors.invalid(f"input {name!r}: expected a shape of sizes, received {shape!r:.100}")
+        raise errors.invalid(f"input {name!r}: expected a shape of sizes, received {shown(shape)}")
     array = read_array(given.get("data"), _TYPES[kind], f"input {name!r}")
-    if array.size != prod(shape) or len(shape) > _MAX_RANK:
-        raise errors.invalid(f"input {name!r}: {array.size} values do not fill the shape {shape!r:.100}")
+    if len(shape) > _MAX_RANK or array.size != prod(shape):
+        raise errors.invalid(f"input {name!r}: {array.size} values do not fill the shape {shown(shape)}")
     return name, array.reshape(shape)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from thalweg._src import errors
 from thalweg._src.formats.example import message_class as example_class
 from thalweg._src.serving.inference import Classes
-from thalweg._src.serving.json_values import is_bytes, read_array, read_bytes, write_array
+from thalweg._src.serving.json_text import shown
+from thalweg._src.serving.json_values import converted, is_bytes, read_array, read_bytes, write_array
 from thalweg._src.serving.servable import Signature
 from thalweg._src.serving.tensors import Array
 
@@ -19,7 +20,7 @@ def signature_of(body: Mapping[str, Any]) -> str:
     """Returns the name of the signature that a request addresses."""
     name = body.get("signature_name", "")
     if not isinstance(name, str):
-        raise errors.invalid(f"'signature_name': expected a string, received {name!r:.100}")
+        raise errors.invalid(f"'signature_name': expected a string, received {shown(name)}")
     return name or "serving_default"
 
 
@@ -49,7 +50,7 @@ def _is_named(value: Any) -> bool:
 def _rows(instances: Any, signature: Signature) -> dict[str, Any]:
     """Returns the values of each input, one for each instance."""
     if not isinstance(instances, list | np.ndarray) or not len(instances):
-        raise errors.invalid(f"'instances': expected a list of one value or more, received {instances!r:.100}")
+        raise errors.invalid(f"'instances': expected a list of one value or more, received {shown(instances)}")
     if not _is_named(instances[0]):
         if any(_is_named(instance) for instance in instances):
             raise errors.invalid("'instances': expected objects alone or no objects")
@@ -59,7 +60,7 @@ def _rows(instances: Any, signature: Signature) -> dict[str, Any]:
         if not _is_named(instance) or instance.keys() != names:
             raise errors.invalid(
                 f"Failed to process element: {number} of 'instances' list. "
-                f"expected an object with the keys {','.join(names)}, received {instance!r:.100}"
+                f"expected an object with the keys {','.join(names)}, received {shown(instance)}"
             )
     return {name: [instance[name] for instance in instances] for name in names}
 
@@ -101,14 +102,14 @@ def read_examples(body: Mapping[str, Any]) -> list[bytes]:
     """Returns the serialized Examples of a classify or regress request, with the features of its context."""
     examples = body.get("examples")
     if not isinstance(examples, list) or not examples:
-        raise errors.invalid(f"'examples': expected a list of one object or more, received {examples!r:.100}")
+        raise errors.invalid(f"'examples': expected a list of one object or more, received {shown(examples)}")
     context = _example(body["context"]) if "context" in body else b""
     return [context + _example(example) for example in examples]
 
 
 def _example(features: Any) -> bytes:
     if not isinstance(features, dict):
-        raise errors.invalid(f"Example must be JSON object but got {features!r:.100}")
+        raise errors.invalid(f"Example must be JSON object but got {shown(features)}")
     example = example_class("Example")()
     for name, value in features.items():
         values = value if isinstance(value, list) else [value]
@@ -123,12 +124,12 @@ def _fill(feature: Any, values: list[Any], name: str) -> None:
             raise errors.invalid(f"Feature: {name} has an integer of more than 64 bits")
         feature.int64_list.value.extend(map(int, values))
     elif all(isinstance(value, float) for value in values):
-        feature.float_list.value.extend(values)
+        feature.float_list.value.extend(converted(np.asarray(values), np.dtype(np.float32), f"Feature: {name}"))
     elif all(isinstance(value, str) or is_bytes(value) for value in values):
         feature.bytes_list.value.extend(map(read_bytes, values))
     else:
         raise errors.invalid(
-            f"Feature: {name}: expected integers, floating-point numbers or strings alone, received {values!r:.100}"
+            f"Feature: {name}: expected integers, floating-point numbers or strings alone, received {shown(values)}"
         )
 
 
