@@ -6,14 +6,18 @@ import math
 import os
 import random
 import threading
-import zlib
 
 import numpy as np
 import pytest
 import torch
 
 import thalweg as tf
-from tests import children, pretended_compiler, pretended_gpu
+from tests import children, pretended_compiler, pretended_gpu, state_machines
+from tests.failure_reports import (  # noqa: F401  (a hook and a fixture)
+    pytest_runtest_makereport,
+    seed_of,
+    state_machines_hold,
+)
 from tests.leftovers import leftovers
 from thalweg._src import entropy
 from thalweg._src.eager.mode import eager_graph, eager_mode
@@ -37,6 +41,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    state_machines.install()
     if config.getoption("--pretend-gpu"):
         pretended_gpu.install(late=config.getoption("--late"))
 
@@ -79,7 +84,7 @@ def graph():
 @pytest.fixture(autouse=True)
 def deterministic(request, monkeypatch):
     """Draws the same random numbers in every run of a test, whatever ran before it."""
-    seed = zlib.crc32(request.node.nodeid.encode())
+    seed = seed_of(request.node.nodeid)
     random.seed(seed)
     np.random.seed(seed)
     monkeypatch.setattr(entropy, "source", random.Random(seed))
