@@ -18,6 +18,7 @@ from tests.failure_reports import (  # noqa: F401  (a hook and a fixture)
     seed_of,
     state_machines_hold,
 )
+from tests.interleavings.explore import Settings
 from tests.leftovers import leftovers
 from thalweg._src import entropy
 from thalweg._src.eager.mode import eager_graph, eager_mode
@@ -38,10 +39,15 @@ _KEPT_BYTES = 2 << 30
 def pytest_addoption(parser):
     parser.addoption("--pretend-gpu", action="store_true", help="run on the GPU of tests/pretended_gpu.py")
     parser.addoption("--late", action="store_true", help="with --pretend-gpu: its kernels run behind the host")
+    parser.addoption("--schedules", type=int, help="the number of schedules that each test of interleavings explores")
+    parser.addoption("--first-seed", type=int, default=0, help="the seed of the first of them")
+    parser.addoption("--schedule", help="the one schedule to run, as a report shows it")
 
 
 def pytest_configure(config):
     state_machines.install()
+    Settings.schedules, Settings.first_seed = config.getoption("--schedules"), config.getoption("--first-seed")
+    Settings.schedule = config.getoption("--schedule")
     if config.getoption("--pretend-gpu"):
         pretended_gpu.install(late=config.getoption("--late"))
 

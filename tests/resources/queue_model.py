@@ -13,6 +13,7 @@ class Request:
         self.small = small
         self.taken = []
         self.result = None
+        self.is_stopped = False  # its step was cancelled, and it is about to be withdrawn
 
 
 class Model:
@@ -50,11 +51,11 @@ class Model:
         moved = True
         while moved:
             moved = False
-            while self.putters and self.move_putter(self.putters[0]):
+            while self.putters and not self.putters[0].is_stopped and self.move_putter(self.putters[0]):
                 moved = True
                 if self.putters[0].result is not None:
                     self.putters.pop(0)
-            while self.takers and self.move_taker(self.takers[0]):
+            while self.takers and not self.takers[0].is_stopped and self.move_taker(self.takers[0]):
                 moved = True
                 if self.takers[0].result is not None:
                     self.takers.pop(0)
