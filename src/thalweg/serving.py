@@ -10,6 +10,9 @@ from thalweg._src.serving.config import (
     BatchingParameters as BatchingParameters,
     Model as Model,
 )
+from thalweg._src.serving.limits import (
+    Limits as Limits,
+)
 from thalweg._src.serving.server import (
     ModelServer as Server,
     Options as Options,
@@ -22,6 +25,7 @@ __all__ = [
     "AsyncClient",
     "BatchingParameters",
     "Client",
+    "Limits",
     "Model",
     "Options",
     "Policy",

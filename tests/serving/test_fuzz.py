@@ -14,6 +14,8 @@ from tests.serving.recorded import recorded
 from thalweg._src.serving.access import Access
 from thalweg._src.serving.client import Client
 from thalweg._src.serving.grpc_front import Methods, handlers
+from thalweg._src.serving.http_request import Request
+from thalweg._src.serving.limits import Limits
 from thalweg._src.serving.rest_front import RestApplication
 from thalweg._src.serving.server import ModelServer
 
@@ -111,7 +113,7 @@ def _numbers_like(chance, content):
 
 def _fuzz_rest(server, seed, number):
     chance = random.Random(seed)
-    application = RestApplication(server.service, Access(), 1 << 20, None, server._loop)
+    application = RestApplication(server.service, Access(), None, server._loop)
     counts = {}
     for _ in range(number):
         path, body = chance.choice(REQUESTS)
@@ -125,9 +127,9 @@ def _fuzz_rest(server, seed, number):
             path = chance.choice(REQUESTS)[0]
         if chance.random() < 0.05:
             path = mutation.bytes_like(chance, path.encode()).decode("latin-1")
-        scope = {"method": chance.choice(("POST",) * 9 + ("GET",)), "path": path, "headers": []}
-        scope["raw_path"] = path.encode("latin-1", "replace")
-        status, _, answer = server._loop.call(application.answer(scope, content, None))
+        request = Request(b"POST / HTTP/1.1\r\nhost: localhost\r\n\r\n", Limits())
+        request.method, request.target = chance.choice(("POST",) * 9 + ("GET",)), path
+        status, _, answer = server._loop.call(application.answer(request, content, 0.0))
         assert status in (200, 400, 404, 501), (path, content, answer)
         assert (status == 200) == ("error" not in json.loads(answer) if answer[:1] == b"{" else True)
         counts[status] = counts.get(status, 0) + 1

@@ -88,7 +88,7 @@ def test_requests_that_are_being_computed_are_answered_when_the_server_stops(sav
 
 
 def test_rest_without_its_package(saved, monkeypatch):
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setitem(sys.modules, "httptools", None)
     with pytest.raises(errors.FailedPreconditionError, match=r"pip install thalweg\[serving\]"):
         ModelServer({"m": str(saved)}, port=None, rest_api_port=0)
     with ModelServer({"m": str(saved)}, port=0, rest_api_port=None) as server:

@@ -26,6 +26,7 @@ from thalweg._src.errors import OpError
 from thalweg._src.serving import plan as serving_plan
 from thalweg._src.serving.access import Access
 from thalweg._src.serving.config import BatchingParameters, Model, read_batching, read_models
+from thalweg._src.serving.limits import Limits
 from thalweg._src.serving.server import ModelServer, Options
 from thalweg._src.serving.worker import STOP_SECONDS
 
@@ -66,6 +67,17 @@ class _Seconds(click.ParamType[float]):
 @click.option(
     "--max_request_bytes", type=click.IntRange(min=1), default=1 << 26, show_default=True, help="The largest request."
 )
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="A field of tf.serving.Limits, such as connections=100.",
+)
+@click.option("--allowed_host", "hosts", multiple=True, help="A name by which REST requests may address the server.")
+@click.option(
+    "--allowed_origin", "origins", multiple=True, help="Web pages that may call, such as https://example.com."
+)
 @click.option("--latency-bound", "--latency_bound", type=_Seconds(), help="Refuse what would take longer, such as 5ms.")
 @click.option(
     "--workers", type=click.IntRange(min=1), default=1, show_default=True,
@@ -88,6 +100,9 @@ def serve_command(
     file_system_poll_wait_seconds: float,
     rest_api_timeout_in_ms: int,
     max_request_bytes: int,
+    limits: tuple[str, ...],
+    hosts: tuple[str, ...],
+    origins: tuple[str, ...],
     latency_bound: float | None,
     workers: int,
     plan: bool,
@@ -121,6 +136,9 @@ def serve_command(
             poll_seconds=file_system_poll_wait_seconds,
             rest_timeout=rest_api_timeout_in_ms / 1000,
             max_request_bytes=max_request_bytes,
+            limits=Limits.parse(limits),
+            allowed_hosts=hosts,
+            allowed_origins=origins,
             latency_bound=latency_bound,
             log=_write_line if access_log else None,
             trusted=trusted,

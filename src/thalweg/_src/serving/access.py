@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
+import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +20,16 @@ TOKEN = f"{_PREFIX}TOKEN"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What clients have to prove: a token in the header `authorization: Bearer TOKEN`, a certificate, or nothing."""
+    """What clients have to prove: a token in the header `authorization: Bearer TOKEN`, a certificate, or nothing.
+
+    hosts: the names that requests may address the server by, besides addresses and localhost; none: any name
+    origins: the web pages that may call it, such as https://example.com
+    """
 
     token: bytes | None = field(default=None, repr=False)
     tls: Tls | None = None
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
 
     @classmethod
     def find(cls, address: str, environ: Mapping[str, str] = os.environ) -> Access:
@@ -39,6 +48,18 @@ class Access:
             raise errors.FailedPreconditionError(None, None, message) from None
         return cls(found.token, found.tls)
 
+    def has_token(self, sent: bytes) -> bool:
+        """Returns whether the value of an authorization header is right, or none is asked for."""
+        return self.token is None or hmac.compare_digest(sent, b"Bearer " + self.token)
+
+    def has_host(self, host: str) -> bool:
+        """Returns whether a request may address the server by a name or address, with or without a port.
+
+        A web page can give its own name the address of this server, and would then read the answers (DNS rebinding).
+        """
+        name = re.sub(r":\d*$", "", host).lower().rstrip(".")
+        return not self.hosts or name in (*self.hosts, "localhost") or _is_address(name)
+
     def grpc_credentials(self) -> Any:
         """Returns the credentials of a gRPC server with TLS."""
         import grpc
@@ -51,6 +72,14 @@ class Access:
         assert self.tls is not None
         paths = self.tls.authority, self.tls.key, self.tls.certificate
         return [Path(path).read_bytes() for path in paths]
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
 
 
 def missing_token(where: str) -> errors.UnauthenticatedError:

@@ -9,9 +9,11 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.serving import inference
-from thalweg._src.serving.access import Access, missing_token
+from thalweg._src.serving.access import missing_token
+from thalweg._src.serving.admission import BytesInFlight
 from thalweg._src.serving.config import models_of
 from thalweg._src.serving.event_loop import EventLoop
+from thalweg._src.serving.limits import Endpoint
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.protos import PACKAGE, message_class
 from thalweg._src.serving.servable import Signature
@@ -169,32 +171,22 @@ class GrpcFront:
 
     Args:
       service: Answers the calls.
-      address: Host and port; the port 0 stands for any free one.
-      access: Who may call.
-      max_message_bytes: The limit on the size of a request.
+      endpoint: Where it listens, to whom and within which limits.
       loop: Where it runs.
-      reuse_port: Whether other processes may listen at the same address.
+      bytes_in_flight: Counts the bytes of requests and answers.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        address: str,
-        access: Access,
-        max_message_bytes: int,
-        loop: EventLoop,
-        reuse_port: bool = False,
-    ) -> None:
-        self._methods = handlers(Methods(service, loop), loop, access.token)
-        self.port: int = loop.call(self._open(address, access, max_message_bytes, reuse_port))
+    def __init__(self, service: Service, endpoint: Endpoint, loop: EventLoop, bytes_in_flight: BytesInFlight) -> None:
+        self._methods = handlers(Methods(service, loop), loop, endpoint.access.token)
+        self.port: int = loop.call(self._open(endpoint))
 
-    async def _open(self, address: str, access: Access, max_message_bytes: int, reuse_port: bool) -> int:
+    async def _open(self, endpoint: Endpoint) -> int:
         import grpc
 
         options = [
-            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.max_receive_message_length", endpoint.max_request_bytes),
             ("grpc.max_send_message_length", -1),
-            ("grpc.so_reuseport", int(reuse_port)),
+            ("grpc.so_reuseport", int(endpoint.reuse_port)),
         ]
         generic = [
             grpc.method_handlers_generic_handler(
@@ -204,11 +196,12 @@ class GrpcFront:
         ]
         self._server = grpc.aio.server(handlers=generic, options=options)
         try:
-            if access.tls is None:
-                return int(self._server.add_insecure_port(address))
-            return int(self._server.add_secure_port(address, access.grpc_credentials()))
+            if endpoint.access.tls is None:
+                return int(self._server.add_insecure_port(endpoint.address))
+            return int(self._server.add_secure_port(endpoint.address, endpoint.access.grpc_credentials()))
         except RuntimeError as error:
-            raise errors.UnavailableError(None, None, f"the server cannot listen at {address}: {error}") from None
+            message = f"the server cannot listen at {endpoint.address}: {error}"
+            raise errors.UnavailableError(None, None, message) from None
 
     async def start(self) -> None:
         """Begins to answer."""

@@ -1,22 +1,23 @@
-"""The REST API: TensorFlow Serving's, the Open Inference Protocol, and metrics, as an ASGI application."""
+"""The REST API: TensorFlow Serving's, the Open Inference Protocol, and metrics."""
 
 from __future__ import annotations
 
-import asyncio
-import hmac
 import re
-import socket
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from thalweg._src import errors
 from thalweg._src.serving import open_inference, rest_json
 from thalweg._src.serving.access import Access, missing_token
+from thalweg._src.serving.admission import BytesInFlight
 from thalweg._src.serving.event_loop import EventLoop
 from thalweg._src.serving.grpc_front import write_spec
+from thalweg._src.serving.http_connection import Answer, Headers
+from thalweg._src.serving.http_request import Refusal, Request
+from thalweg._src.serving.http_server import HttpServer
 from thalweg._src.serving.json_text import dumps, parse
+from thalweg._src.serving.limits import Endpoint
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.protos import message_class
 from thalweg._src.serving.servable import Signature
@@ -36,83 +37,67 @@ HTTP_STATUS = {
     **{errors.RESOURCE_EXHAUSTED: 429, errors.FAILED_PRECONDITION: 400, errors.ABORTED: 409, errors.OUT_OF_RANGE: 400},
     **{errors.UNIMPLEMENTED: 501, errors.UNAVAILABLE: 503},
 }
-_TOO_LARGE = 413
-_MAX_CONNECTIONS = 4096
-Headers = list[tuple[bytes, bytes]]
-Answer = tuple[int, Headers, bytes]
+_HEALTH = ("/v2/health/live", "/v2/health/ready")  # for orchestrators, which have no token
 
 
 class RestApplication:
-    """Answers HTTP requests; called as an ASGI application.
+    """Answers HTTP requests.
 
     Args:
       service: Answers the calls.
       access: Who may call.
-      max_body_bytes: The limit on the size of a request.
       timeout: The most seconds that a request may take, or None.
       loop: Where it runs.
     """
 
-    def __init__(
-        self, service: Service, access: Access, max_body_bytes: int, timeout: float | None, loop: EventLoop
-    ) -> None:
+    def __init__(self, service: Service, access: Access, timeout: float | None, loop: EventLoop) -> None:
         self._service = service
-        self._token = None if access.token is None else b"Bearer " + access.token
-        self._limit = max_body_bytes
+        self._access = access
         self._timeout = timeout
         self._loop = loop
 
-    async def __call__(
-        self,
-        scope: dict[str, Any],
-        receive: Callable[[], Awaitable[dict[str, Any]]],
-        send: Callable[[dict[str, Any]], Awaitable[None]],
-    ) -> None:
-        if scope["type"] != "http":
-            return
-        start = time.monotonic()
+    def check(self, request: Request) -> bool:
+        """Raises Refusal for a request that is not to be read further; returns whether it proves its connection.
+
+        Requests of web pages that are not allowed to call this server are refused: with an Origin, or with the name of
+        another Host, which the page has given this server's address.
+        """
+        host = request.headers.get(b"host", b"localhost").decode("latin-1")
+        if not self._access.has_host(host):
+            raise Refusal(403, f"the server is not {host!r:.200}; --allowed_host permits a name")
+        origin = request.headers.get(b"origin")
+        if origin is not None and origin.decode("latin-1") not in self._access.origins:
+            raise Refusal(403, f"web pages of {origin!r:.200} may not call this server; --allowed_origin permits them")
+        if self._access.has_token(request.headers.get(b"authorization", b"")):
+            return True
+        is_open = _path(request) in _HEALTH or (origin is not None and request.method == "OPTIONS")
+        if not is_open or request.length or request.is_chunked:
+            raise Refusal(401, missing_token("the header authorization").message)
+        return False
+
+    def refuse(self, refusal: Refusal) -> Answer:
+        """Returns the answer of a refusal."""
+        headers = {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}.get(refusal.status, [])
+        return refusal.status, [*_JSON, *headers], dumps({"error": refusal.message})
+
+    async def answer(self, request: Request, content: bytes, start: float) -> Answer:
+        """Returns status, headers and body of the answer."""
         deadline = None if self._timeout is None else start + self._timeout
-        content = await self._read(scope, receive)
-        if content is None:
-            text = f"the request has more than {self._limit} bytes"
-            status, headers, body = _TOO_LARGE, _JSON, dumps({"error": text})
-        else:
-            status, headers, body = await self.answer(scope, content, deadline)
-        length = (b"content-length", str(len(body)).encode())
-        await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
-        await send({"type": "http.response.body", "body": body})
+        method = "GET" if request.method == "HEAD" else request.method
+        status, headers, body = await self._answer_any(method, _path(request), content, deadline)
+        if (origin := request.headers.get(b"origin")) is not None:
+            headers = [*headers, (b"access-control-allow-origin", origin), (b"vary", b"origin")]
+        return status, headers, body
 
-    async def _read(self, scope: dict[str, Any], receive: Callable[[], Awaitable[dict[str, Any]]]) -> bytes | None:
-        """Returns the body of a request, None if it is too large; no more than the limit is kept."""
-        parts, size, more = [], 0, True
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
-        if announced.isdigit() and int(announced[:20]) > self._limit:
-            return None
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                break
-            part = message.get("body", b"")
-            size += len(part)
-            if size > self._limit:
-                return None
-            parts.append(part)
-            more = message.get("more_body", False)
-        return b"".join(parts)
-
-    async def answer(self, scope: dict[str, Any], content: bytes, deadline: float | None) -> Answer:
-        """Returns status, headers and body of the response."""
-        method, path = scope["method"], (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
+    async def _answer_any(self, method: str, path: str, content: bytes, deadline: float | None) -> Answer:
         try:
-            if self._token is not None:
-                given = dict(scope["headers"]).get(b"authorization", b"")
-                if not hmac.compare_digest(given, self._token) and path not in ("/v2/health/live", "/v2/health/ready"):
-                    raise missing_token("the header authorization")
+            if method == "OPTIONS":
+                return 200, _PERMITTED, b""
             if path in _METRICS and method == "GET":
                 return 200, _TEXT, (await self._service.report()).encode()
             if path == "/v2" or path.startswith("/v2/"):
-                found = await open_inference.answer(self._service, self._loop, method, unquote(path), content, deadline)
-                return 200, _JSON, dumps(found)
+                value = await open_inference.answer(self._service, self._loop, method, unquote(path), content, deadline)
+                return 200, _JSON, dumps(value)
             return 200, _JSON, await self._answer(method, path, content, deadline)
         except Exception as error:
             return _failure(typed(error))
@@ -170,7 +155,16 @@ class RestApplication:
 
 
 _JSON: Headers = [(b"content-type", b"application/json")]
+_PERMITTED: Headers = [
+    (b"allow", b"GET, HEAD, POST, OPTIONS"),
+    (b"access-control-allow-methods", b"GET, POST"),
+    (b"access-control-allow-headers", b"authorization, content-type"),
+]
 _TEXT: Headers = [(b"content-type", b"text/plain; version=0.0.4")]
+
+
+def _path(request: Request) -> str:
+    return request.target.partition("?")[0]
 
 
 def _spec(found: re.Match[str]) -> Spec:
@@ -187,63 +181,28 @@ def _failure(error: errors.OpError) -> Answer:
     return HTTP_STATUS.get(error.error_code, 500), [*_JSON, *headers], dumps({"error": error.message})
 
 
-class RestFront:
-    """An HTTP server at an address.
+class RestFront(HttpServer):
+    """An HTTP server of the REST API.
 
     Args:
       service: Answers the calls.
-      address: Host and port; the port 0 stands for any free one.
-      access: Who may call.
-      max_body_bytes: The limit on the size of a request.
+      endpoint: Where it listens, to whom and within which limits.
       timeout: The most seconds that a request may take, or None.
       loop: Where it runs.
-      reuse_port: Whether other processes may listen at the same address.
+      bytes_in_flight: Counts the bytes of requests and answers.
     """
 
     def __init__(
         self,
         service: Service,
-        address: str,
-        access: Access,
-        max_body_bytes: int,
+        endpoint: Endpoint,
         timeout: float | None,
         loop: EventLoop,
-        reuse_port: bool = False,
+        bytes_in_flight: BytesInFlight,
     ) -> None:
         try:
-            import uvicorn
+            import httptools  # noqa: F401
         except ModuleNotFoundError:
-            message = "REST needs uvicorn: pip install thalweg[serving], or do without (rest_api_port=None)"
+            message = "REST needs httptools: pip install thalweg[serving], or do without (rest_api_port=None)"
             raise errors.FailedPreconditionError(None, None, message) from None
-        host, _, port = address.rpartition(":")
-        try:
-            family = socket.AF_INET6 if ":" in host.strip("[]") else socket.AF_INET
-            self._socket = socket.create_server(
-                (host.strip("[]"), int(port)), family=family, backlog=1024, reuse_port=reuse_port
-            )
-        except OSError as error:
-            raise errors.UnavailableError(None, None, f"the server cannot listen at {address}: {error}") from None
-        self.port: int = self._socket.getsockname()[1]
-        application = RestApplication(service, access, max_body_bytes, timeout, loop)
-        settings = uvicorn.Config(
-            application, log_config=None, access_log=False, lifespan="off", ws="none", proxy_headers=False
-        )
-        settings.limit_concurrency = _MAX_CONNECTIONS
-        settings.load()
-        if access.tls is not None:
-            settings.ssl = access.tls.context(is_server=True)
-        self._settings = settings
-        self._server = uvicorn.Server(settings)
-        self._serving: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        """Begins to answer."""
-        self._serving = asyncio.create_task(self._server.serve([self._socket]))
-
-    async def stop(self, seconds: float) -> None:
-        """Takes no further requests, and gives those that are being answered some seconds."""
-        self._settings.timeout_graceful_shutdown = max(1, round(seconds))
-        self._server.should_exit = True
-        if self._serving is not None:
-            await self._serving
-        self._socket.close()
+        super().__init__(endpoint, RestApplication(service, endpoint.access, timeout, loop), bytes_in_flight)

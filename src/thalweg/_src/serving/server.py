@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,11 +13,13 @@ from thalweg._src.config import ConfigProto, OptimizerOptions
 from thalweg._src.export import export
 from thalweg._src.saved_model.files import SERVING
 from thalweg._src.serving.access import Access
+from thalweg._src.serving.admission import BytesInFlight
 from thalweg._src.serving.batching import Batcher
 from thalweg._src.serving.config import BatchingParameters, Model, checked
 from thalweg._src.serving.event_loop import EventLoop, before
 from thalweg._src.serving.grpc_front import GrpcFront
 from thalweg._src.serving.inference import warm_up
+from thalweg._src.serving.limits import Endpoint, Limits
 from thalweg._src.serving.manager import Manager, Spec
 from thalweg._src.serving.measurement import SIZES, prime
 from thalweg._src.serving.metrics import Metrics
@@ -45,6 +47,9 @@ class Options:
       batching: How requests are put together; None computes each one at once.
       poll_seconds: The time between two looks into the folders of the models.
       max_request_bytes: The limit on the size of a request.
+      limits: What clients may take, as `tf.serving.Limits`.
+      allowed_hosts: Names by which requests of REST may address the server, besides its own.
+      allowed_origins: Web pages that may call it, such as https://example.com.
       threads: How many requests are computed at the same time without batching, and how many large ones are read.
       rest_timeout: The most seconds that a REST request may take.
       latency_bound: The most seconds that any request may take; one that would take longer is refused at once. Without
@@ -63,6 +68,9 @@ class Options:
     batching: BatchingParameters | None = None
     poll_seconds: float = 1.0
     max_request_bytes: int = 1 << 26
+    limits: Limits = field(default_factory=Limits)
+    allowed_hosts: Sequence[str] = ()
+    allowed_origins: Sequence[str] = ()
     threads: int = 64
     rest_timeout: float | None = 30.0
     latency_bound: float | None = None
@@ -99,6 +107,7 @@ class ModelServer:
         run = self._run_at_once if self._batcher is None else self._batcher.run
         self.service = Service(self.manager, run, self.metrics, self.options.latency_bound, self.options.log)
         self._is_started = False
+        self._bytes_in_flight = BytesInFlight(self.options.limits.bytes_in_flight)
         self._fronts: list[GrpcFront | RestFront] = []
         self.port, self.rest_api_port = self.options.port, self.options.rest_api_port
         if not self.options.reuse_port:
@@ -113,15 +122,20 @@ class ModelServer:
 
     def _open_ports(self, options: Options) -> None:
         host = f"[{options.host}]" if ":" in options.host else options.host
-        access = Access.find(f"{host}:0")
-        limit, reuse = options.max_request_bytes, options.reuse_port
+        access = _access(host, options)
+
+        def endpoint(port: int) -> Endpoint:
+            return Endpoint(f"{host}:{port}", access, options.limits, options.max_request_bytes, options.reuse_port)
+
         if options.port is not None:
-            front = GrpcFront(self.service, f"{host}:{options.port}", access, limit, self._loop, reuse)
+            front = GrpcFront(self.service, endpoint(options.port), self._loop, self._bytes_in_flight)
             self.port = front.port
             self._fronts.append(front)
         if options.rest_api_port is not None:
-            address = f"{host}:{options.rest_api_port}"
-            rest = RestFront(self.service, address, access, limit, options.rest_timeout, self._loop, reuse)
+            rest = RestFront(
+                *(self.service, endpoint(options.rest_api_port), options.rest_timeout, self._loop),
+                self._bytes_in_flight,
+            )
             self.rest_api_port = rest.port
             self._fronts.append(rest)
 
@@ -211,3 +225,12 @@ class ModelServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _access(host: str, options: Options) -> Access:
+    """Returns who may call: without credentials, those who address the server by a name that it has."""
+    access = Access.find(f"{host}:0")
+    hosts = tuple(name.lower() for name in options.allowed_hosts)
+    if access.token is None and access.tls is None:
+        hosts = (options.host.lower(), *hosts)
+    return replace(access, hosts=hosts, origins=tuple(options.allowed_origins))

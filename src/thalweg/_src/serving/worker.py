@@ -13,6 +13,7 @@ from typing import Any
 
 from thalweg._src.serving.config import BatchingParameters, Model, model_from_json, model_to_json
 from thalweg._src.serving.control_channel import ControlChannel
+from thalweg._src.serving.limits import Limits
 from thalweg._src.serving.server import ModelServer
 
 STOP_SECONDS = 5.0  # for what is left after the requests were given their time
@@ -87,6 +88,7 @@ def _options(options: dict[str, Any]) -> dict[str, Any]:
     if options["batching"] is not None:
         sizes = tuple(options["batching"]["allowed_batch_sizes"])
         options["batching"] = BatchingParameters(**{**options["batching"], "allowed_batch_sizes": sizes})
+    options["limits"] = Limits(**options["limits"])
     options["log"] = _write_line if options["log"] else None
     return {**options, "reuse_port": True}
 
