@@ -14,7 +14,8 @@ from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
-from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
+from thalweg._src.graph.scopes import GraphKeys, control_dependencies, device, get_collection, name_scope
+from thalweg._src.ops.cast import cast
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import maximum, multiply, square
@@ -62,6 +63,21 @@ def test_results_in_float64(name: str) -> None:
 @pytest.mark.parametrize("name", [key for key in OPTIMIZERS if key != "adam"])  # whose epsilon is 0 in float16
 def test_results_in_float16(name: str) -> None:
     np.testing.assert_allclose(train(thalweg, name, "float16"), EXPECTED[name], rtol=3e-2, atol=3e-2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["gradient_descent", "momentum", "nesterov", "no_momentum", "adam_betas"])
+def test_long_variables_of_16_bits_follow_those_of_64(name: str, dtype: str) -> None:
+    """Long enough for native code that computes with whole registers."""
+
+    def results(dtype: str) -> Any:
+        with device("/cpu:0"):
+            start, grad = (cast(np.linspace(low, 1, 100), dtype) for low in (-1, 0))
+            variable = Variable(start, use_resource=True)
+            step = OPTIMIZERS[name](thalweg).apply_gradients([(grad, variable)])
+        return run(step, cast(variable, "float32"), times=3)[0]
+
+    np.testing.assert_allclose(results(dtype), results("float64"), atol=2e-2)
 
 
 def run(step: Any, *fetches: Any, times: int = 1, feeds: Any = None) -> list[Any]:

@@ -26,7 +26,8 @@ from thalweg._src.shapes import show
 Rule = Callable[..., None]
 
 _TYPES = dtypes.FLOATING | dtypes.COMPLEX
-_FUSED = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+_HALF = (dtypes.float16, dtypes.bfloat16)
+_FUSED = (*_HALF, dtypes.float32, dtypes.float64)
 _GRADIENTS = ("grad", "delta")
 
 
@@ -209,14 +210,13 @@ class _Group:
         self._kinds = len(resources) // self._count
         self._buffers = _buffers(node, device, resources)
 
-    def call(self, change: Callable[..., None], *numbers: str) -> Call:
+    def call(self, change: Callable[..., None], fused: bool, *numbers: str) -> Call:
         """Returns the call of `change(is_fused, one list of buffers per slot, gradients, numbers)` under the locks.
 
-        is_fused: torch's fused kernels may be used; they traverse memory linearly, so all need the same layout
+        fused: torch's fused kernels may be used; they traverse memory linearly, so all need the same layout
         """
         count, kinds = self._count, self._kinds
         values = [_number(self._node, self._positions[name][0], self._device) for name in numbers]
-        fused = _is_fused(self._node, self._device)
 
         def update(buffers: _Buffers, grads: list[torch.Tensor], *values: Any) -> None:
             with buffers.guard:
@@ -244,6 +244,14 @@ def _is_fused(node: Node, device: Device) -> bool:
     return node.attrs["T"] in _FUSED and not device.compiling
 
 
+def _has_fused_descent(node: Node, device: Device) -> bool:
+    """Returns whether torch's fused gradient descent is used, which is wrong in 16 bits on the CPU.
+
+    It leaves most of such a variable as it was, and adds its gradient to uninitialized memory instead of the momentum.
+    """
+    return _is_fused(node, device) and (device.type != "CPU" or node.attrs["T"] not in _HALF)
+
+
 @kernel("ResourceApplyGradientDescent", "_ApplyGradientDescentGroup", T=_TYPES)
 def bind_gradient_descent(node: Node, device: Device) -> Call:
     def change(fused: bool, buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], alpha: Number) -> None:
@@ -253,7 +261,7 @@ def bind_gradient_descent(node: Node, device: Device) -> Call:
         for var, grad in zip(buffers[0], grads):
             var.sub_(grad * alpha)
 
-    return _Group(node, device).call(change, "alpha")
+    return _Group(node, device).call(change, _has_fused_descent(node, device), "alpha")
 
 
 @kernel("ResourceApplyMomentum", "_ApplyMomentumGroup", T=_TYPES)
@@ -269,7 +277,7 @@ def bind_momentum(node: Node, device: Device) -> Call:
         for var, accum, grad in zip(*buffers, grads):
             rules.momentum(var, accum, lr, grad, momentum, use_nesterov=use_nesterov)
 
-    return _Group(node, device).call(change, "lr", "momentum")
+    return _Group(node, device).call(change, _has_fused_descent(node, device), "lr", "momentum")
 
 
 def _sgd(
@@ -333,7 +341,8 @@ def bind_adam(node: Node, device: Device) -> Call:
         for var, m, v, grad in zip(*buffers, grads):
             rules.adam(var, m, v, rate, beta1, beta2, epsilon, grad, use_nesterov)
 
-    return _Group(node, device).call(change, "beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon")
+    names = ("beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon")
+    return _Group(node, device).call(change, _is_fused(node, device), *names)
 
 
 def _is_fraction(beta: Number) -> bool:
