@@ -143,6 +143,21 @@ def gate():
         del entries["OwnGate"]
 
 
+def test_a_kernel_gets_contiguous_tensors_where_it_demands_them(gate):
+    layouts = []
+
+    def bind(node, device):
+        return lambda x: layouts.append(x.is_contiguous()) or torch.nn.functional.silu(x)
+
+    own, x = gate(), tf.placeholder(tf.float32, [2, 3])
+    value = np.arange(6, dtype=np.float32).reshape(3, 2).T
+    for demands in ({}, {"dense": ("x",)}):
+        tf.kernel("OwnGate", **demands)(bind)
+        with tf.Session() as session:
+            np.testing.assert_allclose(session.run(own(x), {x: value}), silu(value), rtol=1e-5)
+    assert layouts == [False, True]
+
+
 def silu(x):
     return x / (1 + np.exp(-x))
 

@@ -37,6 +37,12 @@ def test_every_op_has_a_kernel() -> None:
     assert not [name for name in RUN if not registry.has_kernel(name)]
 
 
+def test_kernels_want_dense_memory_of_inputs_that_exist() -> None:
+    wanted = {(entry.op, name) for entries in registry._kernels.values() for entry in entries for name in entry.dense}
+    inputs = {(op, arg.name) for op, _ in wanted for arg in OPS.lookup(op).inputs}
+    assert wanted and wanted <= inputs
+
+
 def test_every_op_has_a_gradient_or_says_that_it_has_none() -> None:
     definitions = map(OPS.lookup, NAMES)
     wrong = [op.name for op in definitions if op.differentiable and op.name not in GRADIENTS and op.outputs]

@@ -7,6 +7,7 @@ from tests.checks import check_op
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.import_graph_def import import_graph_def
 from thalweg._src.ops import normalization
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.session.session import Session
@@ -134,6 +135,31 @@ def test_invalid_arguments() -> None:
         normalization.fused_batch_norm(x, ones, constant(np.ones(4, "float32")))
     with pytest.raises(errors.InvalidArgumentError, match="channels and scale differ: 3 and 1"):
         run(lambda *a: list(normalization.fused_batch_norm(*a)), array(2, 4, 5, 3), array(1), array(3))
+
+
+# Sums of absolute values that TensorFlow 1.15.5 computes in training and in inference.
+SLOPES = {True: [173.12774658, 1.55640888, 5.98909569], False: [86.43045043, 1.19470418, 5.98909569]}
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("training", [True, False])
+def test_gradients_with_imported_constants_of_one_value(training: bool, layout: str) -> None:
+    """In a step they are one number in memory, whereas torch's gradient reads as many as there are channels."""
+    x, weights = (function(np.arange(192, dtype=np.float32)).reshape(2, 3, 4, 8) for function in (np.sin, np.cos))
+    if layout == "NCHW":
+        x, weights = x.transpose(0, 3, 1, 2), weights.transpose(0, 3, 1, 2)
+    with Graph().as_default() as graph:
+        images = placeholder("float32", x.shape, name="x")
+        numbers = [1.0, 0.0] if training else [1.0, 0.0, 0.25, 2.0]
+        scale, offset, *statistics = (constant(number, shape=[8]) for number in numbers)
+        y = normalization.fused_batch_norm(
+            images, scale, offset, *statistics, is_training=training, data_format=layout
+        )[0]
+        names = [slope.name for slope in gradients(y * constant(weights), [images, scale, offset])]
+    with Graph().as_default(), Session() as session:
+        import_graph_def(graph.as_graph_def(), name="")
+        slopes = session.run(names, {"x:0": x})
+    np.testing.assert_allclose([np.abs(slope).sum() for slope in slopes], SLOPES[training], rtol=1e-4)
 
 
 @pytest.mark.parametrize("scaled", [False, True])

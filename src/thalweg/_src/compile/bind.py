@@ -89,8 +89,36 @@ def bind_node(node: Node, device: Device) -> Call | Known:
 
 def bind_now(node: Node, device: Device) -> Call | Known:
     """Returns the call of a node that will certainly run, so that invalid arguments are errors of the binder."""
-    kernel = select(node, device.type).bind(node, device)
-    return kernel if isinstance(kernel, Call | Known) else Call(kernel, tuple(map(Input, range(len(node.inputs)))))
+    chosen = select(node, device.type)
+    kernel = chosen.bind(node, device)
+    if isinstance(kernel, Known):
+        return kernel
+    call = kernel if isinstance(kernel, Call) else Call(kernel, tuple(map(Input, range(len(node.inputs)))))
+    return _with_dense_inputs(call, node, chosen.dense) if chosen.dense else call
+
+
+def _with_dense_inputs(call: Call, node: Node, names: Collection[str]) -> Call:
+    """Returns a call that gets the inputs of some arguments as contiguous tensors; others are copied for it."""
+    inputs = arguments(node.definition.inputs, node.attrs, len(node.inputs))
+    demanded = [i for i, arg in enumerate(inputs) if arg.name in names and not _is_dense(node.inputs[i])]
+    dense = {i: Call(torch.Tensor.contiguous, (Input(i),)) for i in demanded}
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, Input):
+            return dense.get(value, value)
+        if isinstance(value, Call):
+            kwargs = {key: replaced(argument) for key, argument in value.kwargs.items()}
+            return Call(value.function, tuple(map(replaced, value.args)), kwargs)
+        return list(map(replaced, value)) if isinstance(value, list) else value
+
+    return cast(Call, replaced(call))
+
+
+def _is_dense(output: Output) -> bool:
+    """Returns whether a value is contiguous whatever happens: a vector in the buffer of a variable."""
+    producer, index = output
+    shape = producer.shapes[index]
+    return producer.type == "ReadVariableOp" and shape is not None and len(shape) < 2
 
 
 def _uses_other_memory(node: Node, bound: Bound, device: Device) -> bool:

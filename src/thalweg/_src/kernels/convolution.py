@@ -277,7 +277,7 @@ if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
     _pointwise = torch.ops.mkldnn._convolution_pointwise.default
 
 
-@kernel("_FusedConv2D")
+@kernel("_FusedConv2D", dense=("args",))
 def bind_fused_convolution(node: Node, device: Device) -> Function | Call:
     fused = list(node.attrs["fused_ops"])
     if not fused or fused[0] != "BiasAdd":
@@ -308,8 +308,6 @@ def _has_onednn(node: Node, device: Device) -> bool:
 def _by_onednn(call: Call, packed: Tensor | None) -> Call:
     """Returns a convolution as a call of oneDNN, whose relu is not used: it maps NaN to 0, which would hide it."""
     x, w, bias, strides, padding, dilations, _, _, groups = call.args
-    if bias is not None:
-        bias = Call(torch.Tensor.contiguous, (bias,))  # oneDNN reads past the memory of one with strides
     assert _pointwise is not None
     return Call(
         _pointwise, (x, w if packed is None else packed, bias, padding, strides, dilations, groups, "none", [], "")

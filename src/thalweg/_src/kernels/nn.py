@@ -290,7 +290,7 @@ def bind_bias_add_grad(node: Node, device: Device) -> Function | Call:
     return sums
 
 
-@kernel("_FusedMatMul")
+@kernel("_FusedMatMul", dense=("args",))
 def bind_fused_matmul(node: Node, device: Device) -> Function | Call:
     a = Call(torch.t, (Input(0),)) if node.attrs["transpose_a"] else Input(0)
     b = Call(torch.t, (Input(1),)) if node.attrs["transpose_b"] else Input(1)
@@ -302,8 +302,7 @@ def bind_fused_matmul(node: Node, device: Device) -> Function | Call:
     depth = _depth(node)
     if _linear is not None and depth is not None and depth >= _DEEP and _fits_linear(node, device):
         rows = Input(1) if node.attrs["transpose_b"] else Call(torch.t, (Input(1),))
-        bias = Call(torch.Tensor.contiguous, (Input(2),))  # oneDNN reads past the memory of one with strides
-        return activate(Call(_linear, (a, rows, bias, "none", [], "")), fused[1:], node)
+        return activate(Call(_linear, (a, rows, Input(2), "none", [], "")), fused[1:], node)
     return activate(Call(torch.addmm, (Input(2), a, b)), fused[1:], node)
 
 

@@ -89,7 +89,10 @@ def bind_batch_norm(node: Node, device: Device) -> Function:
     return by_batch if node.attrs["is_training"] else by_given
 
 
-@kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+_VECTORS = ("scale", "reserve_space_1", "reserve_space_2")
+
+
+@kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3", dense=_VECTORS)
 def bind_batch_norm_grad(node: Node, device: Device) -> Function:
     enter, leave = _permutations(node)
     epsilon, training = node.attrs["epsilon"], node.attrs["is_training"]

@@ -96,6 +96,7 @@ class Kernel:
     types: dict[str, frozenset[DType]]
     priority: int
     cpu_types: frozenset[DType]
+    dense: frozenset[str]
 
     def serves(self, node: Node) -> bool:
         return all(node.attrs[key] in allowed for key, allowed in self.types.items())
@@ -119,6 +120,7 @@ def kernel(
     devices: Iterable[str] = ("CPU", "GPU"),
     priority: int = 0,
     cpu_types: Iterable[DType] = (),
+    dense: Iterable[str] = (),
     **types: Iterable[DType],
 ) -> Callable[[Bind], Bind]:
     """Registers a binder for ops: `@kernel("MatMul")`, or for some types: `@kernel("MatMul", T=[tf.int32])`.
@@ -126,6 +128,8 @@ def kernel(
     Among the kernels that support a node the highest priority wins, then the latest registered.
 
     cpu_types: the types `T` that other devices have no kernel for; such nodes are placed on the CPU
+    dense: the names of inputs that native code reads without a look at their strides; expanded values and slices of
+        others are copied before the call
     """
 
     def register(bind: Bind) -> Bind:
@@ -133,7 +137,8 @@ def kernel(
         for op in ops:
             limits = {key: frozenset(allowed) for key, allowed in types.items()}
             entries = _kernels.setdefault(op, [])
-            entries.insert(0, Kernel(op, frozenset(devices), bind, limits, priority, frozenset(cpu_types)))
+            facts = frozenset(cpu_types), frozenset(dense)
+            entries.insert(0, Kernel(op, frozenset(devices), bind, limits, priority, *facts))
             entries.sort(key=lambda entry: -entry.priority)
         return bind
 
