@@ -63,14 +63,14 @@ def from_numpy(array: np.ndarray[Any, Any], dtype: DType, device: torch.device =
         return from_numpy(array.view(np.int16), dtypes.int16).view(torch.bfloat16).to(device)
     if dtype.is_quantized and array.dtype.names:
         array = array.view(array.dtype[0])
-    if not array.flags.writeable:
-        array = np.asarray(_Writable(array)) if array.size else array.copy()
+    if not array.flags.behaved:  # read-only, or at addresses between those of its elements
+        array = np.asarray(_Writable(array)) if array.size and array.flags.aligned else array.copy()
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     try:
         tensor = torch.from_numpy(array)
     except ValueError:  # negative strides
-        tensor = torch.from_numpy(np.ascontiguousarray(array))
+        tensor = torch.from_numpy(array.copy())
     if device is _CPU or device.type == "cpu":
         return tensor
     if tensor.numel() > 1 and not any(tensor.stride()):  # one value, repeated

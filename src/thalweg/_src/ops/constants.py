@@ -122,7 +122,7 @@ def _plain_array(value: Any, dtype: DType | None) -> Array:
         if value.dtype.kind in "OSU" and dtype in (None, dtypes.string):
             return _strings(np.asarray(value, dtype=object))
         if dtype is None:
-            return np.array(value)
+            return np.array(value, value.dtype.newbyteorder("="))
         if dtype is dtypes.string:
             raise TypeError(f"Expected string, got an array of {value.dtype.name} instead; use tf.as_string.")
         return np.asarray(value).astype(dtype.as_numpy_dtype)
