@@ -9,7 +9,6 @@ import grpc
 import numpy as np
 import pytest
 
-import thalweg as tf
 from tests.saved_model.tensorflow_2 import FIXTURES
 from tests.serving import models
 from thalweg._src import errors
@@ -99,19 +98,3 @@ def test_a_taken_port(server, saved):
     for taken in ({"port": server.port, "rest_api_port": None}, {"port": None, "rest_api_port": server.rest_api_port}):
         with pytest.raises(errors.UnavailableError, match="cannot listen at"):
             ModelServer({"m": str(saved)}, **taken)
-
-
-@pytest.mark.parametrize("trusted", [None, False, True])
-def test_a_server_decides_what_models_may_reach(trusted, tmp_path):
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.placeholder(tf.string, [], "x")
-        signature = {"x": x}, {"y": tf.identity(tf.read_file(x))}
-        tf.saved_model.simple_save(session, str(tmp_path / "1"), *signature)
-    server = ModelServer({"m": str(tmp_path)}, port=None, rest_api_port=None, trusted=trusted)
-    server.load()
-    status = server.manager.status(Spec("m"))[1]
-    if trusted is False:
-        assert "ReadFile" in status.error.message and "trusted=True" in status.error.message
-    else:
-        assert status.error is None
-    server.stop()

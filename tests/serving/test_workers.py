@@ -223,7 +223,7 @@ def test_requests_that_are_being_computed_are_answered_before_the_end(serve, tmp
     with tf.Graph().as_default(), tf.Session() as session:
         path = tf.placeholder(tf.string, [])
         tf.saved_model.simple_save(session, tmp_path / "a" / "1", {"path": path}, {"text": tf.read_file(path)})
-    served = serve("--model", f"a={tmp_path / 'a'}", "--drain_seconds", str(LIMIT))
+    served = serve("--model", f"a={tmp_path / 'a'}", "--drain_seconds", str(LIMIT), "--trusted")
     workers = served.workers()
     with ExitStack() as stack, ThreadPoolExecutor(8, thread_name_prefix="thalweg test") as pool:
         answers, pipes = [], []

@@ -221,6 +221,7 @@ class ConfigProto(Message):
         optimize_for_static_graph: bool
         host_swap_limit_in_mb: int
         freeze_variables: bool  # for a session that only infers: the values of variables are constants of its steps
+        readable_folder: str  # the only one whose files steps may read; the empty string for no limit
         lint_passes: bool  # check the graph of a step after every pass
         placer: str  # the placer, and the file of measured costs that it uses
         cost_model: str

@@ -19,7 +19,6 @@ from typing import Any
 import click
 
 from thalweg._src.cli.cluster import cores
-from thalweg._src.cli.freeze import trusted_option
 from thalweg._src.cli.serving_workers import ServingWorkers, reserved
 from thalweg._src.cli.signal_pipe import signal_pipe
 from thalweg._src.errors import OpError
@@ -84,7 +83,10 @@ class _Seconds(click.ParamType[float]):
     help="Processes that share ports, cores and mapped weights.",
 )  # fmt: skip
 @click.option("--plan", is_flag=True, help="Measure the models, print what the latency bound allows, and end.")
-@trusted_option
+@click.option(
+    "--trusted/--untrusted", default=None,
+    help="Whether models may reach any file, or read none. [default: those of their own folder, while they are loaded]",
+)  # fmt: skip
 @click.option("--access_log", is_flag=True, help="Write a line for each request to standard error.")
 @click.option("--drain_seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="After SIGTERM.")
 def serve_command(

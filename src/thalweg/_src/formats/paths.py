@@ -13,6 +13,12 @@ def leads_out(name: str) -> bool:
     return "\0" in name or ".." in PurePath(name).parts or PurePath(name).is_absolute()
 
 
+def is_below(path: str, folder: str) -> bool:
+    """Returns whether a path leads to a folder, or into it, once symbolic links are followed."""
+    real, root = os.path.realpath(path), os.path.realpath(folder)
+    return real == root or real.startswith(os.path.join(root, ""))
+
+
 def inside(folder: str, name: str) -> str:
     """Returns the path of a file in a folder; raises ValueError for a name that leads out of it."""
     if leads_out(name):

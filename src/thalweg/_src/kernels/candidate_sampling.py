@@ -34,7 +34,7 @@ class Chances(Protocol):
 class Uniform:
     """The uniform distribution."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, device: Device) -> None:
         self.limit: int = node.attrs["range_max"]
 
     def draw(self, count: int, random: np.random.Generator) -> Array:
@@ -57,8 +57,8 @@ class LogUniform(Uniform):
 class Learned(Uniform):
     """A distribution learned from class counts, which start at 1; row sums of a table make sampling fast."""
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node)
+    def __init__(self, node: Node, device: Device) -> None:
+        super().__init__(node, device)
         require(self.limit <= _MOST_WEIGHT, f"range_max is {self.limit}", expected=f"at most {_MOST_WEIGHT}")
         self._columns = math.isqrt(self.limit - 1) + 1
         rows = -(-self.limit // self._columns)
@@ -92,9 +92,9 @@ class Learned(Uniform):
 class Fixed(Uniform):
     """A distribution with given weights."""
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node)
-        weights = _weights(node)
+    def __init__(self, node: Node, device: Device) -> None:
+        super().__init__(node, device)
+        weights = _weights(node, device)
         require(
             len(weights) == self.limit, f"range_max is {self.limit}", expected=f"{len(weights)}, the number of weights"
         )
@@ -114,13 +114,13 @@ class Fixed(Uniform):
         return self._probabilities[classes]
 
 
-def _weights(node: Node) -> Array:
+def _weights(node: Node, device: Device) -> Array:
     """Returns the weights of a shard's classes, 0 for reserved ones."""
     path, listed, reserved = node.attrs["vocab_file"], node.attrs["unigrams"], node.attrs["num_reserved_ids"]
     require(not path or not listed, "vocab_file and unigrams are mutually exclusive", expected="one of the two")
     require(bool(path or listed), "neither vocab_file nor unigrams is given", expected="one of the two")
     require(0 <= reserved <= _MOST_WEIGHT, f"num_reserved_ids is {reserved}", expected="at least 0")
-    given = np.array(_read(path) if path else listed, np.float32)
+    given = np.array(_read(path, device) if path else listed, np.float32)
     with np.errstate(all="ignore"):
         given = np.power(given, np.float32(node.attrs["distortion"]))
     shard, count = node.attrs["shard"], node.attrs["num_shards"]
@@ -128,10 +128,10 @@ def _weights(node: Node) -> Array:
     return np.concatenate([np.zeros(reserved, np.float32), given])[shard::count]
 
 
-def _read(path: str) -> list[float]:
+def _read(path: str, device: Device) -> list[float]:
     """Returns the last fields of a CSV file's lines as numbers."""
     result = []
-    for line in read_whole(path.encode("utf-8", "surrogateescape")).decode("utf-8", "replace").splitlines():
+    for line in read_whole(path.encode("utf-8", "surrogateescape"), device).decode("utf-8", "replace").splitlines():
         try:
             result.append(float(line.rpartition(",")[2]))
         except ValueError:
@@ -168,7 +168,7 @@ def _require_columns(classes: torch.Tensor, num_true: int) -> None:
     require(fits, f"true_classes has shape {shape}", expected=f"a matrix with num_true = {num_true} columns")
 
 
-_CHANCES: dict[str, Callable[[Node], Chances]] = {
+_CHANCES: dict[str, Callable[[Node, Device], Chances]] = {
     "UniformCandidateSampler": Uniform,
     "LogUniformCandidateSampler": LogUniform,
     "LearnedUnigramCandidateSampler": Learned,
@@ -184,7 +184,7 @@ def bind_sampler(node: Node, device: Device) -> Callable[..., Any]:
 
     def make() -> tuple[Chances, np.random.Generator, threading.Lock]:
         entropy = [seed & (2**64 - 1) for seed in seeds] if any(seeds) else None
-        return _CHANCES[node.type](node), np.random.default_rng(entropy), threading.Lock()
+        return _CHANCES[node.type](node, device), np.random.default_rng(entropy), threading.Lock()
 
     def sample(true_classes: torch.Tensor) -> Any:
         chances, random, lock = device.state(node.name, make)

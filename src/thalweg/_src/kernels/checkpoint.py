@@ -14,12 +14,12 @@ from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
 from thalweg._src.errors import invalid
 from thalweg._src.formats import slices
-from thalweg._src.formats.bundle import BundleWriter, index_name, merge_bundles
+from thalweg._src.formats.bundle import BundleWriter, data_files, index_name, merge_bundles
 from thalweg._src.formats.bundle_reader import BundleReader
-from thalweg._src.formats.table_checkpoint import open_checkpoint, write_table_checkpoint
+from thalweg._src.formats.table_checkpoint import open_checkpoint, table_files, write_table_checkpoint
 from thalweg._src.graph.consistency import LOCK_DEVICE
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.files import local_path
+from thalweg._src.kernels.files import local_path, require_readable
 from thalweg._src.kernels.registry import kernel, plain_kernel
 from thalweg._src.kernels.state import find_variable
 from thalweg._src.kernels.types import TORCH
@@ -34,6 +34,16 @@ _TENSORS = dtypes.ALL - {dtypes.resource, dtypes.variant}
 
 def _path(value: Array) -> str:
     return os.fsdecode(local_path(value.item()))
+
+
+def checkpoint_path(value: Array, device: Device) -> str:
+    """Returns the prefix or the pattern of a checkpoint, all files of which may be read."""
+    path = _path(value)
+    if device.readable_folder:
+        require_readable(path, device)  # before others are looked for beside it
+        for file in (index_name(path), *(file for file, _ in data_files(path)), *table_files(path)):
+            require_readable(file, device)
+    return path
 
 
 def _texts(values: Array) -> list[str]:
@@ -147,7 +157,7 @@ def bind_restore(node: Node, device: Device) -> Callable[..., Any]:
     _require_tensors(types)
 
     def restore(prefix: Array, names: Array, specs: Array) -> Any:
-        path = _path(prefix)
+        path = checkpoint_path(prefix, device)
         with open_checkpoint(path) as reader:
             wanted = list(zip(_texts(names), _texts(specs), types, strict=True))
             _require_present(reader, wanted)
@@ -164,7 +174,7 @@ def bind_restore_one(node: Node, device: Device) -> Callable[..., Any]:
 
     def restore(pattern: Array, name: Array, spec: Array | None = None) -> Any:
         wanted = [(*_texts(name.reshape(1)), "" if spec is None else _texts(spec.reshape(1))[0], dtype)]
-        with open_checkpoint(_path(pattern)) as reader:
+        with open_checkpoint(checkpoint_path(pattern, device)) as reader:
             _require_present(reader, wanted)
             return _restored(reader, wanted, False)[0]
 

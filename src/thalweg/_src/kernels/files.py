@@ -14,6 +14,8 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.errors import invalid
+from thalweg._src.formats.paths import is_below
+from thalweg._src.formats.regular import read_regular
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import STEP, Call, Input, kernel, plain_kernel
 from thalweg._src.kernels.strings import string_array
@@ -50,10 +52,26 @@ def local_path(path: bytes) -> bytes:
     return path.removeprefix(b"file://")
 
 
-def read_whole(path: bytes) -> bytes:
+def require_readable(path: str, device: Device) -> None:
+    """Raises a typed error for a file that steps on a device may not read."""
+    folder = device.readable_folder
+    if folder and not is_below(path, folder):
+        raise errors.PermissionDeniedError(
+            None,
+            None,
+            f"{path} is not in {folder}, the only folder whose files may be read\n"
+            "  hint: pass trusted=True if you know where the graph comes from",
+        )
+
+
+def read_whole(path: bytes, device: Device) -> bytes:
     """Returns the contents of a file, or raises a typed error."""
+    local = local_path(path)
+    require_readable(os.fsdecode(local), device)
     try:
-        with open(local_path(path), "rb") as file:
+        if device.readable_folder:
+            return read_regular(local)
+        with open(local, "rb") as file:
             return file.read()
     except OSError as error:
         raise file_error(error, path) from None
@@ -63,7 +81,7 @@ def read_whole(path: bytes) -> bytes:
 def bind_read_file(node: Node, device: Device) -> Call:
     def read(step: Step, filename: Array) -> Array:
         _require_step(step)
-        return np.array(read_whole(filename.item()), dtype=object)
+        return np.array(read_whole(filename.item(), device), dtype=object)
 
     return Call(read, (STEP, Input(0)))
 
@@ -92,6 +110,8 @@ def bind_matching_files(node: Node, device: Device) -> Call:
     def match(step: Step, patterns: Array) -> Array:
         _require_step(step)
         found = sorted(name for pattern in patterns.ravel().tolist() for name in _matching(local_path(pattern)))
+        for name in found:
+            require_readable(os.fsdecode(name), device)
         return string_array(found, (len(found),))
 
     return Call(match, (STEP, Input(0)))

@@ -164,7 +164,7 @@ def bind_initialize(node: Node, device: Device) -> Function:
 
 @kernel("InitializeTableFromTextFileV2", devices=("CPU",))
 def bind_initialize_from_file(node: Node, device: Device) -> Function:
-    reader = _LineReader(node.attrs)
+    reader = _LineReader(node.attrs, device)
 
     def initialize(handle: Any, filename: Array) -> None:
         table = _static(_require_table(handle))
@@ -176,7 +176,8 @@ def bind_initialize_from_file(node: Node, device: Device) -> Function:
 class _LineReader:
     """Parses keys and values from the lines of a file."""
 
-    def __init__(self, attrs: dict[str, Any]) -> None:
+    def __init__(self, attrs: dict[str, Any], device: Device) -> None:
+        self._device = device
         self._columns = (attrs["key_index"], attrs["value_index"])
         self._limit = attrs["vocab_size"]
         self._offset = attrs["offset"]
@@ -193,7 +194,7 @@ class _LineReader:
         return [self._column(column, dtype, lines, path) for column, dtype in zip(self._columns, types)]
 
     def _lines(self, path: bytes) -> list[bytes]:
-        lines = read_whole(path).replace(b"\r", b"").split(b"\n")
+        lines = read_whole(path, self._device).replace(b"\r", b"").split(b"\n")
         if not lines[-1]:
             lines.pop()
         name = path.decode("utf-8", "backslashreplace")

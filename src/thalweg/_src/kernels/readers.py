@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src import dtypes
+from thalweg._src import dtypes, errors
 from thalweg._src.errors import invalid
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.queues import require_queue
@@ -33,6 +33,9 @@ Function = Callable[..., Any]
 
 
 def _bind(node: Node, device: Device, kind: type[Reader], *settings: Any) -> Known:
+    if device.readable_folder and node.facts.external:
+        text = f"{node.type} reads whatever files a queue names, and files may only be read in {device.readable_folder}"
+        raise errors.PermissionDeniedError(None, None, text)
     found = shared(node, device, "reader", lambda name: kind(name, *settings))
     require_same(found, {"kind": kind.kind, "settings": settings}, {"kind": found.kind, "settings": found.settings})
     return Known(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,20 +10,18 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.errors import invalid
-from thalweg._src.formats import durable
 from thalweg._src.formats.table_checkpoint import open_checkpoint
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.kernels.files import local_path
+from thalweg._src.kernels.checkpoint import checkpoint_path
+from thalweg._src.kernels.files import read_whole
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 
 
-def _lines(name: Array) -> list[bytes]:
-    path = os.fsdecode(local_path(name.item()))
-    with durable.typed_errors(path), open(path, "rb") as file:
-        return file.read().splitlines()
+def _lines(name: Array, device: Device) -> list[bytes]:
+    return read_whole(name.item(), device).splitlines()
 
 
 @kernel("GenerateVocabRemapping", devices=("CPU",))
@@ -33,7 +30,7 @@ def bind_vocab_remapping(node: Node, device: Device) -> Callable[..., Any]:
     most = node.attrs["old_vocab_size"]
 
     def remapping(new_file: Array, old_file: Array) -> Any:
-        new, old = _lines(new_file), _lines(old_file)
+        new, old = _lines(new_file, device), _lines(old_file, device)
         if start + count > len(new):
             raise invalid(f"the new vocabulary has {len(new)} entries, {start} to {start + count} were requested")
         if most > len(old):
@@ -51,7 +48,7 @@ def bind_load_and_remap(node: Node, device: Device) -> Callable[..., Any]:
     rows, columns = node.attrs["num_rows"], node.attrs["num_cols"]
 
     def load(path: Array, name: Array, row_map: torch.Tensor, column_map: torch.Tensor, values: torch.Tensor) -> Any:
-        old = _matrix(path, name, columns, bool(len(column_map)))
+        old = _matrix(checkpoint_path(path, device), name, columns, bool(len(column_map)))
         chosen_rows = _positions(row_map, old.shape[0], "row_remapping")
         chosen_columns = (
             _positions(column_map, old.shape[1], "col_remapping") if len(column_map) else np.arange(columns)
@@ -68,8 +65,8 @@ def bind_load_and_remap(node: Node, device: Device) -> Callable[..., Any]:
     return load
 
 
-def _matrix(path: Array, name: Array, columns: int, remapped: bool) -> Array:
-    with open_checkpoint(os.fsdecode(local_path(path.item()))) as reader:
+def _matrix(path: str, name: Array, columns: int, remapped: bool) -> Array:
+    with open_checkpoint(path) as reader:
         key = name.item().decode("utf-8", "surrogateescape")
         entry = reader.entry(key)
         if len(entry.shape) != 2 or entry.dtype is not dtypes.float32:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
@@ -56,6 +56,11 @@ def _sampler(name: str, doc: str, **attrs: Any) -> OpDef:
     )
 
 
+def _file(attrs: Mapping[str, Any]) -> str:
+    """Returns what FixedUnigramCandidateSampler reaches outside of the graph."""
+    return "reads files" if attrs.get("vocab_file") else ""
+
+
 _RANGE = {"range_max": attr.integer(1)}
 uniform_op = _sampler("UniformCandidateSampler", "Samples classes from a uniform distribution.", **_RANGE)
 log_uniform_op = _sampler(
@@ -83,6 +88,7 @@ fixed_unigram_op = _sampler(
     num_shards=attr.integer(1, 1),
     shard=attr.integer(0, 0),
     unigrams=attr.AttrDef("list(float)", ()),
+    external=_file,
 )
 all_op = _sampler("AllCandidateSampler", "Returns all classes as the sample, each of them once.")
 

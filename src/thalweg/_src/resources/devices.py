@@ -42,6 +42,7 @@ class Device:
     memory_limit: int = 0  # bytes that a step may use here; 0 for no limit
     compiling: bool = False  # a placeholder for tracing: kernels are bound on it and never run
     collectives: Collectives | None = None  # of a task of a cluster
+    readable_folder: str = ""  # the only one whose files steps may read; empty for no limit
     drawing: threading.RLock = field(
         default_factory=threading.RLock
     )  # held to use generators, and to capture their use
@@ -52,7 +53,14 @@ class Device:
         """Returns this device's host memory as a device, on which shapes and other small integers are computed."""
         if self.type == "CPU":
             return self
-        return Device(self.name, "CPU", self.host, self.resources, compiling=self.compiling)
+        return Device(
+            self.name,
+            "CPU",
+            self.host,
+            self.resources,
+            compiling=self.compiling,
+            readable_folder=self.readable_folder,
+        )
 
     def synchronize(self) -> None:
         """Waits for everything launched on this device; the CPU runs synchronously."""
@@ -95,7 +103,10 @@ def local_devices(
     has_streams: whether devices that share a card have streams of their own
     """
     cpus = config.device_count.get("CPU", 1)
-    devices = [Device(f"{task}/device:CPU:{i}", "CPU", _HOST, resources) for i in range(max(cpus, 1))]
+    folder = config.experimental.readable_folder
+    devices = [
+        Device(f"{task}/device:CPU:{i}", "CPU", _HOST, resources, readable_folder=folder) for i in range(max(cpus, 1))
+    ]
     for accelerator in accelerators():
         found = list(_logical_devices(accelerator, config))
         if found:
@@ -105,7 +116,9 @@ def local_devices(
         for index, (physical, limit) in enumerate(found):
             where = torch.device(accelerator.torch_type, physical) if accelerator.torch_type != "cpu" else _HOST
             name, bound = f"{task}/device:{type}:{index}", accelerator.on(where)
-            devices.append(Device(name, type, where, resources, accelerator=bound, memory_limit=limit))
+            devices.append(
+                Device(name, type, where, resources, accelerator=bound, memory_limit=limit, readable_folder=folder)
+            )
             if has_streams and shared[physical] > 1 and accelerator.stream is not None:
                 devices[-1].stream = accelerator.stream(where, index)
     return devices

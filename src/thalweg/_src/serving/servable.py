@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,9 @@ from thalweg._src.config import ConfigProto
 from thalweg._src.dtypes import DType
 from thalweg._src.formats.records import read_records
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.ir.serialize import external_nodes
+from thalweg._src.graph.ir.step_graph import StepGraph
+from thalweg._src.graph.trust import RefusedOpsError
 from thalweg._src.optimize.build import step_graph
 from thalweg._src.resources.mapped_checkpoints import mapped_checkpoint
 from thalweg._src.runtime.cpu_contention import core_share
@@ -134,16 +137,25 @@ def _for_serving(config: Any) -> ConfigProto:
     return found
 
 
-def _writes(graph: Graph, signature: Signature) -> bool:
-    """Returns whether a signature changes state, such as a variable that counts requests."""
-    try:
-        inputs, outputs = (
-            [graph.get_tensor_by_name(port.name) for port in ports.values()]
-            for ports in (signature.inputs, signature.outputs)
-        )
-    except (KeyError, ValueError):  # names a tensor that does not exist, which its requests are told
-        return False
-    return any(node.facts.writes for node in step_graph(inputs, outputs, []).everything())
+def _steps(graph: Graph, signatures: Iterable[Signature]) -> Iterator[StepGraph]:
+    """Yields the graphs that requests run, without those of signatures that name a tensor that does not exist."""
+    for signature in signatures:
+        try:
+            inputs, outputs = (
+                [graph.get_tensor_by_name(port.name) for port in ports.values()]
+                for ports in (signature.inputs, signature.outputs)
+            )
+        except (KeyError, ValueError):  # which its requests are told
+            continue
+        yield step_graph(inputs, outputs, [])
+
+
+def _require_no_reads(steps: Iterable[StepGraph]) -> None:
+    """Refuses a model whose requests read files: its tables have read its assets once it is loaded."""
+    graphs = {str(number): step for number, step in enumerate(steps)}
+    reads = [entry for entry in external_nodes(graphs) if entry[2].startswith("reads ")]
+    if reads:
+        raise RefusedOpsError(reads)
 
 
 class Servable:
@@ -154,7 +166,8 @@ class Servable:
       tags: Those of the graph to load.
       config: The ConfigProto of its session.
       name: That of the model.
-      trusted: As that of `tf.saved_model.load`.
+      trusted: By default the model may read files of its folder while it is loaded, such as assets, and no others;
+        otherwise as that of `tf.saved_model.load`.
     """
 
     def __init__(
@@ -167,6 +180,8 @@ class Servable:
     ) -> None:
         self.path = path
         config = _for_serving(config)
+        if not trusted:
+            config.experimental.readable_folder = os.path.realpath(folder_of(path))
         self._session = Session(graph=Graph(), config=config)
         try:
             with mapped_checkpoint(variables_prefix(folder_of(path))):
@@ -178,8 +193,11 @@ class Servable:
                     continue  # such as the operation that initializes a model of TensorFlow 2
                 self.signatures[key] = Signature(name, key, definition, self._session)
                 self.definitions.signature_def[key].MergeFromString(definition.SerializeToString())
-            writes = any(_writes(self._session.graph, each) for each in self.signatures.values())
-            config.experimental.freeze_variables = not writes
+            steps = list(_steps(self._session.graph, self.signatures.values()))
+            if not trusted:
+                _require_no_reads(steps)
+            nodes = (node for step in steps for node in step.everything())
+            config.experimental.freeze_variables = not any(node.facts.writes for node in nodes)
         except BaseException:
             self.close()
             raise

@@ -57,7 +57,8 @@ class Options:
       tags: Those of the graphs to load.
       session_config: A ConfigProto for the sessions of the models.
       log: A function that takes a line for each request, or None.
-      trusted: Whether models may write files; False refuses also those that read them, as `tf.saved_model.load` does.
+      trusted: By default models may read files of their own folder while they are loaded, such as assets; False refuses
+        those that read any, True allows what `tf.saved_model.load` does then.
       reuse_port: Whether other processes may listen at the same ports. The server then does so once its models are
         loaded, since from that moment it gets its share of the connections.
     """
