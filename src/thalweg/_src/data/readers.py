@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from thalweg._src.dtypes import DType
 from thalweg._src.errors import invalid
 from thalweg._src.formats.gfile import _typed_errors
 from thalweg._src.formats.record_blocks import BLOCK, records_in
-from thalweg._src.formats.record_files import Source, open_source
+from thalweg._src.formats.record_files import Source, is_pipe, open_source
 from thalweg._src.kernels.elements import text
 from thalweg._src.resources.workers import workers
 
@@ -63,7 +62,7 @@ class _Ahead:
 class FromFiles(Elements):
     """A pass over a list of files; its position is a file and the number of records taken from it."""
 
-    __slots__ = ("_chunk", "_chunks", "_compression", "_is_pipe", "_names", "_place", "_texts", "file", "taken")
+    __slots__ = ("_chunk", "_chunks", "_compression", "_is_prompt", "_names", "_place", "_texts", "file", "taken")
     kept: ClassVar = ("file", "taken")
 
     def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
@@ -78,7 +77,7 @@ class FromFiles(Elements):
         self._compression: str = compression.item().decode()
         if self._compression not in ("", "ZLIB", "GZIP"):
             raise invalid(f"Unsupported compression_type {self._compression!r}, expected '', 'ZLIB' or 'GZIP'")
-        self._is_pipe = False  # data may not have been written yet
+        self._is_prompt = False  # no data of this file and the next one are still to be written to a pipe
         self.file = 0
         self.taken = 0
         self._chunks: Iterator[Chunk] | None = None
@@ -112,10 +111,10 @@ class FromFiles(Elements):
             out.extend(zip(map(text, records)) if self._texts is None else self._texts.put(records))
 
     def reads_ahead(self) -> bool:
-        return True
+        return self._is_prompt
 
     def prompt(self) -> bool:
-        return not self._is_pipe
+        return self._is_prompt
 
     @classmethod
     def element_refs(cls, plan: Plan, dtype: DType | None) -> ElementRefs | None:
@@ -153,9 +152,9 @@ class FromFiles(Elements):
 
     def chunks(self, name: bytes) -> Iterator[Chunk]:
         """Yields the records of a file in non-empty chunks."""
-        source, file = open_source(name, self._compression)
+        source, file = open_source(name, self._compression, as_available=True)
         with file, _typed_errors(name):
-            self._is_pipe = not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            self._is_prompt = not any(map(is_pipe, self._names[self.file : self.file + 2]))
             yield from filter(len, self.parse(source, name))
 
     @property
@@ -223,7 +222,7 @@ class Pieces(FromFiles):
         self._header, self._footer = plan.integer(3, "header_bytes", 0), plan.integer(4, "footer_bytes", 0)
 
     def chunks(self, name: bytes) -> Iterator[Chunk]:
-        if not self._compression:
+        if not self._compression and not is_pipe(name):
             with _typed_errors(name):
                 self._require_whole(name, os.stat(name).st_size)
         return super().chunks(name)

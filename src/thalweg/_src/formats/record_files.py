@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import zlib
 from collections.abc import Iterator
@@ -157,11 +158,19 @@ class Source(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class _Inflated:
-    """The decompressed bytes of a file, produced piece by piece."""
+class _Available:
+    """The bytes of a pipe: as many as are available, at least one except at the end."""
 
-    def __init__(self, file: IO[bytes], path: Any, compression: str) -> None:
+    def __init__(self, file: Any) -> None:
+        self.read = file.read1
+
+
+class _Inflated:
+    """The decompressed bytes of a file, produced piece by piece; of a pipe, those that are available."""
+
+    def __init__(self, file: Source, path: Any, compression: str) -> None:
         self._file = file
+        self._is_pipe = isinstance(file, _Available)
         self._path = path
         self._bits = 15 + (_GZIP_BITS if compression == "GZIP" else 0)
         self._inflate = zlib.decompressobj(self._bits)
@@ -170,12 +179,14 @@ class _Inflated:
         self._taken = 0  # bytes read of the file
 
     def read(self, size: int, /) -> bytes:
-        """Returns up to `size` bytes; fewer only at the end."""
+        """Returns up to `size` bytes; fewer only at the end, or of a pipe."""
         parts, missing = [], size
         while missing > 0 and (self._ready or self._fill()):
             part, self._ready = self._ready[:missing], self._ready[missing:]
             parts.append(part)
             missing -= len(part)
+            if self._is_pipe:
+                break
         return b"".join(parts)
 
     def _next(self) -> bytes:
@@ -214,13 +225,25 @@ def _lost(path: Any, what: str) -> errors.DataLossError:
     return errors.DataLossError(None, None, f"{os.fsdecode(path)}: {what}")
 
 
-def open_source(path: Any, compression: str = "") -> tuple[Source, Any]:
-    """Opens a file for reading; returns the stream of its bytes, and the file to close."""
+def is_pipe(path: Any) -> bool:
+    """Returns whether the bytes of a file may still have to be written by another program."""
+    try:
+        return not stat.S_ISREG(os.stat(_path(path)).st_mode)
+    except OSError:
+        return False
+
+
+def open_source(path: Any, compression: str = "", as_available: bool = False) -> tuple[Source, Any]:
+    """Opens a file for reading; returns the stream of its bytes, and the file to close.
+
+    as_available: a pipe gives the bytes that it has, instead of waiting for as many as are read
+    """
     if compression not in TFRecordOptions.compression_type_map.values():
         raise invalid(f"unknown compression: {compression!r}")
     with _typed_errors(path):
         file = open(_path(path), "rb")  # noqa: SIM115
-    return (_Inflated(file, path, compression) if compression else file), file
+    source: Source = _Available(file) if as_available and is_pipe(path) else file
+    return (_Inflated(source, path, compression) if compression else source), file
 
 
 def _exactly(source: Source, size: int) -> bytes:
