@@ -18,6 +18,8 @@ class Batched(Unary):
     __slots__ = ("_batched_maps", "_drop", "_functions", "_size", "_stack")
 
     def __init__(self, plan: Plan) -> None:
+        if plan.parents[0].definition.elements_type.maps:
+            plan.parents[0].is_ordered = True  # as in TensorFlow, where a map and a batch become one dataset
         super().__init__(plan, plan.parents[0].element_refs())
         maps = plan.parents[0].deferred_maps()
         self._size = plan.integer(0, "batch_size", 1)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from thalweg._src.data import batches, buffers, flow, random_sources
 from thalweg._src.data.file_cache import CachedInFile
-from thalweg._src.data.plan import CARDINALITIES, INFINITE, UNKNOWN, Cardinality, InMemory, Plan
+from thalweg._src.data.plan import CARDINALITIES, INFINITE, UNKNOWN, Cardinality, InMemory, Plan, Unordered
 from thalweg._src.export import export_constants
 
 INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = INFINITE, UNKNOWN
@@ -107,6 +107,7 @@ CARDINALITIES.update(
         buffers.Cached: _same,
         buffers.Prefetched: _same,
         CachedInFile: _same,
+        Unordered: _same,
         random_sources.Shuffled: _same,
         random_sources.Numbers: lambda plan, counts: INFINITE,
         batches.Batched: _finite(_batched),

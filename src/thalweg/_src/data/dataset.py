@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,9 +16,12 @@ from thalweg._src.data import (
 )
 from thalweg._src.data.file_cache import CachedInFile
 from thalweg._src.data.function import Function
+from thalweg._src.data.interleave import Interleaved, ParallelInterleaved
 from thalweg._src.data.iterator import EagerIterator, Iterator, make_initializable_iterator, make_one_shot_iterator
 from thalweg._src.data.node import Node, add_dataset, parameter, static, trace_state_function
 from thalweg._src.data.options import Options
+from thalweg._src.data.parallel_map import ParallelMapped
+from thalweg._src.data.plan import Unordered
 from thalweg._src.data.random_sources import Shuffled
 from thalweg._src.data.structure import (
     DatasetSpec,
@@ -67,10 +71,10 @@ Transformation = Callable[["Dataset"], Any]
 class Dataset(Node):
     """A possibly infinite sequence of elements, each a nest of tensors of the same structure."""
 
-    def __init__(self, variant_tensor: Tensor, structure: Any) -> None:
+    def __init__(self, variant_tensor: Tensor, structure: Any, options: Options | None = None) -> None:
         self._variant = variant_tensor
         self._structure = structure
-        self._options = Options()
+        self._options = options or Options()
 
     def _as_spec(self) -> DatasetSpec:
         return DatasetSpec(self._structure)
@@ -80,7 +84,8 @@ class Dataset(Node):
     ) -> Dataset:
         """Returns a dataset derived from this one."""
         structure = self._structure if structure is None else structure
-        return Dataset(add_dataset(elements_type, structure, [self], values, functions, **options), structure)
+        variant = add_dataset(elements_type, structure, [self], values, functions, **options)
+        return Dataset(variant, structure, self._options)
 
     def _function(self, function: Callable[..., Any], what: str) -> Function:
         return Function(function, self._structure, f"Dataset.{what}()")
@@ -175,7 +180,7 @@ class Dataset(Node):
                     f"received {dataset!r}{hint}."
                 )
         structure = pack(datasets, [dataset._structure for dataset in flat])
-        return Dataset(add_dataset(flow.Zipped, structure, flat), structure)
+        return Dataset(add_dataset(flow.Zipped, structure, flat), structure, merged(flat))
 
     # -- element by element -------------------------------------------------------------------------------------------
 
@@ -185,7 +190,7 @@ class Dataset(Node):
         if num_parallel_calls is None:
             return self._derived(flow.Mapped, function.structure, functions=[function])
         values = [parameter(num_parallel_calls)]
-        return self._derived(buffers.ParallelMapped, function.structure, values, [function])
+        return self._derived(ParallelMapped, function.structure, values, [function])
 
     def map_with_legacy_function(
         self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None
@@ -213,7 +218,7 @@ class Dataset(Node):
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """Returns the elements of the datasets that a function creates from elements, one dataset after another."""
-        return self._interleaved(map_func, "flat_map", buffers.Interleaved, 1, 1)
+        return self._interleaved(map_func, "flat_map", Interleaved, 1, 1)
 
     def interleave(
         self,
@@ -224,15 +229,16 @@ class Dataset(Node):
     ) -> Dataset:
         """Returns the elements of the datasets that a function creates from elements, interleaved."""
         if num_parallel_calls is None:
-            return self._interleaved(map_func, "interleave", buffers.Interleaved, cycle_length, block_length)
-        elements_type = buffers.ParallelInterleaved
-        return self._interleaved(map_func, "interleave", elements_type, cycle_length, block_length, num_parallel_calls)
+            return self._interleaved(map_func, "interleave", Interleaved, cycle_length, block_length)
+        sizes = (cycle_length, block_length, num_parallel_calls)
+        return self._interleaved(map_func, "interleave", ParallelInterleaved, *sizes)
 
-    def _interleaved(self, map_func: Any, what: str, elements_type: Any, *sizes: Any) -> Dataset:
+    def _interleaved(self, map_func: Any, what: str, elements_type: Any, *sizes: Any, **flags: Any) -> Dataset:
         function = self._function(map_func, what)
         if not isinstance(function.structure, DatasetSpec):
             raise TypeError(f"`map_func` must return a `Dataset` object. Got {function.structure}")
         values = [parameter(size) for size in sizes]
+        values += [parameter(flag, dtypes.bool) for flag in flags.values()]
         return self._derived(elements_type, function.structure.element_spec, values, [function])
 
     def enumerate(self, start: TensorLike = 0) -> Dataset:
@@ -374,12 +380,16 @@ class Dataset(Node):
         return self._options
 
     def with_options(self, options: Options) -> Dataset:
-        """Returns the same dataset with options, which are stored: none of them changes its elements."""
+        """Returns the same dataset with options, which hold for the whole pipeline that it is part of.
+
+        With `experimental_deterministic = False`, parallel calls hand on elements as soon as they are ready, in any
+        order; the other options are stored, and change nothing.
+        """
         if not isinstance(options, Options):
             raise TypeError(f"options: expected tf.data.Options, received {type(options).__name__}")
-        dataset = Dataset(self._variant, self._structure)
-        dataset._options = self._options.merge(options)
-        return dataset
+        merged_options = self._options.merge(options)
+        dataset = self._derived(Unordered) if options.is_unordered and not self._options.is_unordered else self
+        return Dataset(dataset._variant, self._structure, merged_options)
 
 
 DatasetSpec.make = Dataset
@@ -416,7 +426,12 @@ def batched(spec: Any, batch_size: Tensor, drop_remainder: Tensor) -> Any:
     return spec.with_shape(concatenate((size,), spec.dims))
 
 
-def joined(elements_type: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any]:
+def merged(datasets: Sequence[Dataset]) -> Options:
+    """Returns the options of several datasets."""
+    return functools.reduce(Options.merge, [dataset._options for dataset in datasets], Options())
+
+
+def joined(elements_type: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any, Options]:
     """Returns a dataset over several others, whose elements must have the same structure and types."""
     structure = datasets[0]._structure
     for other in datasets[1:]:
@@ -430,7 +445,8 @@ def joined(elements_type: Any, datasets: list[Any], first: Any = ()) -> tuple[Te
                 f"Two datasets to concatenate have different types {datasets[0].output_types} and {other.output_types}"
             )
         structure = pack(structure, [a.most_general(b) for a, b in zip(mine, theirs)])
-    return add_dataset(elements_type, structure, [*first, *datasets]), structure
+    inputs = [*first, *datasets]
+    return add_dataset(elements_type, structure, inputs), structure, merged(inputs)
 
 
 def _sizes(shape: Any) -> Tensor:

@@ -9,6 +9,7 @@ from thalweg._src import dtypes
 from thalweg._src.data import batches, flow, random_sources
 from thalweg._src.data.dataset import AUTOTUNE, Dataset, joined, seeds
 from thalweg._src.data.function import Function
+from thalweg._src.data.interleave import ParallelInterleaved
 from thalweg._src.data.node import add_dataset, parameter, trace_state_function
 from thalweg._src.data.structure import (
     DatasetSpec,
@@ -110,8 +111,19 @@ def parallel_interleave(
     buffer_output_elements: TensorLike | None = None,
     prefetch_input_elements: TensorLike | None = None,
 ) -> Transformation:
-    """Returns a transformation that interleaves several datasets, produced by several threads."""
-    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
+    """Returns a transformation that interleaves several datasets, produced by several threads.
+
+    sloppy: passes over a dataset whose next element is not ready
+    buffer_output_elements: the number of elements that are produced ahead of each dataset
+    prefetch_input_elements: accepted; elements of the input are pulled when their datasets begin
+    """
+
+    def apply(dataset: Dataset) -> Dataset:
+        buffered = 2 * parameter(block_length) if buffer_output_elements is None else buffer_output_elements
+        sizes = (cycle_length, block_length, cycle_length, buffered)
+        return dataset._interleaved(map_func, "interleave", ParallelInterleaved, *sizes, sloppy=sloppy)
+
+    return apply
 
 
 # -- batches ----------------------------------------------------------------------------------------------------------

@@ -144,23 +144,28 @@ class Range(Elements):
 class Generated(Elements):
     """The values yielded by a user's generator; a restored pass replays the earlier ones."""
 
-    __slots__ = ("_generator", "count")
-    kept: ClassVar = ("count",)
+    __slots__ = ("_generator", "count", "ended")
+    kept: ClassVar = ("count", "ended")
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self._generator: Iterator[Any] | None = None
         self.count = 0
+        self.ended = False
 
     def __next__(self) -> Element:
+        if self.closed or self.ended:
+            raise self.end()
         if self._generator is None:
             make: Callable[..., Iterator[Any]] = self.plan.options["make"]
             self._generator = self._call(make, *self.plan.values)
             for _ in range(self.count):
                 next(self._generator)
-        if self.closed:
-            raise self.end()
-        value = self._call(next, self._generator)
+        try:
+            value = self._call(next, self._generator)
+        except StopIteration:  # an iterator that waits for more to come must not be asked again
+            self.ended = True
+            raise
         self.count += 1
         return self._element(value)
 
@@ -396,6 +401,7 @@ class Repeated(Unary):
             return False
         self.done += 1
         self._given = False
+        self.input.close()  # its workers would take elements of a live source from the next pass
         self.input = self.begin()
         if self.closed:
             raise self.end()

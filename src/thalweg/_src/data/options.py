@@ -24,6 +24,24 @@ class Group:
 
     __hash__ = object.__hash__
 
+    def merge(self, other: Group) -> Group:
+        """Returns these options and those of another group."""
+        return type(self)(**_merged(self.__dict__, other.__dict__))
+
+
+def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Returns the options of both, which must not contradict."""
+    result = {**first, **second}
+    for name in first.keys() & second.keys():
+        one, other = first[name], second[name]
+        if isinstance(one, Group):
+            result[name] = one.merge(other)
+        elif None not in (one, other) and one != other:
+            raise ValueError(f"Cannot merge incompatible values ({one} and {other}) of option: {name}")
+        else:
+            result[name] = other if one is None else one
+    return result
+
 
 @export("data.experimental.DistributeOptions")
 class DistributeOptions(Group):
@@ -88,7 +106,7 @@ class Option:
 
 @export("data.Options")
 class Options:
-    """Options for how a dataset runs; they do not change its elements or their order."""
+    """Options for how a dataset runs."""
 
     experimental_deterministic = Option()
     experimental_distribute = Option()
@@ -112,10 +130,15 @@ class Options:
         object.__setattr__(self, name, value)
 
     def merge(self, options: Options) -> Options:
-        """Returns these options, overridden by those of another."""
+        """Returns these options and those of another, which must not contradict."""
         result = Options()
-        result._values = {**self._values, **options._values}
+        result._values = _merged(self._values, options._values)
         return result
+
+    @property
+    def is_unordered(self) -> bool:
+        """Whether parallel calls need not keep the order of the elements."""
+        return self.experimental_deterministic is False or self.deterministic is False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Options) and self._values == other._values

@@ -101,6 +101,7 @@ class Plan:
         self._compiled = compiled
         self._lock = threading.Lock()
         self.memory: Any = None  # shared by the passes of an iterator: cached elements, the source of seeds
+        self.is_ordered = True  # whether parallel calls keep the order of the elements
 
     @property
     def structure(self) -> Any:
@@ -189,7 +190,21 @@ class Plan:
         The previous pass of an iterator that was moved to another position may still run, and then draws from its own
         source.
         """
-        return Outermost(self._own())
+        own = self._own()
+        if own._has_unordered():
+            own.drop_order()
+        return Outermost(own)
+
+    def _has_unordered(self) -> bool:
+        inputs = (value for value in self._inputs if isinstance(value, Plan))
+        return issubclass(self.definition.elements_type, Unordered) or any(plan._has_unordered() for plan in inputs)
+
+    def drop_order(self) -> None:
+        """Lets parallel calls hand on elements as soon as they are ready, here and in all datasets below."""
+        self.is_ordered = False
+        for value in self._inputs:
+            if isinstance(value, Plan) and value.is_ordered:
+                value.drop_order()
 
     def _own(self) -> Plan:
         """Returns a copy of the plan with memory of its own wherever memory is used."""
@@ -305,6 +320,25 @@ class Unary(Elements):
     def close(self) -> None:
         super().close()
         self.input.close()
+
+
+class Unordered(Unary):
+    """The same elements, in a pipeline whose parallel calls need not keep their order."""
+
+    __slots__ = ()
+    reorders: ClassVar = True
+
+    def __next__(self) -> Element:
+        return next(self.input)
+
+    def take(self, count: int, out: Any) -> None:
+        self.input.take(count, out)
+
+    def reads_ahead(self) -> bool:
+        return self.input.reads_ahead()
+
+    def prompt(self) -> bool:
+        return self.input.prompt()
 
 
 class Outermost(Unary):
