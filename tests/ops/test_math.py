@@ -254,6 +254,12 @@ def test_gradient_of_pow_at_zero() -> None:
     np.testing.assert_array_equal(run(by_y), [0, 0])
 
 
+def test_gradient_of_pow_stays_in_the_range_of_float16() -> None:
+    """The numbers of TensorFlow 1.15.5, which multiplies by the incoming gradient first."""
+    x, y, grad = (constant(numbers, "float16") for numbers in ([1e-4, 1e-4], [-1, -1], [0.125, 0]))
+    np.testing.assert_array_equal(run(gradients(math.pow(x, y), [x, y], grad)[1]), [-11512, 0])
+
+
 def test_ties_of_maximum_go_to_the_first() -> None:
     x, y = constant([1.0, 2.0]), constant([1.0, 3.0])
     by_x, by_y = gradients(math.maximum(x, y), [x, y])

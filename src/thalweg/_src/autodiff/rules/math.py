@@ -111,14 +111,17 @@ def xlog1py(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Pow")
 def pow(op: Operation, grad: Tensor) -> list[Any]:
-    """Differentiates with respect to y with log(x), which is taken as 0 where x has no logarithm, as at 0."""
+    """Differentiates with respect to y with log(x), which is taken as 0 where x has no logarithm, as at 0.
+
+    Factors are multiplied in TensorFlow's order, which decides what overflows in float16.
+    """
     x, y = (conj(t) for t in op.inputs)
     z = conj(op.outputs[0])
-    by_x = multiply(grad, multiply(y, math.pow(x, subtract(y, _one(y)))))
+    by_x = multiply(multiply(grad, y), math.pow(x, subtract(y, _one(y))))
     zero = _zero(x)
     has_log = comparison.not_equal(x, zero) if x.dtype.is_complex else comparison.greater(x, zero)
     log_x = select(has_log, math.log(select(has_log, x, _one(x))), zero)
-    return _to_inputs(op, lambda: by_x, lambda: multiply(grad, multiply(z, log_x)))
+    return _to_inputs(op, lambda: by_x, lambda: multiply(multiply(grad, z), log_x))
 
 
 @gradient("Maximum")
