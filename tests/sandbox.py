@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -26,6 +27,7 @@ from tests import children
 MODES = ("constant", "static", "host", "rank", "unknown")
 _SECONDS = 20.0  # a case takes milliseconds; a machine may be busy
 _MEMORY = 1 << 30  # beyond what the process has when it is ready
+_SERVE = "from tests.sandbox import serve; from {0} import examine; serve({1}, examine)"
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,14 @@ class Report:
 
 
 class Sandbox:
-    """Runs cases in a child process, which it starts again when a case has killed it."""
+    """Runs cases in a child process, which it starts again when a case has killed it.
 
-    def __init__(self, seconds: float = _SECONDS) -> None:
+    examiner: the module whose `examine` returns the report of a case
+    """
+
+    def __init__(self, seconds: float = _SECONDS, examiner: str = __name__) -> None:
         self._seconds = seconds
+        self._examiner = examiner
         self._process: Any = None
         self._pipe: Any = None
 
@@ -66,7 +72,7 @@ class Sandbox:
         self._pipe, theirs = Pipe()
         self._folder = tempfile.TemporaryDirectory()  # for what writes files
         self._process = children.start(
-            [sys.executable, "-c", f"from tests.sandbox import serve; serve({theirs.fileno()})"],
+            [sys.executable, "-c", _SERVE.format(self._examiner, theirs.fileno())],
             pass_fds=[theirs.fileno()],
             cwd=self._folder.name,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -81,7 +87,7 @@ class Sandbox:
             self._folder.cleanup()
             self._process = None
 
-    def run(self, case: Case) -> Report:
+    def run(self, case: Any) -> Report:
         """Returns what came of a case; a crash or a hang of the child is a problem like any other."""
         if self._process is None:
             self._start()
@@ -97,7 +103,7 @@ class Sandbox:
             return Report((f"{case.op} kills the process: exit code {code}",))
 
 
-def serve(file: int) -> None:
+def serve(file: int, examine: Callable[[Any], Report]) -> None:
     """Answers the cases that come through a pipe."""
     pipe = Connection(file)
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
