@@ -20,7 +20,7 @@ from thalweg._src.serving.rest_front import RestApplication
 from thalweg._src.serving.server import ModelServer
 
 # The client is at fault, or what it asks for is not there; never the server.
-STATUSES = {"INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION", "UNIMPLEMENTED"}
+STATUSES = {"INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION", "UNIMPLEMENTED", "PERMISSION_DENIED"}
 PREDICT = "/v1/models/m:predict"
 REQUESTS = (
     (PREDICT, {"instances": [[1, 2, 3], [4.5, 5, 6]]}),

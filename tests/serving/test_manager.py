@@ -3,6 +3,7 @@
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -127,6 +128,77 @@ def test_other_configurations(manager, loader, tmp_path):
     for name in ("m", "o"):
         with pytest.raises(errors.NotFoundError), manager.use(Spec(name)):
             pytest.fail("the model is not served")
+
+
+def _serves(manager, name):
+    with manager.use(Spec(name)) as (version, _):
+        return version
+
+
+def test_clients_reload_models_below_the_folders_of_the_configuration(loader, tmp_path):
+    for name in ("m", "m/inner", "m-other", "more/n"):
+        _folder(tmp_path / name, "1")
+    (tmp_path / "m" / "link").symlink_to(tmp_path / "m-other")
+    manager = Manager(loader, reload_below=[str(tmp_path / "more")])
+    manager.configure([Model("m", str(tmp_path / "m"))])
+    assert manager.wait()
+    for path in ("m-other", "m/../m-other", "m/link", "", "/", "../m"):
+        with pytest.raises(errors.PermissionDeniedError, match="--reload-below FOLDER"):
+            manager.reload([Model("m", str(tmp_path / "m")), Model("other", str(tmp_path / path))])
+        assert manager.models() == ["m"]
+    for path in ("m/inner", "more/n", "m/./inner/../", "m"):  # a reload takes no folder from the next one
+        assert manager.reload([Model(path, str(tmp_path / path))])
+        assert manager.models() == [path] and _serves(manager, path) == 1
+    manager.close()
+
+
+def test_a_failed_reload_leaves_what_was_served(manager, loader, tmp_path):
+    _folder(tmp_path / "n", "2")
+    (tmp_path / "empty").mkdir()
+    manager.configure([Model("m", _folder(tmp_path, "1"))])
+    assert manager.wait()
+    loader.broken.add(2)
+    for wanted, words in (
+        ([Model("n", str(tmp_path / "n"))], "1 of 1 models .* n version 2: OSError: no file"),
+        ([Model("m", str(tmp_path / "n"))], "1 of 1 models .* m version 2: OSError: no file"),
+        ([Model("m", str(tmp_path)), Model("n", str(tmp_path / "n"))], "1 of 2 models"),
+        ([Model("n", str(tmp_path / "empty"))], "n has no versions in"),
+    ):
+        with pytest.raises(errors.UnknownError, match=f"{words}[^$]*what was served before stays"):
+            manager.reload(wanted)
+        assert manager.models() == ["m"] and _serves(manager, "m") == 1
+    with pytest.raises(errors.UnknownError, match="m did not become available: its folder cannot be listed"):
+        manager.reload([Model("m", str(tmp_path / "absent"))])
+    assert isinstance(manager.status(Spec("n"))[2].error, errors.UnknownError)
+    assert not loader.made["m", 1].closed.is_set()
+
+
+def test_a_reload_goes_on_after_the_deadline_of_its_caller(manager, loader, tmp_path):
+    _folder(tmp_path / "n", "2")
+    manager.configure([Model("m", _folder(tmp_path, "1"))])
+    assert manager.wait()
+    loader.gates[2] = threading.Event()
+    assert not manager.reload([Model("n", str(tmp_path / "n"))], 0)
+    assert _serves(manager, "m") == 1
+    loader.gates[2].set()
+    _until(lambda: manager.models() == ["n"])
+    assert _serves(manager, "n") == 2
+    loader.made["m", 1].closed.wait()
+
+
+def test_a_configuration_takes_the_place_of_a_reload(manager, loader, tmp_path):
+    _folder(tmp_path / "n", "2")
+    manager.configure([Model("m", _folder(tmp_path, "1"))])
+    assert manager.wait()
+    loader.gates[2] = threading.Event()
+    with ThreadPoolExecutor(1, thread_name_prefix="thalweg test") as pool:
+        reload = pool.submit(manager.reload, [Model("n", str(tmp_path / "n"))])
+        _until(lambda: "n" in manager.models())
+        manager.configure([Model("other", str(tmp_path))])
+        loader.gates[2].set()
+        with pytest.raises(errors.AbortedError, match="another configuration"):
+            reload.result()
+    assert manager.models() == ["other"]
 
 
 def test_models_on_disk_are_swapped_under_load(tmp_path):

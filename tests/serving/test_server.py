@@ -45,7 +45,7 @@ def _config(name, path):
 def test_another_configuration_by_a_call(saved, tmp_path):
     models.save(tmp_path / "other" / "4", 2)
     with (
-        ModelServer({"m": str(saved)}, port=0, rest_api_port=None) as server,
+        ModelServer({"m": str(saved)}, port=0, rest_api_port=None, reload_below=[str(tmp_path)]) as server,
         grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel,
         Client(f"127.0.0.1:{server.port}", timeout=60) as client,
     ):

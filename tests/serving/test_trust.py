@@ -2,6 +2,7 @@
 
 import os
 
+import grpc
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from thalweg._src.ops.checkpoint import restore_v2_op
 from thalweg._src.ops.vocab_remapping import generate_vocab_remapping_op
 from thalweg._src.serving.client import Client
 from thalweg._src.serving.manager import Spec
+from thalweg._src.serving.protos import message_class
 from thalweg._src.serving.server import ModelServer
 
 SECRET = "only for this user"
@@ -160,6 +162,27 @@ def test_links_lead_out_of_a_model_if_it_is_trusted(name, with_vocabulary, tmp_p
     error = _loaded(with_vocabulary, None)
     assert isinstance(error, errors.PermissionDeniedError) and name in error.message
     assert _loaded(with_vocabulary, True) is None
+
+
+def test_a_client_displaces_no_model_by_one_of_elsewhere(secret, tmp_path):
+    models.save(tmp_path / "m" / "1")
+    _save(tmp_path / "elsewhere" / "2", lambda x: tf.read_file(secret))
+    _save(tmp_path / "m" / "uploads" / "2", lambda x: tf.read_file(secret))
+    with (
+        ModelServer({"m": str(tmp_path / "m")}, port=0, rest_api_port=None) as server,
+        grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel,
+        Client(f"127.0.0.1:{server.port}", timeout=60) as client,
+    ):
+        call = channel.unary_unary("/tensorflow.serving.ModelService/HandleReloadConfigRequest")
+        for folder, code in (("elsewhere", "PERMISSION_DENIED"), ("m/uploads", "UNKNOWN")):
+            for name in ("m", "other"):
+                request = message_class("ReloadConfigRequest")()
+                request.config.model_config_list.config.add(name=name, base_path=str(tmp_path / folder))
+                with pytest.raises(grpc.RpcError) as refused:
+                    call(request.SerializeToString())
+                assert refused.value.code().name == code
+                assert code == "PERMISSION_DENIED" or "ReadFile" in refused.value.details()
+                assert client.predict("m", {"x": np.ones((1, 3), np.float32)})["y"].tolist() == [[9, 12]]
 
 
 def test_a_refused_version_leaves_the_last_good_one_in_service(secret, tmp_path):

@@ -186,13 +186,16 @@ def test_all_workers_take_another_configuration(serve, tmp_path):
         models.save(tmp_path / name / "1", scale)
     config = tmp_path / "models.config"
     config.write_text(f'model_config_list {{ config {{ name: "a" base_path: "{tmp_path / "a"}" }} }}')
-    served = serve("--model_config_file", str(config))
+    served = serve("--model_config_file", str(config), "--reload-below", str(tmp_path / "b"))
     with ExitStack() as stack:
         made = connect(served, stack)
         made[-1].reload(("b", tmp_path / "b"))
         assert all(connection.predict("b") == [[18, 24]] for connection in made)
         with pytest.raises(grpc.RpcError, match="did not become available"):
-            made[-1].reload(("absent", tmp_path / "absent"))
+            made[-1].reload(("absent", tmp_path / "b" / "absent"))
+        with pytest.raises(grpc.RpcError, match="--reload-below"):
+            made[-1].reload(("c", tmp_path / "c"))
+        assert all(connection.predict("b") == [[18, 24]] for connection in made)
         config.write_text("models {")
         served.process.send_signal(signal.SIGHUP)
         await_line(served.process, "stays as it was")

@@ -87,6 +87,10 @@ class _Seconds(click.ParamType[float]):
     "--trusted/--untrusted", default=None,
     help="Whether models may reach any file, or read none. [default: those of their own folder, while they are loaded]",
 )  # fmt: skip
+@click.option(
+    "--reload-below", "--reload_below", multiple=True, metavar="FOLDER",
+    help="Where clients may have models loaded from, besides the folders of those that are served at the start.",
+)  # fmt: skip
 @click.option("--access_log", is_flag=True, help="Write a line for each request to standard error.")
 @click.option("--drain_seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="After SIGTERM.")
 def serve_command(
@@ -109,6 +113,7 @@ def serve_command(
     workers: int,
     plan: bool,
     trusted: bool | None,
+    reload_below: tuple[str, ...],
     access_log: bool,
     drain_seconds: float,
 ) -> None:
@@ -144,6 +149,7 @@ def serve_command(
             latency_bound=latency_bound,
             log=_write_line if access_log else None,
             trusted=trusted,
+            reload_below=reload_below,
         )
         if workers > 1 and not plan:
             sys.exit(_serve_with_workers(workers, configured, options, drain_seconds))

@@ -55,7 +55,8 @@ class ServingWorkers:
         say: Callable[[str], None],
     ) -> None:
         self._count = count
-        self._models = [model_to_json(model) for model in models]
+        self._configured = self._models = [model_to_json(model) for model in models]
+        self._reloading = asyncio.Lock()
         self._options = options
         self._drain_seconds = drain_seconds
         self._say = say
@@ -73,7 +74,8 @@ class ServingWorkers:
 
     async def reload(self, models: Iterable[Model]) -> None:
         """Has all workers serve these models, and no others; does not wait until they can be used."""
-        await self._reload({"models": [model_to_json(model) for model in models], "timeout": 0.0})
+        self._configured = self._models = [model_to_json(model) for model in models]
+        await self._ask_all("configure", self._models)
 
     async def stop(self) -> None:
         """Has all workers take no further requests and answer those that they have, and waits for their end."""
@@ -124,9 +126,12 @@ class ServingWorkers:
         await worker.channel.open(ours)
         serving = asyncio.create_task(worker.channel.serve())
         self._running.append(worker)
-        settings = {"models": self._models, "options": self._options, "drain_seconds": self._drain_seconds}
+        settings = {"models": self._configured, "options": self._options, "drain_seconds": self._drain_seconds}
         try:
             lines = await worker.channel.call("start", settings)
+            if self._models is not self._configured:
+                with contextlib.suppress(errors.OpError):  # the models that are configured stay
+                    await worker.channel.call("reload", self._models)
             if not started.done():
                 started.set_result(lines)
             await serving
@@ -156,8 +161,22 @@ class ServingWorkers:
     # -- what workers call --------------------------------------------------------------------------------------------
 
     async def _reload(self, request: dict[str, Any]) -> bool:
-        self._models = request["models"]  # also of those that are started again
-        return all(result is True for result in await self._ask_all("reload", request))
+        """Has all workers serve other models, or none; returns whether they do before the timeout."""
+        replacing = asyncio.ensure_future(self._replace(request["models"]))
+        done, _ = await asyncio.wait([replacing], timeout=request["timeout"])
+        if not done:
+            replacing.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # is told nobody
+        return bool(done) and replacing.result()
+
+    async def _replace(self, models: list[dict[str, Any]]) -> bool:
+        async with self._reloading:
+            before, self._models = self._models, models  # also of workers that are started again
+            failures = [result for result in await self._ask_all("reload", models) if result is not None]
+            if failures:
+                self._models = before
+                await self._ask_all("reload", before)
+                raise failures[0]
+            return True
 
     async def _metrics(self, _: None) -> str:
         return add_up([self._past, *await asyncio.gather(*map(_page, self._running))])

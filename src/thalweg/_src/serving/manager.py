@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from thalweg._src import errors
 from thalweg._src.compat import logging
+from thalweg._src.formats.paths import is_below
 from thalweg._src.saved_model.files import SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
 from thalweg._src.serving.config import Model
 from thalweg._src.serving.servable import Servable
@@ -47,17 +48,27 @@ class Manager:
     Args:
       load: A function from model name, version and path to a servable that is ready for requests.
       poll_seconds: The time between two looks into the folders.
+      reload_below: Folders below which clients may have models loaded, besides those of the configuration.
     """
 
-    def __init__(self, load: Callable[[str, int, str], Servable], poll_seconds: float = 1.0) -> None:
+    def __init__(
+        self,
+        load: Callable[[str, int, str], Servable],
+        poll_seconds: float = 1.0,
+        reload_below: Iterable[str] = (),
+    ) -> None:
         self._load_servable = load
         self._poll_seconds = poll_seconds
         self._lock = threading.Condition()
+        self._reload_below = list(reload_below)
+        self._configured: list[str] = []  # the folders of the models that were configured, and not by a client
         self._models: dict[str, Model] = {}
         self._versions: dict[str, Versions] = {}
         self._loaded: dict[tuple[str, int], _Loaded] = {}
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="thalweg serving load")
+        self._reloads = ThreadPoolExecutor(1, thread_name_prefix="thalweg serving reload")  # one after another
         self._poller: threading.Thread | None = None
+        self._is_closed = False
         self._stops = threading.Event()
 
     def start(self) -> None:
@@ -67,8 +78,75 @@ class Manager:
 
     def configure(self, models: Iterable[Model]) -> None:
         """Serves these models, and no others; versions that both configurations ask for stay."""
+        wanted = {model.name: model for model in models}
+        self._configured = [model.base_path for model in wanted.values()]
+        self._configure(wanted)
+
+    def reload(self, models: Iterable[Model], timeout: float | None = None) -> bool:
+        """Serves the models that a client asks for, and no others, once all of them can be used.
+
+        Returns whether they can be before the timeout; if they are not by then, the reload goes on. A model that
+        cannot be used raises its error, and what was served before stays.
+        """
+        wanted = {model.name: model for model in models}
+        for model in wanted.values():
+            self._require_reloadable(model)
+        try:
+            self._reloads.submit(self._replace, wanted).result(timeout)
+        except TimeoutError:
+            return False
+        return True
+
+    def _require_reloadable(self, model: Model) -> None:
+        if not any(is_below(model.base_path, folder) for folder in (*self._configured, *self._reload_below)):
+            raise errors.PermissionDeniedError(
+                None,
+                None,
+                f"model {model.name!r}: clients may not have this server load models from {model.base_path!r:.1000}\n"
+                "  expected: a folder of a model that the server was started with, or one below\n"
+                "  hint: start it with --reload-below FOLDER",
+            )
+
+    def _replace(self, wanted: dict[str, Model]) -> None:
+        """Loads models beside those that are served, which go once all of the others can be used."""
+        for name, model in wanted.items():
+            try:
+                list_versions(model.base_path)
+            except OSError as error:
+                text = f"{name} did not become available: its folder cannot be listed: {error}"
+                raise errors.UnknownError(None, None, text) from None
         with self._lock:
-            self._models = {model.name: model for model in models}
+            before = self._models
+        both = {**before, **wanted}
+        self._configure(both)
+        self.wait()
+        with self._lock:
+            if self._is_closed or self._models is not both:
+                raise errors.AbortedError(None, None, "another configuration took the place of this one")
+            missing = [name for name in wanted if not self._serves(wanted[name])]
+            reasons = "; ".join(self._why_missing(name) for name in missing)
+        self._configure(before if missing else wanted)
+        if missing:
+            text = f"{len(missing)} of {len(wanted)} models did not become available: {reasons}"
+            raise errors.UnknownError(None, None, f"{text}\n  what was served before stays")
+
+    def _serves(self, model: Model) -> bool:
+        """Returns whether all versions that a model has are available; the lock is held."""
+        versions = self._versions[model.name]
+        return bool(versions.available()) and versions.wanted() <= set(versions.available())
+
+    def _why_missing(self, name: str) -> str:
+        """Returns why a model has no version, in words; the lock is held."""
+        versions = self._versions[name]
+        for number in sorted(versions.wanted(), reverse=True):
+            error = versions.status[number].error
+            if error is not None:
+                return f"{name} version {number}: {error.message}"
+        return f"{name} has no versions in {self._models[name].base_path!r:.1000}"
+
+    def _configure(self, models: dict[str, Model]) -> None:
+        with self._lock:
+            self._models = models
             for name in self._versions.keys() - self._models.keys():
                 self._follow(name, self._versions[name].remove())
             for name, model in self._models.items():
@@ -91,7 +169,9 @@ class Manager:
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until nothing is being loaded; returns whether every model has a version that takes requests."""
         with self._lock:
-            self._lock.wait_for(lambda: all(each.is_settled() for each in self._versions.values()), timeout)
+            self._lock.wait_for(
+                lambda: self._is_closed or all(each.is_settled() for each in self._versions.values()), timeout
+            )
             return all(self._versions[name].available() for name in self._models)
 
     @contextlib.contextmanager
@@ -138,7 +218,11 @@ class Manager:
         self._stops.set()
         if self._poller is not None:
             self._poller.join()
+        with self._lock:
+            self._is_closed = True
+            self._lock.notify_all()
         self._pool.shutdown(wait=True, cancel_futures=True)
+        self._reloads.shutdown(wait=True, cancel_futures=True)
         with self._lock:
             for loaded in self._loaded.values():
                 loaded.servable.close()

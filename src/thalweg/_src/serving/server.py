@@ -59,6 +59,8 @@ class Options:
       log: A function that takes a line for each request, or None.
       trusted: By default models may read files of their own folder while they are loaded, such as assets; False refuses
         those that read any, True allows what `tf.saved_model.load` does then.
+      reload_below: Folders below which clients may have models loaded by HandleReloadConfigRequest, besides the folders
+        of the models that the server is started with.
       reuse_port: Whether other processes may listen at the same ports. The server then does so once its models are
         loaded, since from that moment it gets its share of the connections.
     """
@@ -79,6 +81,7 @@ class Options:
     session_config: Any = None
     log: Callable[[str], None] | None = None
     trusted: bool | None = None
+    reload_below: Sequence[str] = ()
     reuse_port: bool = False
 
 
@@ -101,7 +104,7 @@ class ModelServer:
         if batching is None and self.options.latency_bound is not None:
             batching = IN_TIME
         self._batching = batching
-        self.manager = Manager(self._load, self.options.poll_seconds)
+        self.manager = Manager(self._load, self.options.poll_seconds, self.options.reload_below)
         threads = self.options.threads
         self._loop = EventLoop(threads, threads if batching is None else batching.num_batch_threads)
         self._batcher = None if batching is None else Batcher(batching, self.metrics, self._loop)

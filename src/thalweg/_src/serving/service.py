@@ -120,8 +120,7 @@ class Service:
             return version, servable.signatures
 
     def _reload(self, models: Sequence[Model], timeout: float | None) -> bool:
-        self.manager.configure(models)
-        return self.manager.wait(timeout)
+        return self.manager.reload(models, timeout)
 
     async def _report(self) -> str:
         return self.metrics.text()

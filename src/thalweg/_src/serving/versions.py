@@ -116,6 +116,10 @@ class Versions:
         serving = [version for version, status in self.status.items() if status.state == State.AVAILABLE]
         return sorted(serving, reverse=True)
 
+    def wanted(self) -> set[int]:
+        """Returns the versions that are served, or are to be."""
+        return set() if self._is_removed else self.policy.choose(self._found)
+
     def is_settled(self) -> bool:
         """Returns whether nothing is being loaded."""
         return not any(status.state in (State.START, State.LOADING) for status in self.status.values())
@@ -143,7 +147,7 @@ class Versions:
         return self.labels[label]
 
     def _plan(self) -> list[Instruction]:
-        wanted = set() if self._is_removed else self.policy.choose(self._found)
+        wanted = self.wanted()
         loads = [version for version in sorted(wanted, reverse=True) if self._should_load(version)]
         for version in loads:
             self.status[version] = Status(State.LOADING, self._found[version])

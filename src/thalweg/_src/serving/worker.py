@@ -25,7 +25,13 @@ class Worker:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._channel = ControlChannel(
-            {"start": self._start, "reload": self._reload, "metrics": self._metrics, "stop": self._stop}
+            {
+                "start": self._start,
+                "configure": self._configure,
+                "reload": self._reload,
+                "metrics": self._metrics,
+                "stop": self._stop,
+            }
         )
         self._server: asyncio.Future[ModelServer] = self._loop.create_future()
         self._configuring = asyncio.Lock()  # in the order of the calls
@@ -58,13 +64,16 @@ class Worker:
         self._server.set_result(server)
         return [f"{name}: {server.describe(name)}" for name in server.manager.models()]
 
-    async def _reload(self, request: dict[str, Any]) -> bool:
-        """Serves other models; returns whether all of them can be used before the timeout."""
+    async def _configure(self, models: list[dict[str, Any]]) -> None:
+        """Serves other models, as the configuration says."""
         server = await asyncio.shield(self._server)
-        models = [model_from_json(each) for each in request["models"]]
         async with self._configuring:
-            await asyncio.to_thread(server.manager.configure, models)
-        return await asyncio.to_thread(server.manager.wait, request["timeout"])
+            await asyncio.to_thread(server.manager.configure, list(map(model_from_json, models)))
+
+    async def _reload(self, models: list[dict[str, Any]]) -> None:
+        """Serves other models, as a client asks for, once all of them can be used."""
+        server = await asyncio.shield(self._server)
+        await asyncio.to_thread(server.manager.reload, list(map(model_from_json, models)))
 
     async def _metrics(self, _: None) -> str:
         return self._server.result().metrics.text() if self._server.done() else ""
