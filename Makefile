@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Child processes of tests read the bytecode that the first one writes, also where the caller wants none written.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow test-wire faults test-gpu test-gpu-random test-pretended-gpu cuda-dtypes conformance check api
+.PHONY: demo test test-slow test-wire faults flood test-gpu test-gpu-random test-pretended-gpu cuda-dtypes conformance check api
 .PHONY: docs bench format clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
@@ -44,6 +44,10 @@ test-wire: $(VENV)/test
 faults: $(VENV)/test
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.distributed.scenarios
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.distributed.soak
+
+# A model server that 5,000 connections try to exhaust for five minutes, and the latency of a client meanwhile.
+flood: $(VENV)/test
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.serving.flood $(FLOOD)
 
 # On a machine with a GPU; with an empty VENV, $(PYTHON) runs them, with the torch and the packages that it finds.
 GPU_PYTEST = OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/src$(PYTHONPATH:%=:%) $(or $(VENV:%=%/bin/python),$(PYTHON)) -m pytest

@@ -12,6 +12,7 @@ from tests.distributed import mutation
 from tests.serving.conftest import asking
 from tests.serving.recorded import recorded
 from thalweg._src.serving.access import Access
+from thalweg._src.serving.admission import BytesInFlight
 from thalweg._src.serving.client import Client
 from thalweg._src.serving.grpc_front import Methods, handlers
 from thalweg._src.serving.http_request import Request
@@ -67,8 +68,8 @@ def _grpc_requests(chance, number):
 
 def _fuzz_grpc(server, seed, number):
     loop = server._loop
-    found = handlers(Methods(server.service, loop), loop, None)
-    methods = {method: handle for each in found.values() for method, handle in each}
+    calls = handlers(Methods(server.service, loop), loop, BytesInFlight(1 << 26))
+    methods = {path.rpartition("/")[2]: handle for path, handle in calls.items()}
     counts = {}
     for name, content in _grpc_requests(random.Random(seed), number):
         try:

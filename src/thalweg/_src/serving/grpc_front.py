@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hmac
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.serving import inference
-from thalweg._src.serving.access import missing_token
+from thalweg._src.serving.access import Access, missing_token
 from thalweg._src.serving.admission import BytesInFlight
 from thalweg._src.serving.config import models_of
 from thalweg._src.serving.event_loop import EventLoop
+from thalweg._src.serving.grpc_connections import GrpcConnections
 from thalweg._src.serving.limits import Endpoint
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.protos import PACKAGE, message_class
@@ -22,6 +23,7 @@ from thalweg._src.serving.tensors import Array, write_tensor
 
 _SIGNATURE_DEF = "signature_def"
 _SERVING, _NOT_SERVING = 1, 2
+_CHECK = "/grpc.health.v1.Health/Check"  # for orchestrators, which have no token: of the whole server
 Handler = Callable[[bytes, Any], Awaitable[bytes]]
 _FOREVER = 1e6  # seconds
 
@@ -177,24 +179,16 @@ class GrpcFront:
     """
 
     def __init__(self, service: Service, endpoint: Endpoint, loop: EventLoop, bytes_in_flight: BytesInFlight) -> None:
-        self._methods = handlers(Methods(service, loop), loop, endpoint.access.token)
-        self.port: int = loop.call(self._open(endpoint))
+        self._loop = loop
+        self._connections = GrpcConnections(endpoint.limits)
+        self._watching: asyncio.Task[None] | None = None
+        calls = _Calls(handlers(Methods(service, loop), loop, bytes_in_flight), endpoint.access, self._connections)
+        self.port: int = loop.call(self._open(endpoint, calls))
 
-    async def _open(self, endpoint: Endpoint) -> int:
+    async def _open(self, endpoint: Endpoint, calls: _Calls) -> int:
         import grpc
 
-        options = [
-            ("grpc.max_receive_message_length", endpoint.max_request_bytes),
-            ("grpc.max_send_message_length", -1),
-            ("grpc.so_reuseport", int(endpoint.reuse_port)),
-        ]
-        generic = [
-            grpc.method_handlers_generic_handler(
-                name, {method: grpc.unary_unary_rpc_method_handler(handle) for method, handle in methods}
-            )
-            for name, methods in self._methods.items()
-        ]
-        self._server = grpc.aio.server(handlers=generic, options=options)
+        self._server = grpc.aio.server(handlers=[calls], options=_options(endpoint))
         try:
             if endpoint.access.tls is None:
                 return int(self._server.add_insecure_port(endpoint.address))
@@ -206,19 +200,83 @@ class GrpcFront:
     async def start(self) -> None:
         """Begins to answer."""
         await self._server.start()
+        self._watching = asyncio.create_task(self._connections.watch(self.port, self._loop))
 
     async def stop(self, seconds: float) -> None:
         """Takes no further calls, and gives those that are being answered some seconds."""
         await self._server.stop(seconds)
+        if self._watching is not None:
+            self._watching.cancel()
 
 
-def handlers(methods: Methods, loop: EventLoop, token: bytes | None) -> dict[str, list[tuple[str, Handler]]]:
-    """Returns the methods of each service, as functions from the bytes of a request and its context to bytes."""
-    found: dict[str, list[tuple[str, Handler]]] = {}
-    for (name, method), request in _CALLS.items():
-        handle = _handler(method, request, getattr(methods, _snake(method)), loop, token)
-        found.setdefault(name, []).append((method, handle))
-    return found
+def _options(endpoint: Endpoint) -> list[tuple[str, int]]:
+    """Returns the options of a server; connections are closed by GrpcConnections before there are as many as here."""
+    limits = endpoint.limits
+    header_ms = round(limits.header_seconds * 1000)
+    return [
+        ("grpc.max_receive_message_length", endpoint.max_request_bytes),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.so_reuseport", int(endpoint.reuse_port)),
+        ("grpc.max_allowed_incoming_connections", 2 * (limits.connections + limits.unproved)),
+        ("grpc.max_concurrent_streams", limits.streams),
+        ("grpc.max_metadata_size", limits.header_bytes),
+        ("grpc.absolute_max_metadata_size", limits.header_bytes),
+        ("grpc.server_handshake_timeout_ms", header_ms),
+        ("grpc.http2.settings_timeout", header_ms),
+        ("grpc.max_connection_idle_ms", round(limits.idle_seconds * 1000)),
+        ("grpc.keepalive_time_ms", round(limits.idle_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", round(limits.transfer_seconds * 1000)),
+    ]
+
+
+class _Calls:
+    """What gRPC asks for the handler of a call once it has its metadata; a call without the token has one that refuses.
+
+    Handlers are those of streams, so that a message is read when they ask for it and not before.
+    """
+
+    def __init__(self, handlers: dict[str, Handler], access: Access, connections: GrpcConnections) -> None:
+        import grpc
+
+        self._access = access
+        self._connections = connections
+        self._handlers = handlers
+        self._methods = {
+            path: grpc.stream_unary_rpc_method_handler(self._reading(handle)) for path, handle in handlers.items()
+        }
+        self._refusal = grpc.stream_unary_rpc_method_handler(self._refuse)
+        self._check = grpc.stream_unary_rpc_method_handler(self._answer_check)
+
+    def service(self, details: Any) -> Any:
+        """Returns the handler of a call, None if there is no such method."""
+        if self._access.token is not None:
+            sent = str(dict(details.invocation_metadata).get("authorization", ""))
+            if not self._access.has_token(sent.encode()):
+                return self._check if details.method == _CHECK else self._refusal
+        return self._methods.get(details.method)
+
+    def _reading(self, handle: Handler) -> Callable[[Any, Any], Awaitable[bytes]]:
+        async def call(_: Any, context: Any) -> bytes:
+            self._connections.call(context.peer(), True)
+            content = await context.read()
+            return await handle(content if isinstance(content, bytes) else b"", context)
+
+        return call
+
+    async def _answer_check(self, _: Any, context: Any) -> bytes:
+        return await self._handlers[_CHECK](b"", context)
+
+    async def _refuse(self, _: Any, context: Any) -> None:
+        self._connections.call(context.peer(), False)
+        await _abort(context, missing_token("the metadata authorization"))
+
+
+def handlers(methods: Methods, loop: EventLoop, bytes_in_flight: BytesInFlight) -> dict[str, Handler]:
+    """Returns functions from the bytes of a request and its context to those of the response, by the path of a call."""
+    return {
+        f"/{name}/{method}": _handler(method, request, getattr(methods, _snake(method)), loop, bytes_in_flight)
+        for (name, method), request in _CALLS.items()
+    }
 
 
 def _snake(name: str) -> str:
@@ -226,18 +284,19 @@ def _snake(name: str) -> str:
 
 
 def _handler(
-    method: str, request_name: str, answer: Callable[[Any, Call], Awaitable[Any]], loop: EventLoop, token: bytes | None
+    method: str,
+    request_name: str,
+    answer: Callable[[Any, Call], Awaitable[Any]],
+    loop: EventLoop,
+    bytes_in_flight: BytesInFlight,
 ) -> Handler:
     from google.protobuf.message import DecodeError
 
-    expected = None if token is None else b"Bearer " + token
-
     async def handle(content: bytes, context: Any) -> bytes:
+        held = 0
         try:
-            if expected is not None and method != "Check":
-                given = str(dict(context.invocation_metadata()).get("authorization", ""))
-                if not hmac.compare_digest(given.encode(), expected):
-                    raise missing_token("the metadata authorization")
+            bytes_in_flight.take(len(content))
+            held = len(content)
             remaining = context.time_remaining()  # of a call without a limit, centuries
             deadline = None if remaining is None or remaining > _FOREVER else time.monotonic() + remaining
             try:
@@ -249,6 +308,8 @@ def _handler(
         except Exception as error:
             await _abort(context, typed(error))
             raise  # abort raises
+        finally:
+            bytes_in_flight.give(held)
 
     return handle
 

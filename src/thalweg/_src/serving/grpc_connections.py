@@ -1,0 +1,158 @@
+"""Connections of a gRPC server, which gRPC itself does not show: sockets of this process whose own end has its port.
+
+gRPC accepts connections on threads of its own, before it knows anything of them. From time to time the files of the
+process are looked through, and what has made no call that was accepted, or is too much, is shut down as if the client
+had done so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import stat
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from thalweg._src import errors
+from thalweg._src.serving.admission import Admission, State, group_of
+from thalweg._src.serving.event_loop import EventLoop
+from thalweg._src.serving.limits import Limits
+
+_FILES = "/dev/fd"
+_SECONDS = 0.25  # between two looks
+Client = tuple[str, int]  # address and port
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Link:
+    """A socket of this process with the client at its other end; other sockets may get its file later, but no inode."""
+
+    client: Client
+    file: int
+    inode: int
+
+
+class GrpcConnections:
+    """Closes connections at limits, and those that make no call that is accepted.
+
+    Args:
+      limits: How many there may be, and for how long.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._admission: Admission[Link] = Admission(limits)
+        self._called: dict[str, bool] = {}
+
+    def call(self, peer: str, is_accepted: bool) -> None:
+        """Takes a call of a peer."""
+        self._called[peer] = is_accepted or self._called.get(peer, False)
+
+    async def watch(self, port: int, loop: EventLoop) -> None:
+        """Looks for connections to close, until it is cancelled."""
+        links: dict[int, Link | None] = {}
+        while sys.platform == "linux":
+            await asyncio.sleep(_SECONDS)
+            # With thousands of files that takes a while.
+            links = await loop.apart(self._look_at_files, port, links, self.calls())
+
+    def calls(self) -> dict[str, bool]:
+        """Returns the peers that have made calls since the last time, and whether one was accepted."""
+        calls, self._called = self._called, {}
+        return calls
+
+    def _look_at_files(
+        self, port: int, before: Mapping[int, Link | None], calls: dict[str, bool]
+    ) -> dict[int, Link | None]:
+        links = links_of(port, before)
+        shut_down(self.look(filter(None, links.values()), calls, time.monotonic()))
+        return links
+
+    def look(self, links: Iterable[Link], calls: Mapping[str, bool], now: float) -> list[Link]:
+        """Takes the connections that there are, and the calls since the last time; returns the ones to close."""
+        called = {_client(peer): is_accepted for peer, is_accepted in calls.items()}
+        admission, victims = self._admission, list[Link]()
+        present = set(links)
+        for link in admission.having(*State):
+            if link not in present:
+                admission.close(link)
+        for link in sorted(present, key=lambda link: link.inode):  # the order in which they were opened
+            if admission.state(link) is None:
+                victims += filter(None, [admission.open(link, group_of(link.client[0]), now)])
+        callers = [link for link in admission.having(*State) if link.client in called]
+        for link in sorted(callers, key=lambda link: admission.state(link) is State.UNPROVED):  # the others stay
+            if admission.state(link) is not None:
+                victims += self._take_call(link, called[link.client])
+        for link in admission.expired(now):
+            admission.close(link)
+            victims.append(link)
+        return victims
+
+    def _take_call(self, link: Link, is_accepted: bool) -> list[Link]:
+        if is_accepted:
+            with contextlib.suppress(errors.UnavailableError):
+                victim = self._admission.prove(link)
+                self._admission.move(link, State.IDLE)  # gRPC ends those that are idle
+                return [] if victim is None else [victim]
+        elif self._admission.state(link) is State.IDLE:
+            return []
+        self._admission.close(link)
+        return [link]
+
+
+def _client(peer: str) -> Client:
+    """Returns the address and port of a peer such as ipv4:127.0.0.1:80 or ipv6:%5B::1%5D:80."""
+    host, _, port = unquote(peer.partition(":")[2]).rpartition(":")
+    return _plain(host.strip("[]")), int(port) if port.isdigit() else 0
+
+
+def _plain(host: str) -> str:
+    """Returns an address in its shortest form, without a scope."""
+    host = host.partition("%")[0]
+    if ":" not in host:
+        return host
+    packed = socket.inet_pton(socket.AF_INET6, host)
+    is_mapped = packed.startswith(bytes(10) + b"\xff\xff")
+    return socket.inet_ntop(socket.AF_INET, packed[12:]) if is_mapped else socket.inet_ntop(socket.AF_INET6, packed)
+
+
+def links_of(port: int, before: Mapping[int, Link | None]) -> dict[int, Link | None]:
+    """Returns the sockets of this process by their inodes, None for those that were not accepted at the port.
+
+    before: the result of an earlier call, from which those that are still there are taken
+    """
+    links: dict[int, Link | None] = {}
+    for name in os.listdir(_FILES):
+        with contextlib.suppress(OSError):  # the file was closed meanwhile
+            file = int(name)
+            status = os.fstat(file)
+            if stat.S_ISSOCK(status.st_mode):
+                inode = status.st_ino
+                link = before.get(inode)
+                is_same = inode in before and (link is None or link.file == file)
+                links[inode] = link if is_same else _ask(file, port)
+    return links
+
+
+def _ask(file: int, port: int) -> Link | None:
+    """Returns the connection behind a file, by a copy of it that nobody else closes."""
+    with socket.socket(fileno=os.dup(file)) as end:
+        if end.family not in (socket.AF_INET, socket.AF_INET6) or end.getsockname()[1] != port:
+            return None
+        try:
+            host, client_port = end.getpeername()[:2]
+        except OSError:  # it listens, or has ended
+            return None
+        return Link((_plain(host), client_port), file, os.fstat(end.fileno()).st_ino)
+
+
+def shut_down(links: Iterable[Link]) -> None:
+    """Ends connections, as if their clients had done so; gRPC then closes the sockets."""
+    for link in links:
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(link.file)) as end:
+            if os.fstat(end.fileno()).st_ino == link.inode:
+                end.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,170 @@
+"""Connections of the gRPC port: strangers make room for clients, and what makes no call is closed."""
+
+import os
+import socket
+import sys
+from contextlib import ExitStack
+
+import grpc
+import numpy as np
+import pytest
+
+from tests.serving.conftest import asking
+from thalweg._src import errors
+from thalweg._src.serving.client import Client
+from thalweg._src.serving.grpc_connections import GrpcConnections, Link, links_of, shut_down
+from thalweg._src.serving.limits import Limits
+from thalweg._src.serving.protos import message_class
+from thalweg._src.serving.server import ModelServer
+
+TOKEN = "0123456789abcdef"
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+SETTINGS = bytes(3) + b"\4" + bytes(5)
+LINKS = [Link(("127.0.0.1", 1000 + number), number, number) for number in range(10)]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are told apart by their inodes")
+
+
+def peer(link):
+    return f"ipv4:{link.client[0]}:{link.client[1]}"
+
+
+def test_which_connections_are_closed():
+    connections = GrpcConnections(Limits(connections=2, unproved=3, header_seconds=10))
+    assert connections.look(LINKS[:3], connections.calls(), 0) == []
+    connections.call(peer(LINKS[1]), True)
+    connections.call(peer(LINKS[2]), False)
+    assert connections.look(LINKS[:3], connections.calls(), 1) == [LINKS[2]]
+    assert connections.look(LINKS[:2] + LINKS[3:6], connections.calls(), 2) == [
+        LINKS[0]
+    ]  # has made no call for longest
+    connections.call(peer(LINKS[3]), True)
+    connections.call(peer(LINKS[3]), False)
+    assert connections.look([LINKS[1], *LINKS[3:6]], connections.calls(), 3) == []
+    connections.call(peer(LINKS[1]), True)
+    connections.call(peer(LINKS[4]), True)
+    assert connections.look([LINKS[1], *LINKS[3:6]], connections.calls(), 4) == [LINKS[3]]  # has made no call since
+    assert connections.look([LINKS[1], *LINKS[4:6]], connections.calls(), 20) == [LINKS[5]]
+    assert connections.look([LINKS[1]], connections.calls(), 1000) == []
+
+
+@pytest.mark.parametrize(
+    "family, host, name",
+    [(socket.AF_INET, "127.0.0.1", "ipv4:127.0.0.1:{}"), (socket.AF_INET6, "::1", "ipv6:%5B::1%5D:{}")],
+)
+def test_connections_are_among_the_files_of_the_process(family, host, name):
+    with socket.create_server((host, 0), family=family) as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection((host, port)) as client, listener.accept()[0] as accepted:
+            links = links_of(port, {})
+            (link,) = filter(None, links.values())
+            assert (link.file, link.client[1]) == (accepted.fileno(), client.getsockname()[1])
+            assert links_of(port, links) == links
+            connections = GrpcConnections(Limits())
+            connections.look([link], {}, 0)
+            connections.call(name.format(link.client[1]), True)
+            assert connections.look([link], connections.calls(), 1e9) == []
+            other = os.dup(listener.fileno())
+            os.dup2(other, accepted.fileno())  # another socket has the number of the file meanwhile
+            shut_down([link])
+            os.close(other)
+            socket.create_connection((host, port)).close()
+            listener.accept()[0].close()
+
+
+def test_a_connection_that_is_shut_down():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client, listener.accept()[0]:
+            shut_down(filter(None, links_of(port, {}).values()))
+            assert client.recv(1) == b""
+
+
+@pytest.fixture
+def stack():
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def serve(saved, stack, monkeypatch):
+    """Returns a function that starts a server with a token."""
+
+    def serve(**limits):
+        monkeypatch.setenv("THALWEG_SERVING_TOKEN", TOKEN)
+        limits = Limits(**{"header_seconds": 3600.0, **limits})
+        return stack.enter_context(ModelServer({"m": str(saved)}, port=0, rest_api_port=0, limits=limits))
+
+    return serve
+
+
+def connect(server, stack, content=b""):
+    end = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+    end.sendall(content)
+    return end
+
+
+def is_closed(end):
+    """Waits for the end of a connection."""
+    try:
+        while end.recv(1 << 16):
+            pass
+    except ConnectionError:
+        pass
+    return True
+
+
+def call(server, stack, method, content, metadata=()):
+    channel = stack.enter_context(
+        grpc.insecure_channel(f"127.0.0.1:{server.port}", [("grpc.use_local_subchannel_pool", 1)])
+    )
+    return channel.unary_unary(method)(content, metadata=metadata)
+
+
+def test_a_client_is_served_whatever_the_number_of_strangers(serve, stack):
+    server = serve(unproved=4)
+    client = stack.enter_context(Client(f"127.0.0.1:{server.port}", timeout=60))
+    ones = {"x": np.ones((1, 3), np.float32)}
+    assert client.predict("m", ones)["y"].tolist() == [[9, 12]]
+    strangers = [connect(server, stack, content) for content in (b"", PREFACE, PREFACE + SETTINGS) for _ in range(4)]
+    assert all(is_closed(end) for end in strangers[:8])
+    assert client.predict("m", ones)["y"].tolist() == [[9, 12]]
+
+
+def test_connections_without_a_call_are_closed(serve, stack):
+    server = serve(header_seconds=0.1)
+    assert all(is_closed(connect(server, stack, content)) for content in (b"", PREFACE, PREFACE + SETTINGS))
+
+
+def test_a_stranger_is_refused_before_its_message_is_read(serve, stack):
+    server = serve()
+    predict = "/tensorflow.serving.PredictionService/Predict"
+    for content in (b"", bytes(50_000_000)):
+        with pytest.raises(grpc.RpcError) as caught:
+            call(server, stack, predict, content)
+        assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    check = "/grpc.health.v1.Health/Check"
+    request = message_class("HealthCheckRequest")(service="unknown").SerializeToString()
+    assert message_class("HealthCheckResponse").FromString(call(server, stack, check, request)).status == 1
+    with pytest.raises(grpc.RpcError) as caught:
+        call(server, stack, check, request, (("authorization", f"Bearer {TOKEN}"),))
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_metadata_are_limited(serve, stack):
+    server = serve(header_bytes=1000)
+    with pytest.raises(grpc.RpcError) as caught:
+        call(server, stack, "/grpc.health.v1.Health/Check", b"", (("x", "a" * 2000),))
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_bytes_in_flight_are_those_of_both_protocols(serve, stack):
+    server = serve(bytes_in_flight=10_000)
+    fields = f"Authorization: Bearer {TOKEN}\r\nContent-Length: 9000\r\n"
+    rest = stack.enter_context(socket.create_connection(("127.0.0.1", server.rest_api_port)))
+    rest.sendall(f"POST /v1/models/m:predict HTTP/1.1\r\nHost: a\r\n{fields}\r\n".encode() + bytes(8000))
+    client = stack.enter_context(Client(f"127.0.0.1:{server.port}", timeout=60))
+    with pytest.raises(errors.UnavailableError, match="bytes of other requests"):
+        while True:  # the other one may not have arrived
+            client.predict("m", {"x": np.ones((300, 3), np.float32)})
+    rest.close()
+    assert asking(server)("/v1/models/m", headers={"Authorization": f"Bearer {TOKEN}"})[0] == 200
