@@ -611,6 +611,7 @@ DIFFERENT_PROGRAMS: dict[str, str] = {
     "conditionals.dead_value_is_fetched": "values of a branch can be fetched; that it was not taken shows in the step",
     "flow_arrays.fold_of_a_scalar": "says what is expected",
     "flow_arrays.scan_that_changes_its_type": "is found while the graph is built",
+    "flow_gradients.array_written_partly": "as in TensorFlow 1.15, which reads it twice, for its shape too",
     "flow_gradients.captured_embedding_in_nested_loops": "TensorFlow adds up shapes of different ranks",
     "loops.limit_and_shapes": "shape_invariants nest as loop_vars do, with maximum_iterations too",
     "loops.limit_by_tensor": "a body may return a tuple for a list, with maximum_iterations too",
@@ -620,6 +621,29 @@ DIFFERENT_PROGRAMS: dict[str, str] = {
     "shaping.gather_by_an_empty_list": "an empty list is taken for integers where only integers can stand",
     "shaping.reshape_of_nothing_with_a_free_size": "as in TensorFlow 1.15, which refuses it",
 }
+
+# Programs that stack the elements of an array, whose number TensorFlow knows since version 2.
+STACKING = {
+    "arrays.gap_of_inferred_shape",
+    "arrays.identical",
+    "arrays.scattered",
+    "arrays.stack_shapes",
+    "arrays.stacked",
+    "arrays.stacked_nothing",
+    "conditionals.array_result",
+    "flow_arrays.array_of_one_loop_in_the_next",
+    "flow_arrays.array_read_again_and_again",
+    "flow_arrays.array_read_and_written_in_turn",
+    "flow_arrays.array_shapes_after_a_loop",
+    "flow_arrays.array_written_by_an_inner_loop",
+    "flow_arrays.array_written_in_a_branch",
+    "flow_arrays.arrays_of_all_kinds",
+    "flow_gradients.array_in_a_branch",
+    "flow_gradients.array_through_a_loop",
+    "flow_programs.structure_of_everything",
+    "loops.array_variable",
+}
+UNKNOWN_NUMBER = "result* is *[[]None*, there *"
 
 # TensorFlow answered on a CPU, which checks indices and other values; a GPU does not.
 _UNCHECKED = "*a value, there InvalidArgumentError when running (*"

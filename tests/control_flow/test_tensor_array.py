@@ -91,19 +91,33 @@ def shape_of(tensor):
 
 def test_element_shapes_are_inferred_from_writes():
     p = tf.placeholder(tf.float32, [None, None])
-    n = tf.placeholder(tf.int32, [])
     assert shape_of(array().write(0, p).read(0)) == [None, None]
     assert shape_of(array(element_shape=[None, 2]).write(0, p).read(0)) == [None, 2]
     assert shape_of(array(infer_shape=False).write(0, p).read(0)) is None
-    assert shape_of(array(2).unstack(tf.zeros([2, 3])).stack()) == [2, 3]
-    assert shape_of(array(n).unstack(tf.zeros([2, 3])).stack()) == [None, 3]
-    assert shape_of(array(2).unstack(tf.zeros([2, 3])).concat()) == [6]
-    assert shape_of(array(2).unstack(tf.zeros([2, 3, 4])).concat()) == [6, 4]
+    assert shape_of(array(2).unstack(tf.zeros([2, 3])).read(0)) == [3]
+
+
+def test_the_number_of_elements_is_known_where_tensorflow_knows_it():
+    unknown, known = array(2).unstack(tf.zeros([2, 3])), array(2, element_shape=[3]).unstack(tf.zeros([2, 3]))
+    assert shape_of(unknown.stack()) == shape_of(known.stack()) == [None, 3]
+    assert (shape_of(unknown.gather([1, 0])), shape_of(known.gather([1, 0]))) == ([None, 3], [2, 3])
+    assert shape_of(array(2).unstack(tf.zeros([2, 3, 4])).concat()) == [None, 4]
+    gradient = known.grad("g")
+    assert (shape_of(gradient.gather([1, 0])), shape_of(gradient.read(0))) == ([2, 3], [3])
+
+
+def test_pieces_of_equal_lengths_have_a_known_shape():
+    x = tf.zeros([4, 3])
+    assert shape_of(array(2).split(x, [2, 2]).read(0)) == [2, 3]
+    assert shape_of(array(2).split(tf.placeholder(tf.float32), [2, 2]).read(0)) is None
+    for lengths in ([1, 3], tf.placeholder(tf.int64, [2])):
+        assert shape_of(array(2).split(x, lengths).read(0)) is None
+        assert shape_of(array(2, element_shape=[None, 3]).split(x, lengths).read(0)) == [None, 3]
 
 
 def test_shapes_are_known_after_a_loop():
     _, a = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, tf.zeros([4, 5]))), [0, array()])
-    assert a.stack().shape.as_list() == [3, 4, 5]
+    assert a.stack().shape.as_list() == [None, 4, 5]
 
 
 # -- gradients --------------------------------------------------------------------------------------------------------
@@ -180,6 +194,12 @@ def test_an_array_in_nested_loops(engine):
             r"shape \[2\] does not fit.*\[1\].*infer_shape",
         ),
         (lambda: array(element_shape=[3]).write(0, [1.0]), ValueError, r"shape \[1\] does not fit.*\[3\]"),
+        (
+            lambda: array(element_shape=[3], infer_shape=False).write(0, [1.0]),
+            ValueError,
+            r"shape \[1\] does not fit.*\[3\]\.$",
+        ),
+        (lambda: array(2).split([1.0, 2.0], 1), ValueError, "rank 1 but is rank 0"),
         (lambda: array().write(0, tf.constant(1)), TypeError, "TensorArray of float32 cannot hold .*int32"),
         (
             lambda: array().unstack([1, 2, 3]).write(0, tf.constant("a")),

@@ -17,7 +17,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.reshape import shape
+from thalweg._src.ops.reshape import constant_value, shape
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.tensor_array import (
     tensor_array_close_op,
@@ -76,7 +76,10 @@ class TensorArray:
                 "size, dynamic_size and clear_after_read cannot be combined with handle: they describe a new array."
             )
         self._dtype = dtypes.as_dtype(dtype).base_dtype
-        self._known: list[Shape] = [shapes.as_shape(element_shape)]  # shared between all versions of the array (flows)
+        self._made_shape = shapes.as_shape(
+            element_shape
+        )  # what the operation that makes the array says of its elements
+        self._known: list[Shape] = [self._made_shape]  # shared between all versions of the array (flows)
         self._infer_shape = bool(infer_shape)
         self._dynamic_size = bool(dynamic_size)
         self._size = size
@@ -118,15 +121,15 @@ class TensorArray:
         return self.with_flow(identity(self._flow))
 
     def _learn(self, shape: Shape) -> None:
-        """Merges the shape of an element into the common element shape, unless infer_shape is False."""
-        if not self._infer_shape:
-            return
+        """Merges the shape of an element, which must fit, into the common element shape unless infer_shape is False."""
         if not shapes.compatible(self._element_shape, shape):
+            hint = "; with infer_shape=False they may differ" if self._made_shape is None else ""
             raise ValueError(
                 f"An element of shape {shapes.show(shape)} does not fit a TensorArray whose elements have shape "
-                f"{shapes.show(self._element_shape)}; with infer_shape=False they may differ."
+                f"{shapes.show(self._element_shape)}{hint}."
             )
-        self._known[0] = shapes.merge(self._element_shape, shape)
+        if self._infer_shape:
+            self._known[0] = shapes.merge(self._element_shape, shape)
 
     def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """Returns the element at an index."""
@@ -147,26 +150,28 @@ class TensorArray:
     def stack(self, name: str | None = None) -> Tensor:
         """Returns all elements as one tensor with a new first dimension."""
         with name_scope(name, "TensorArrayStack", [self._handle]), colocate_with(self._handle):
-            return self.gather(range_of(0, self.size()), name=name)
+            value = self.gather(range_of(0, self.size()), name=name)
+        if value.dims is not None:
+            value.dims = (None, *value.dims[1:])
+        return value
 
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Returns the elements at the given indices as one tensor."""
         with device(None):
-            return tensor_array_gather_op(
+            value: Tensor = tensor_array_gather_op(
                 self._handle, indices, self._flow, dtype=self._dtype, element_shape=self._element_shape, name=name
             )
+        if self._made_shape is None and self._element_shape is not None:
+            value.dims = (None, *self._element_shape)
+        return value
 
     def concat(self, name: str | None = None) -> Tensor:
         """Returns all elements concatenated along their first dimension."""
-        element = self._element_shape
-        rest = None if element is None else element[1:]
+        rest = None if self._element_shape is None else self._element_shape[1:]
         with device(None):
             value: Tensor = tensor_array_concat_op.many(
                 self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
             )[0]
-        is_known = self._infer_shape and not self._dynamic_size
-        if is_known and isinstance(self._size, int) and element and element[0] is not None:
-            value.set_shape([self._size * element[0], *element[1:]])
         return value
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
@@ -191,8 +196,9 @@ class TensorArray:
             lengths = convert_to_tensor(lengths, preferred_dtype=dtypes.int64)
             if lengths.dtype is not dtypes.int64:
                 lengths = cast(lengths, dtypes.int64)
-            if value.dims:
-                self._learn((None, *value.dims[1:]))
+            sizes = constant_value(lengths)
+            if value.dims is not None and sizes is not None and sizes.size and (sizes == sizes.flat[0]).all():
+                self._learn((int(sizes.flat[0]), *value.dims[1:]))
             with device(None):
                 return self.with_flow(tensor_array_split_op(self._handle, value, lengths, self._flow))
 
@@ -210,9 +216,9 @@ class TensorArray:
                 self._handle, self._flow if flow is None else flow, source=source, name="gradient"
             )
             assert flow is not None
-            return TensorArray(
-                self._dtype, handle=handle, flow=flow, infer_shape=self._infer_shape, element_shape=self._element_shape
-            )
+            gradient = TensorArray(self._dtype, handle=handle, flow=flow, infer_shape=self._infer_shape)
+            gradient._made_shape, gradient._known = self._made_shape, self._known
+            return gradient
 
     def close(self, name: str | None = None) -> Any:
         """Releases the memory before the step ends."""

@@ -52,6 +52,11 @@ def _concatenated(c: Inference) -> Sequence[Shape]:
     return [None if rest is None else (None, *rest), (None,)]
 
 
+def _divided(c: Inference) -> Sequence[Shape]:
+    vector_size(c, 2)
+    return [()]
+
+
 tensor_array_op = stateful_op(
     "TensorArrayV3",
     "size: int32 -> handle: resource, flow: float32",
@@ -130,7 +135,7 @@ tensor_array_split_op = op(
     T=attr.types(),
     host="lengths",
     stateful=True,
-    infer=scalar,
+    infer=_divided,
     doc="Splits a tensor along its first dimension into elements.",
 )
 tensor_array_size_op = stateful_op(
