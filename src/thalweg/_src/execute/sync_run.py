@@ -6,6 +6,7 @@ at all if the node finishes immediately.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +44,7 @@ class _Awaited:
 
     def set(self) -> None:
         """Wakes the calling thread; called when the step is cancelled."""
-        if self._lock.locked():
+        with contextlib.suppress(RuntimeError):  # another thread, with the results, has released it
             self._lock.release()
 
     def wait(self) -> None:
@@ -94,6 +95,10 @@ class SynchronousRun:
         for index in self._after:
             self._run_segment(index, step, values)
         return [values[output] for output in self._fetches]
+
+    def is_ending(self, step: Step) -> bool:
+        """Returns whether the node of a step has finished, and nothing is left to compute."""
+        return not self._after and getattr(step.finished, "results", None) is not None
 
     def _run_segment(self, index: int, step: Step, values: dict[Output, Any]) -> None:
         segment = self._program.segments[index]

@@ -19,7 +19,7 @@ from thalweg._src.compile.tiers import StepTiers, Tier, Tiers
 from thalweg._src.dtypes import resource, variant
 from thalweg._src.execute.program import Program
 from thalweg._src.execute.run import Run, new_run
-from thalweg._src.execute.sync_run import as_synchronous_run
+from thalweg._src.execute.sync_run import SynchronousRun, as_synchronous_run
 from thalweg._src.execute.token_run import TokenRun
 from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.partition.graphdef import partition_graph_def
@@ -33,6 +33,7 @@ _InferenceMode = torch._C._InferenceMode
 # Kernels flush denormals to zero, as TensorFlow's do: computing with them is a hundred times slower, and the moments of
 # an optimizer decay into them. A step runs on the caller's thread, whose mode it restores at the end.
 COMPILE_AFTER_SECONDS = 10.0  # spent in steps of one signature before it is compiled in the background
+_SOON = 1.0  # seconds in which a thread returns what it has
 _TINY = 5e-324  # nonzero only in a thread that keeps denormals
 
 
@@ -143,7 +144,7 @@ class Executable:
             del guard
             if borrowed:
                 torch.set_flush_denormal(False)
-        if step.cancelled:
+        if step.cancelled and not isinstance(function, SynchronousRun):  # that has stopped, or has its results
             step.stop()
         return self._arrived(values) if self._arriving else values
 
@@ -176,7 +177,10 @@ class Executable:
         except BaseException:
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))
             raise
-        if step.cancelled:
+        function = self._function
+        while isinstance(function, SynchronousRun) and function.is_ending(step) and not over.wait(_SOON):
+            pass
+        if not results:  # what came as the time was up counts: it may be an element that is in no queue any more
             step.stop()
         return results.pop()
 
@@ -212,13 +216,20 @@ class Executable:
         finished = step.finished = step.event()
         if step.cancelled:  # the step ended before there was an event to set
             step.stop()
+        is_done = False
+
+        def done() -> None:
+            nonlocal is_done
+            is_done = True
+            finished.set()
+
         try:
-            runs = self.start(step, feeds, finished.set, here=step.deadline is None)
+            runs = self.start(step, feeds, done, here=step.deadline is None)
             step.wait(finished)
         except BaseException:
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))
             raise
-        if step.cancelled:
+        if not is_done:
             step.stop()
         values = self._gather(runs)
         if not self._arriving:

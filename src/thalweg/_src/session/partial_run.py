@@ -64,17 +64,20 @@ class PartialRuns:
         running = self._session._running
         running.add(step)
         step.cancellation.register(lambda error: running.discard(step))  # a step that fails is never done
+        if self._session._closed:  # before it could cancel this step
+            step.fail(errors.CancelledError(None, None, "Session has been closed."))
+            step.stop()
         executable.start(step, [], lambda: running.discard(step))
         handle = f"partial_run_{next(self._serial)}"
         self._started[handle] = _Started(step, set(feed_tensors), fetchable={*flat.tensors, *flat.operations})
         return handle
 
     def run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> Any:
-        if handle not in self._started:
+        state = self._started.get(handle)
+        if state is None:
             raise errors.invalid(
                 f"Must run 'setup' before performing partial runs! partial_run_setup returned no handle {handle!r}"
             )
-        state = self._started[handle]
         graph = self._session.graph
         flat = flatten(graph, fetches, self._session)
         values = {}

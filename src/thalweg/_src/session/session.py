@@ -193,6 +193,8 @@ class BaseSession:
             step.trace = Trace()
         self._running.add(step)
         try:
+            if self._closed:  # before it could cancel this step
+                raise errors.CancelledError(None, None, "Session has been closed.")
             values = executable.run(step, feeds)
             try:
                 result = fetched(values)
