@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-slow test-wire faults flood test-gpu test-gpu-random test-pretended-gpu cuda-dtypes conformance check api
-.PHONY: docs bench format clean
+.PHONY: docs bench flood-cluster format clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/base: pyproject.toml
@@ -48,6 +48,10 @@ faults: $(VENV)/test
 # A model server that 5,000 connections try to exhaust for five minutes, and the latency of a client meanwhile.
 flood: $(VENV)/test
 	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.serving.flood $(FLOOD)
+
+# The tasks of a cluster that 3,000 connections try to exhaust, and the times of two clients meanwhile.
+flood-cluster: $(VENV)/test
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.distributed.flood $(FLOOD)
 
 # On a machine with a GPU; with an empty VENV, $(PYTHON) runs them, with the torch and the packages that it finds.
 GPU_PYTEST = OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/src$(PYTHONPATH:%=:%) $(or $(VENV:%=%/bin/python),$(PYTHON)) -m pytest

@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,6 +11,8 @@ import pytest
 
 from thalweg._src.distributed import authentication
 from thalweg._src.distributed.credentials import Credentials
+from thalweg._src.distributed.grpc_connections import GrpcConnections
+from thalweg._src.distributed.limits import TaskConnections
 from thalweg._src.errors import UnauthenticatedError, UnknownError
 
 TOKEN = Credentials(b"0123456789abcdef", origin="THALWEG_CLUSTER_TOKEN")
@@ -48,11 +51,16 @@ def serve(handlers):
     """Starts servers, which stop with the test."""
     with contextlib.ExitStack() as ends:
 
-        def start(credentials, address="localhost:0"):
+        def start(credentials, address="localhost:0", **limits):
             pool = ends.enter_context(ThreadPoolExecutor(4))
-            made, port = authentication.server(address, credentials, [handlers], pool=pool, max_message_bytes=LIMIT)
+            connections = GrpcConnections(TaskConnections(**limits))
+            made, port = authentication.server(
+                address, credentials, [handlers], pool=pool, max_message_bytes=LIMIT, connections=connections
+            )
             ends.callback(lambda: made.stop(None).wait())
             made.start()
+            ends.callback(connections.stop)
+            connections.start(port)
             return made, port
 
         yield start
@@ -332,4 +340,72 @@ def test_a_client_without_a_certificate_is_refused(serve, certificates, handlers
         known = grpc.ssl_channel_credentials(file.read())
     with grpc.secure_channel(f"localhost:{port}", known) as channel, pytest.raises(grpc.RpcError):
         FORMS["unary_unary"](channel)
+    assert not handlers.read
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+SETTINGS = bytes(3) + b"\4" + bytes(5)
+needs_files = pytest.mark.skipif(sys.platform != "linux", reason="connections are found among the files of the process")
+
+
+def strange(port, ends, content=b""):
+    end = ends.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+    end.sendall(content)
+    return end
+
+
+def is_closed(end):
+    """Waits for the end of a connection."""
+    with contextlib.suppress(ConnectionError):
+        while end.recv(1 << 16):
+            pass
+    return True
+
+
+@needs_files
+@pytest.mark.parametrize("form", FORMS)
+def test_a_client_is_served_whatever_the_number_of_strangers(form, serve, dial):
+    _, port = serve(TOKEN, unproved=4, header_seconds=3600.0)
+    client = dial(f"localhost:{port}", TOKEN)
+    assert FORMS[form](client) == ANSWERS[form]
+    with contextlib.ExitStack() as ends:
+        starts = (b"", PREFACE, PREFACE + SETTINGS)
+        strangers = [strange(port, ends, content) for content in starts for _ in range(4)]
+        assert all(is_closed(end) for end in strangers[:8])
+        assert FORMS[form](client) == ANSWERS[form]
+        assert FORMS[form](dial(f"localhost:{port}", TOKEN)) == ANSWERS[form]
+
+
+@needs_files
+def test_a_connection_that_has_proved_itself_may_be_idle(serve, dial):
+    _, port = serve(TOKEN, header_seconds=0.1)
+    client, states = dial(f"localhost:{port}", TOKEN), []
+    assert FORMS["unary_unary"](client) == [b"one"]
+    client.subscribe(states.append)
+
+    def slowly():
+        yield b"one"
+        with contextlib.ExitStack() as ends:
+            assert all(is_closed(strange(port, ends, content)) for content in (b"", PREFACE, PREFACE + SETTINGS))
+        yield b"two"
+
+    assert client.stream_unary("/test/stream_unary")(slowly(), 60) == b"onetwo"
+    assert set(states) <= {grpc.ChannelConnectivity.IDLE, grpc.ChannelConnectivity.READY}
+    assert states[-1] is grpc.ChannelConnectivity.READY
+
+
+@needs_files
+def test_the_connection_of_a_refused_call_is_closed(serve, dial):
+    _, port = serve(TOKEN, header_seconds=3600.0)
+    stranger, is_lost = dial(f"localhost:{port}", OPEN), threading.Event()
+    assert "the client sent none" in refusal(stranger)
+    stranger.subscribe(lambda state: state is not grpc.ChannelConnectivity.READY and is_lost.set())
+    assert is_lost.wait(60)
+
+
+def test_metadata_are_limited(serve, dial, handlers):
+    _, port = serve(TOKEN)
+    with pytest.raises(grpc.RpcError) as caught:
+        dial(f"localhost:{port}", OPEN).unary_unary("/test/unary_unary")(b"one", 60, (("x", "a" * 100_000),))
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert not handlers.read

@@ -57,7 +57,7 @@ def connect(sock, credentials=TOKEN, peer=PS, seconds=60, host="127.0.0.1"):
 
 
 def accept(sock, credentials=TOKEN, task=PS, seconds=60):
-    return handshake.accept(sock, credentials, task=task, seconds=seconds)
+    return handshake.finish(handshake.accept(sock, credentials, task=task, seconds=seconds), sock, seconds)
 
 
 def shake(pool, ends, client=TOKEN, server=TOKEN):

@@ -14,7 +14,7 @@ from thalweg._src.distributed import data_plane, handshake, limits
 from thalweg._src.distributed.credentials import Credentials
 from thalweg._src.distributed.expected import Expected, check_received
 from thalweg._src.distributed.frames import Kind
-from thalweg._src.distributed.limits import MAX_EARLY_STEPS, MAX_KEY, MAX_UNPROVED, Limits
+from thalweg._src.distributed.limits import MAX_EARLY_STEPS, MAX_KEY, Limits, TaskConnections
 from thalweg._src.resources.rendezvous import Many
 
 PS = "/job:ps/replica:0/task:0"
@@ -59,7 +59,7 @@ def test_of_connections_that_do_not_prove_themselves_the_oldest_are_closed(serve
     with contextlib.ExitStack() as ends:
         idle = [
             ends.enter_context(socket.create_connection(("localhost", info.data_port), timeout=SECONDS))
-            for _ in range(MAX_UNPROVED + 3)
+            for _ in range(TaskConnections().unproved_by_address + 3)
         ]
         assert all(is_closed(sock) for sock in idle[:3])
         assert link().fileno() >= 0, "others can still connect"

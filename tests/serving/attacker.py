@@ -6,6 +6,7 @@ the processor from the server and its clients either. In a turn a connection sen
 the server has closed it.
 """
 
+import errno
 import itertools
 import json
 import os
@@ -124,10 +125,9 @@ GRPC = (silent, grpc_half_preface, grpc_half_open, grpc_idle, grpc_half_headers,
 class Stranger:
     """One connection, which is opened again whenever the server closes it."""
 
-    def __init__(self, number, ports):
-        kinds = [(kind, port) for port, group in zip(ports, (REST, GRPC)) for kind in group]
-        self.kind, self._port = kinds[number % len(kinds)]
-        self._address = f"127.0.1.{1 + number % ADDRESSES}"
+    def __init__(self, number, kinds):
+        self.kind, self._target = kinds[number % len(kinds)]
+        self._source = f"127.0.1.{1 + number % ADDRESSES}"
         self._end = None
         self._pieces = iter(())
         self._left = b""
@@ -153,11 +153,14 @@ class Stranger:
         return "sent"
 
     def _open(self):
-        end = socket.socket()
+        end = socket.socket(socket.AF_INET if isinstance(self._target, tuple) else socket.AF_UNIX)
         end.setblocking(False)
-        end.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT: the port is free for other servers
-        end.bind((self._address, 0))
-        end.connect_ex(("127.0.0.1", self._port))
+        if end.family == socket.AF_INET:
+            end.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT: the port is free for other servers
+            end.bind((self._source, 0))
+        if end.connect_ex(self._target) == errno.EAGAIN:  # a unix socket whose backlog is full
+            end.close()
+            return "blocked"
         self._end, self._pieces, self._left = end, self.kind(), b""
         return "opened"
 
@@ -168,9 +171,10 @@ class Stranger:
         return "closed"
 
 
-def main(rest_port, grpc_port, connections, steps):
+def attack(kinds, connections, steps):
+    """Has connections of all kinds, each a function and an address, take turns until the standard input ends."""
     os.nice(10)
-    strangers = [Stranger(number, (rest_port, grpc_port)) for number in range(connections)]
+    strangers = [Stranger(number, kinds) for number in range(connections)]
     random.Random(0).shuffle(strangers)
     counts = Counter()
     start = time.monotonic()
@@ -184,6 +188,11 @@ def main(rest_port, grpc_port, connections, steps):
         if number % 1000 == 0 and select.select([sys.stdin], [], [], 0)[0]:
             break
     print(json.dumps(counts | {"cpu_seconds": time.process_time(), "seconds": time.monotonic() - start}))
+
+
+def main(rest_port, grpc_port, connections, steps):
+    ports = (rest_port, REST), (grpc_port, GRPC)
+    attack([(kind, ("127.0.0.1", port)) for port, kinds in ports for kind in kinds], connections, steps)
 
 
 if __name__ == "__main__":

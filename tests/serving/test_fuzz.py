@@ -12,11 +12,10 @@ from tests.distributed import mutation
 from tests.serving.conftest import asking
 from tests.serving.recorded import recorded
 from thalweg._src.serving.access import Access
-from thalweg._src.serving.admission import BytesInFlight
 from thalweg._src.serving.client import Client
 from thalweg._src.serving.grpc_front import Methods, handlers
 from thalweg._src.serving.http_request import Request
-from thalweg._src.serving.limits import Limits
+from thalweg._src.serving.limits import BytesInFlight, Limits
 from thalweg._src.serving.rest_front import RestApplication
 from thalweg._src.serving.server import ModelServer
 

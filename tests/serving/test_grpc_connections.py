@@ -1,6 +1,5 @@
 """Connections of the gRPC port: strangers make room for clients, and what makes no call is closed."""
 
-import os
 import socket
 import sys
 from contextlib import ExitStack
@@ -12,7 +11,6 @@ import pytest
 from tests.serving.conftest import asking
 from thalweg._src import errors
 from thalweg._src.serving.client import Client
-from thalweg._src.serving.grpc_connections import GrpcConnections, Link, links_of, shut_down
 from thalweg._src.serving.limits import Limits
 from thalweg._src.serving.protos import message_class
 from thalweg._src.serving.server import ModelServer
@@ -20,63 +18,7 @@ from thalweg._src.serving.server import ModelServer
 TOKEN = "0123456789abcdef"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = bytes(3) + b"\4" + bytes(5)
-LINKS = [Link(("127.0.0.1", 1000 + number), number, number) for number in range(10)]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are told apart by their inodes")
-
-
-def peer(link):
-    return f"ipv4:{link.client[0]}:{link.client[1]}"
-
-
-def test_which_connections_are_closed():
-    connections = GrpcConnections(Limits(connections=2, unproved=3, header_seconds=10))
-    assert connections.look(LINKS[:3], connections.calls(), 0) == []
-    connections.call(peer(LINKS[1]), True)
-    connections.call(peer(LINKS[2]), False)
-    assert connections.look(LINKS[:3], connections.calls(), 1) == [LINKS[2]]
-    assert connections.look(LINKS[:2] + LINKS[3:6], connections.calls(), 2) == [
-        LINKS[0]
-    ]  # has made no call for longest
-    connections.call(peer(LINKS[3]), True)
-    connections.call(peer(LINKS[3]), False)
-    assert connections.look([LINKS[1], *LINKS[3:6]], connections.calls(), 3) == []
-    connections.call(peer(LINKS[1]), True)
-    connections.call(peer(LINKS[4]), True)
-    assert connections.look([LINKS[1], *LINKS[3:6]], connections.calls(), 4) == [LINKS[3]]  # has made no call since
-    assert connections.look([LINKS[1], *LINKS[4:6]], connections.calls(), 20) == [LINKS[5]]
-    assert connections.look([LINKS[1]], connections.calls(), 1000) == []
-
-
-@pytest.mark.parametrize(
-    "family, host, name",
-    [(socket.AF_INET, "127.0.0.1", "ipv4:127.0.0.1:{}"), (socket.AF_INET6, "::1", "ipv6:%5B::1%5D:{}")],
-)
-def test_connections_are_among_the_files_of_the_process(family, host, name):
-    with socket.create_server((host, 0), family=family) as listener:
-        port = listener.getsockname()[1]
-        with socket.create_connection((host, port)) as client, listener.accept()[0] as accepted:
-            links = links_of(port, {})
-            (link,) = filter(None, links.values())
-            assert (link.file, link.client[1]) == (accepted.fileno(), client.getsockname()[1])
-            assert links_of(port, links) == links
-            connections = GrpcConnections(Limits())
-            connections.look([link], {}, 0)
-            connections.call(name.format(link.client[1]), True)
-            assert connections.look([link], connections.calls(), 1e9) == []
-            other = os.dup(listener.fileno())
-            os.dup2(other, accepted.fileno())  # another socket has the number of the file meanwhile
-            shut_down([link])
-            os.close(other)
-            socket.create_connection((host, port)).close()
-            listener.accept()[0].close()
-
-
-def test_a_connection_that_is_shut_down():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        with socket.create_connection(("127.0.0.1", port)) as client, listener.accept()[0]:
-            shut_down(filter(None, links_of(port, {}).values()))
-            assert client.recv(1) == b""
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import thalweg as tf
 from tests.distributed.conftest import certificates  # noqa: F401
 from tests.serving.conftest import asking
 from thalweg._src import errors
-from thalweg._src.serving.admission import State
+from thalweg._src.distributed.admission import State
 from thalweg._src.serving.client import Client
 from thalweg._src.serving.limits import Limits
 from thalweg._src.serving.server import ModelServer

@@ -4,7 +4,7 @@ import pytest
 
 import thalweg as tf
 from thalweg._src import errors
-from thalweg._src.serving.limits import Limits
+from thalweg._src.serving.limits import BytesInFlight, Limits
 
 
 def test_limits_of_texts():
@@ -29,3 +29,14 @@ def test_errors_say_what_was_expected(text, words):
     with pytest.raises(errors.InvalidArgumentError) as caught:
         Limits.parse([text])
     assert words in caught.value.message
+
+
+def test_bytes_in_flight():
+    count = BytesInFlight(100)
+    count.take(60)
+    with pytest.raises(errors.UnavailableError) as caught:
+        count.take(41)
+    assert caught.value.retry_after > 0
+    count.add(1000)  # an answer, for which there is always room
+    count.give(1060)
+    count.take(100)

@@ -25,11 +25,24 @@ from thalweg._src.distributed.credentials import (
     is_loopback,
     missing_token,
 )
+from thalweg._src.distributed.grpc_connections import GrpcConnections
+from thalweg._src.distributed.limits import TaskConnections
 from thalweg._src.errors import UnauthenticatedError, UnknownError
 
 PROVE = "/thalweg.Credentials/Prove"
 _CREDENTIAL, _NONCE, _PORT = "thalweg-credential-bin", "thalweg-nonce-bin", "thalweg-port-bin"
 _CLIENT, _SERVER = "control plane, client", "control plane, server"
+_MILLISECONDS = round(TaskConnections().header_seconds * 1000)
+_SERVER_OPTIONS = (
+    # Without it, a second server at the same port would take a part of the first one's connections.
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_allowed_incoming_connections", 1 << 12),
+    ("grpc.max_concurrent_streams", 1 << 8),
+    ("grpc.max_metadata_size", 1 << 13),
+    ("grpc.absolute_max_metadata_size", 1 << 14),
+    ("grpc.server_handshake_timeout_ms", _MILLISECONDS),
+    ("grpc.http2.settings_timeout", _MILLISECONDS),
+)
 _OUTDATED = "the credential of the call is not of this server, or of an earlier run of it"
 
 
@@ -40,7 +53,7 @@ def server(
     *,
     pool: ThreadPoolExecutor,
     max_message_bytes: int,
-    options: Sequence[tuple[str, Any]] = (),
+    connections: GrpcConnections,
 ) -> tuple[Any, int]:
     """Returns a gRPC server that listens at an address once it is started, and its port.
 
@@ -50,14 +63,12 @@ def server(
       handlers: the generic handlers of all calls.
       pool: the threads that run the calls.
       max_message_bytes: the limit on the size of a message.
-      options: further options of gRPC.
+      connections: takes the calls that are accepted and refused.
     """
     import grpc
 
-    guard = _Guard(credentials)
-    sizes = _size_options(max_message_bytes)
-    # Without the option, a second server at the same port would take a part of the first one's connections.
-    made = grpc.server(pool, handlers, [guard], [*sizes, ("grpc.so_reuseport", 0), *options])
+    guard = _Guard(credentials, connections)
+    made = grpc.server(pool, handlers, [guard], [*_size_options(max_message_bytes), *_SERVER_OPTIONS])
     target = _target(address, credentials.tls)
     try:
         if credentials.tls is None:
@@ -135,8 +146,9 @@ def _proof(credentials: Credentials, nonce: bytes, port: bytes, challenge: bytes
 class _Guard:
     """The interceptor of a server, which lets through calls with a valid credential."""
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: Credentials, connections: GrpcConnections) -> None:
         self._credentials = credentials
+        self._connections = connections
         self._nonce = secrets.token_bytes(32)
         self._valid: dict[bytes, bytes] = {}  # credentials by what the client connected to: this port, or unknown
 
@@ -149,28 +161,61 @@ class _Guard:
         if details.method == PROVE:
             return self._prove(sent)
         if self._credentials.token is None:
-            return continuation(details)
+            return self._accept(continuation(details))
         if _CREDENTIAL not in sent:
-            return _refuse(
+            return self._refuse(
                 f"this server has a token of the cluster, and the client sent none: set {TOKEN} or {TOKEN_FILE}"
             )
         matches = [hmac.compare_digest(sent[_CREDENTIAL], valid) for valid in self._valid.values()]
-        return continuation(details) if any(matches) else _refuse(_OUTDATED)
+        return self._accept(continuation(details)) if any(matches) else self._refuse(_OUTDATED)
 
     def _prove(self, sent: dict[str, bytes]) -> Any:
         """Answers with the nonce of the server, then to a client that proves itself with a proof."""
         if self._credentials.token is None:
-            return _refuse(missing_token("the client", "the server").message)
+            return self._refuse(missing_token("the client", "the server").message)
         if not sent.keys() >= {_CREDENTIAL, _NONCE, _PORT}:
             return _answer(self._nonce)
         port = sent[_PORT]
         if not hmac.compare_digest(sent[_CREDENTIAL], _credential(self._credentials, self._nonce, port)):
-            return _refuse(
+            return self._refuse(
                 f"the server has another token of the cluster than the client: compare {TOKEN} or {TOKEN_FILE}"
             )
         if port not in self._valid:
-            return _refuse("on loopback a port must be forwarded to a port of the same number, or TLS be used")
-        return _answer(_proof(self._credentials, self._nonce, port, sent[_NONCE]))
+            return self._refuse("on loopback a port must be forwarded to a port of the same number, or TLS be used")
+        return self._accept(_answer(_proof(self._credentials, self._nonce, port, sent[_NONCE])))
+
+    def _accept(self, handler: Any) -> Any:
+        """Returns a handler that does the same, once it has noted whose call was accepted.
+
+        It takes a request for a stream, so that this is noted before a message of any size has arrived.
+        """
+        import grpc
+
+        if handler is None:
+            return None
+        forms = (handler.unary_unary, handler.unary_stream, handler.stream_unary, handler.stream_stream)
+        answer = next(filter(None, forms))
+
+        def accepted(requests: Any, context: Any) -> Any:
+            self._connections.call(context.peer(), True)
+            request = requests if handler.request_streaming else next(requests, None)
+            if request is None:
+                context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call has no message")
+            return answer(request, context)
+
+        is_stream = handler.response_streaming
+        form = grpc.stream_stream_rpc_method_handler if is_stream else grpc.stream_unary_rpc_method_handler
+        return form(accepted, handler.request_deserializer, handler.response_serializer)
+
+    def _refuse(self, text: str) -> Any:
+        """Returns a handler that reads nothing and refuses."""
+        import grpc
+
+        def refuse(_: Any, context: Any) -> None:
+            self._connections.call(context.peer(), False)
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
+
+        return grpc.stream_stream_rpc_method_handler(refuse)
 
 
 def _port_bytes(port: int) -> bytes:
@@ -185,16 +230,6 @@ def _answer(message: bytes) -> Any:
         yield message
 
     return grpc.stream_stream_rpc_method_handler(answer)
-
-
-def _refuse(text: str) -> Any:
-    """Returns a handler that reads nothing and refuses."""
-    import grpc
-
-    def refuse(_: Any, context: Any) -> None:
-        context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
-
-    return grpc.stream_stream_rpc_method_handler(refuse)
 
 
 class _Session:

@@ -1,14 +1,10 @@
-"""The sockets of a task's data plane: listening, connecting, and what both ends say first."""
+"""The sockets of a task's data plane: connecting, and what both ends say first."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import socket
 import struct
-import sys
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -71,60 +67,16 @@ def connect(unix_name: str, host: str, port: int, use_tcp: bool) -> socket.socke
         sock = socket.socket(socket.AF_UNIX)
         try:
             sock.settimeout(_CONNECT_SECONDS)
-            sock.connect(_abstract(unix_name))
+            sock.connect(abstract(unix_name))
             return sock
         except OSError:
             sock.close()  # the task is on another host, or in another container
     return socket.create_connection((host, port), timeout=_CONNECT_SECONDS)
 
 
-def _abstract(name: str) -> bytes:
+def abstract(name: str) -> bytes:
     """Returns the address of a unix socket without a file, so that a killed process leaves none behind."""
     return b"\0" + name.encode()
-
-
-class Listener:
-    """Accepts connections at a unix socket and at a TCP port, each with its own thread."""
-
-    def __init__(self, host: str, accept: Callable[[socket.socket], None]) -> None:
-        self._accept = accept
-        self.unix_name = f"thalweg-{secrets.token_hex(16)}" if sys.platform == "linux" else ""
-        tcp = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-        self.port: int = tcp.getsockname()[1]
-        self._sockets = [tcp]
-        if self.unix_name:
-            unix = socket.socket(socket.AF_UNIX)
-            unix.bind(_abstract(self.unix_name))
-            self._sockets.append(unix)
-        self._closed = False
-        self._threads = [
-            threading.Thread(target=self._listen, args=(sock,), name="thalweg listen", daemon=True)
-            for sock in self._sockets
-        ]
-        for sock, thread in zip(self._sockets, self._threads):
-            sock.listen(128)
-            thread.start()
-
-    def _listen(self, listening: socket.socket) -> None:
-        while not self._closed:
-            try:
-                sock, _ = listening.accept()
-            except OSError as error:
-                if self._closed or listening.fileno() < 0:
-                    return
-                _ = error  # too many open files, or a connection that ended at once: the next one may succeed
-                threading.Event().wait(0.05)
-                continue
-            threading.Thread(target=self._accept, args=(sock,), name="thalweg connection", daemon=True).start()
-
-    def close(self) -> None:
-        self._closed = True
-        for sock in self._sockets:
-            with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
-            sock.close()
-        for thread in self._threads:
-            thread.join(timeout=5)
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +16,7 @@ from thalweg._src.distributed.channel import Channel
 from thalweg._src.distributed.connection import Connection, ConnectionLost
 from thalweg._src.distributed.control import TaskInfo
 from thalweg._src.distributed.credentials import Credentials
-from thalweg._src.distributed.limits import MAX_UNPROVED, Limits
+from thalweg._src.distributed.limits import Limits
 from thalweg._src.distributed.link import Link, Receiver
 from thalweg._src.distributed.liveness import INTERVAL, LIMIT, Liveness
 from thalweg._src.distributed.slab import Slab, available
@@ -56,7 +54,6 @@ class Endpoint:
     _stopped: threading.Event = field(default_factory=threading.Event)
     _liveness: Liveness = field(default_factory=Liveness)
     _thread: threading.Thread | None = None
-    _unproved: dict[socket.socket, None] = field(default_factory=dict)
     _window: int = 0
 
     def __post_init__(self) -> None:
@@ -129,39 +126,15 @@ class Endpoint:
                 link.gone.wait(_LOSS_SECONDS)
                 self._drop(link)
 
-    def accept(self, sock: socket.socket) -> tuple[Connection, str] | None:
-        """Takes a connection that another task or a client opened; returns a channel with the name of its other end.
+    def take(self, stream: handshake.Stream, peer: handshake.Peer) -> tuple[Connection, str] | None:
+        """Takes a connection of another task or a client that has proved itself.
 
-        A link is kept here.
+        Returns a channel with the name of its other end; a link is kept here.
         """
-        with self._until_proved(sock):
-            stream, peer = handshake.accept(sock, self.credentials, task=self.name, seconds=_HANDSHAKE_SECONDS)
         if peer.role == CHANNEL:
-            stream.settimeout(None)
             return Connection(stream), peer.task
         self._keep(self._link(stream, peer.task))
         return None
-
-    @contextlib.contextmanager
-    def _until_proved(self, sock: socket.socket) -> Iterator[None]:
-        """Counts a connection until its other end has proved itself; of too many, the oldest is closed.
-
-        A handshake takes milliseconds, so the oldest is most likely one that only keeps others out.
-        """
-        end = sock.dup()  # TLS takes the socket itself over
-        with self._lock:
-            self._unproved[end] = None
-            if len(self._unproved) > MAX_UNPROVED:
-                oldest = next(iter(self._unproved))
-                del self._unproved[oldest]
-                with contextlib.suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._unproved.pop(end, None)
-                end.close()
 
     def _keep(self, link: Link) -> Link:
         """Keeps a new link, and starts to read it; if there is another one to the same task, that is used to send."""

@@ -11,12 +11,16 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+import selectors
 import socket
 import ssl
 import struct
 import time
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from types import TracebackType
+from typing import Any, TypeVar
 
 from thalweg._src import errors
 from thalweg._src.distributed.credentials import Credentials, missing_token
@@ -33,6 +37,8 @@ _CLIENT, _SERVER = "data plane, client", "data plane, server"
 _TLS_RECORD = b"\x16\x03"
 
 Stream = socket.socket | TlsSocket
+T = TypeVar("T")
+Steps = Generator[int, None, T]  # yields the events of a selector that a handshake waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +63,47 @@ def connect(
       peer: the name of the task that is expected at the other end.
       seconds: the time limit of the whole handshake.
     """
-    with _Wire(sock, f"the task {peer} at {host}", seconds) as wire:
-        wire.start_tls(credentials, host)
-        names = [name.encode() for name in (role, task, peer)]
-        hello = _hello(credentials) + _LENGTHS.pack(*map(len, names)) + b"".join(names)
-        wire.send(hello)
-        answer = wire.receive_hello()
+    return finish(_connect(sock, credentials, host, (role, task, peer), seconds), sock, seconds)
+
+
+def finish(steps: Steps[T], sock: socket.socket, seconds: float) -> T:
+    """Takes all steps of a handshake, which wait for a socket, and returns its result."""
+    file, end = sock.fileno(), time.monotonic() + seconds
+    with selectors.PollSelector() as selector:
+        try:
+            selector.register(file, next(steps))
+            while True:
+                selector.select(max(0.0, end - time.monotonic()))
+                selector.modify(file, next(steps))
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+
+def _connect(
+    sock: socket.socket, credentials: Credentials, host: str, names: Sequence[str], seconds: float
+) -> Steps[Stream]:
+    with _Wire(sock, f"the task {names[-1]} at {host}", seconds) as wire:
+        yield from wire.start_tls(credentials, host)
+        encoded = [name.encode() for name in names]
+        hello = _hello(credentials) + _LENGTHS.pack(*map(len, encoded)) + b"".join(encoded)
+        yield from wire.send(hello)
+        answer = yield from wire.receive_hello()
         wire.check_hello(answer, credentials)
-        wire.send(credentials.mac(_CLIENT, hello, answer))
-        verdict, proof = _VERDICT.unpack(wire.receive(_VERDICT.size))
+        yield from wire.send(credentials.mac(_CLIENT, hello, answer))
+        verdict, proof = _VERDICT.unpack((yield from wire.receive(_VERDICT.size)))
         if verdict == _WRONG_TASK:
             raise errors.FailedPreconditionError(None, None, f"{wire.other} has another name: the cluster specs differ")
         if verdict != _ACCEPTED or not hmac.compare_digest(proof, credentials.mac(_SERVER, hello, answer)):
             raise credentials.other_token(wire.other)
-        return wire.socket
+        return wire.stream()
 
 
-def accept(sock: socket.socket, credentials: Credentials, *, task: str, seconds: float) -> tuple[Stream, Peer]:
+def accept(sock: socket.socket, credentials: Credentials, *, task: str, seconds: float) -> Steps[tuple[Stream, Peer]]:
     """Has the client of an accepted socket prove itself, and proves this end to it.
 
-    Returns the socket, or TLS over it, and what the client says about itself.
+    Its steps never wait themselves, so that one thread can take those of many connections. The last one returns the
+    socket, or TLS over it, and what the client says about itself.
 
     Args:
       sock: the socket, which is closed if the handshake fails.
@@ -85,39 +112,53 @@ def accept(sock: socket.socket, credentials: Credentials, *, task: str, seconds:
       seconds: the time limit of the whole handshake.
     """
     with _Wire(sock, "the client", seconds) as wire:
-        wire.start_tls(credentials, None)
-        hello = wire.receive_hello()
-        lengths = wire.receive(_LENGTHS.size)
-        role, client, expected = (wire.receive(length) for length in _LENGTHS.unpack(lengths))
-        transcript = b"".join([hello, lengths, role, client, expected])
+        yield from wire.start_tls(credentials, None)
+        hello = yield from wire.receive_hello()
+        lengths = yield from wire.receive(_LENGTHS.size)
+        names = yield from wire.receive(sum(lengths))
         answer = _hello(credentials)
-        wire.send(answer)
+        yield from wire.send(answer)
         wire.check_hello(hello, credentials)
-        if not hmac.compare_digest(wire.receive(32), credentials.mac(_CLIENT, transcript, answer)):
-            wire.send(_VERDICT.pack(_WRONG_TOKEN, b""))
+        transcript = hello + lengths + names
+        if not hmac.compare_digest((yield from wire.receive(32)), credentials.mac(_CLIENT, transcript, answer)):
+            yield from wire.send(_VERDICT.pack(_WRONG_TOKEN, b""))
             raise credentials.other_token(wire.other)
-        if expected != task.encode():
-            wire.send(_VERDICT.pack(_WRONG_TASK, b""))
-            name = expected.decode(errors="replace")
+        role, client, expected = _split(names, lengths)
+        if expected != task:
+            yield from wire.send(_VERDICT.pack(_WRONG_TASK, b""))
             raise errors.FailedPreconditionError(
-                None, None, f"{wire.other} expects the task {name}, and this is {task}"
+                None, None, f"{wire.other} expects the task {expected}, and this is {task}"
             )
-        wire.send(_VERDICT.pack(_ACCEPTED, credentials.mac(_SERVER, transcript, answer)))
-        return wire.socket, Peer(role.decode(errors="replace"), client.decode(errors="replace"))
+        yield from wire.send(_VERDICT.pack(_ACCEPTED, credentials.mac(_SERVER, transcript, answer)))
+        return wire.stream(), Peer(role, client)
 
 
 def _hello(credentials: Credentials) -> bytes:
     return _HELLO.pack(_MAGIC, credentials.token is not None, VERSION, secrets.token_bytes(32))
 
 
+def _split(names: bytes, lengths: bytes) -> list[str]:
+    starts = [0, *accumulate(lengths)]
+    return [names[start:end].decode(errors="replace") for start, end in pairwise(starts)]
+
+
+def user_of(sock: socket.socket) -> int | None:
+    """Returns the user of the other end of an AF_UNIX socket, where the system tells."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    _, user, _ = _USER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _USER.size))
+    return int(user)
+
+
 class _Wire:
     """A socket during its handshake, with a time limit; errors close it, and say which end and why."""
 
     def __init__(self, sock: socket.socket, other: str, seconds: float) -> None:
-        self.socket: Stream = sock
+        self.socket = sock
         self.other = other
         self._seconds = seconds
         self._end = time.monotonic() + seconds
+        sock.setblocking(False)
 
     def __enter__(self) -> _Wire:
         return self
@@ -126,7 +167,6 @@ class _Wire:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            self.socket.settimeout(None)
             return
         self.socket.close()
         if isinstance(error, TimeoutError):
@@ -138,60 +178,70 @@ class _Wire:
         if isinstance(error, OSError):
             raise errors.UnavailableError(None, None, f"{self.other} broke off the handshake: {error}") from None
 
-    def _limit(self) -> None:
-        left = self._end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self.socket.settimeout(left)
+    def stream(self) -> Stream:
+        """Returns the socket for what follows the handshake."""
+        stream = TlsSocket(self.socket) if isinstance(self.socket, ssl.SSLSocket) else self.socket
+        stream.settimeout(None)
+        return stream
 
-    def start_tls(self, credentials: Credentials, host: str | None) -> None:
+    def _when_ready(self, event: int, call: Callable[..., T], *args: Any) -> Steps[T]:
+        """Makes a call on the socket once that is ready for it."""
+        while True:
+            if time.monotonic() >= self._end:
+                raise TimeoutError
+            try:
+                return call(*args)
+            except BlockingIOError:
+                yield event
+            except ssl.SSLWantReadError:
+                yield selectors.EVENT_READ
+            except ssl.SSLWantWriteError:
+                yield selectors.EVENT_WRITE
+
+    def start_tls(self, credentials: Credentials, host: str | None) -> Steps[None]:
         """Wraps the socket: as a client that expects a certificate for a host, as a server without one.
 
         An AF_UNIX socket stays as it is, since it passes file descriptors; the kernel knows the user of its other end.
         """
         if credentials.tls is None:
             return
-        assert isinstance(self.socket, socket.socket)
         if self.socket.family == socket.AF_UNIX:
             if credentials.token is None:
                 self._check_user(self.socket)
             return
+        if host is None:  # files are read for those that send something
+            yield from self._when_ready(selectors.EVENT_READ, self.socket.recv, 1, socket.MSG_PEEK)
         context = credentials.tls.context(is_server=host is None)
         wrapped = context.wrap_socket(self.socket, host is None, do_handshake_on_connect=False, server_hostname=host)
         self.socket = wrapped
-        self._limit()
-        wrapped.do_handshake()
-        self.socket = TlsSocket(wrapped)
+        yield from self._when_ready(selectors.EVENT_READ, wrapped.do_handshake)
 
     def _check_user(self, sock: socket.socket) -> None:
-        if not hasattr(socket, "SO_PEERCRED"):
-            return  # there, only the permissions of the folder of a socket protect it
-        _, user, _ = _USER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _USER.size))
-        if user not in (os.geteuid(), 0):
+        user = user_of(sock)
+        if user not in (None, os.geteuid(), 0):  # if it is unknown, only the permissions of its folder protect a socket
             text = f"{self.other} belongs to another user (uid {user}), and AF_UNIX sockets have no TLS to prove more"
             raise errors.UnauthenticatedError(None, None, text)
 
-    def send(self, data: bytes) -> None:
-        self._limit()
-        self.socket.sendall(data)
+    def send(self, data: bytes) -> Steps[None]:
+        while data:
+            data = data[(yield from self._when_ready(selectors.EVENT_WRITE, self.socket.send, data)) :]
 
-    def receive(self, size: int) -> bytes:
+    def receive(self, size: int) -> Steps[bytes]:
         """Returns exactly as many bytes, however slowly they come: what follows belongs to the caller."""
         data = b""
         while len(data) < size:
-            self._limit()
-            part = self.socket.recv(size - len(data))
+            part = yield from self._when_ready(selectors.EVENT_READ, self.socket.recv, size - len(data))
             if not part:
                 raise ConnectionError("the connection was closed")
             data += part
         return data
 
-    def receive_hello(self) -> bytes:
-        start = self.receive(len(_MAGIC))
+    def receive_hello(self) -> Steps[bytes]:
+        start = yield from self.receive(len(_MAGIC))
         if start != _MAGIC:
             what = "uses TLS, and this end does not" if start.startswith(_TLS_RECORD) else "speaks another protocol"
             raise errors.UnauthenticatedError(None, None, f"{self.other} {what}")
-        return start + self.receive(_HELLO.size - len(start))
+        return start + (yield from self.receive(_HELLO.size - len(start)))
 
     def check_hello(self, hello: bytes, credentials: Credentials) -> None:
         """Refuses an other end that has another version, or no token although this one has, or the reverse."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from thalweg._src import errors
 
@@ -22,7 +23,6 @@ MAX_MESSAGE = 1 << 14  # characters of the message of an error
 MAX_OUTBOX = 1 << 16  # messages that wait for the other end of a link to read
 MAX_FIELDS = 1 << 26  # bytes of the fields of a message of the control plane
 MAX_EARLY_STEPS = 1024  # steps that have not started here, with tensors of one task
-MAX_UNPROVED = 128  # connections whose other end has not proved itself
 MAX_CHANNELS = 1024  # channels of one task or client: steps that it runs here at the same time
 
 _GRPC_MB = 2047  # gRPC counts the bytes of a message in 32 bits
@@ -45,6 +45,36 @@ class Limits:
             _megabytes(environ, EARLY, memory // 2),
             min(_megabytes(environ, GRAPH, _GRPC_MB << 20), _GRPC_MB << 20),
         )
+
+
+class ConnectionLimits(Protocol):
+    """How many connections a port has, and for how long each may take to prove itself."""
+
+    @property
+    def connections(self) -> int:
+        """How many of those that have proved themselves."""
+
+    @property
+    def unproved(self) -> int:
+        """How many others."""
+
+    @property
+    def unproved_by_address(self) -> int:
+        """How many of those from one address."""
+
+    @property
+    def header_seconds(self) -> float:
+        """The time until a connection has to have proved itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConnections:
+    """The limits of each port of a task; those who hold credentials are not limited here."""
+
+    connections: int = 1 << 30
+    unproved: int = 512
+    unproved_by_address: int = 256
+    header_seconds: float = 10.0
 
 
 def _megabytes(environ: Mapping[str, str], name: str, default: int) -> int:

@@ -13,7 +13,8 @@ from thalweg._src import errors
 from thalweg._src.distributed import authentication, background
 from thalweg._src.distributed.control import CALLS, SERVICE, decode, encode
 from thalweg._src.distributed.credentials import Credentials
-from thalweg._src.distributed.limits import Limits
+from thalweg._src.distributed.grpc_connections import GrpcConnections
+from thalweg._src.distributed.limits import Limits, TaskConnections
 from thalweg._src.messages import Message
 
 M = TypeVar("M", bound=Message)
@@ -103,14 +104,22 @@ class RpcServer:
         }
         self._threads = _Threads(_THREADS, thread_name_prefix="thalweg rpc")
         handler = grpc.method_handlers_generic_handler(SERVICE, methods)
+        self._connections = GrpcConnections(TaskConnections())
         self._server, self.port = authentication.server(
-            address, credentials, [handler], pool=self._threads, max_message_bytes=Limits.find().graph_bytes
+            address,
+            credentials,
+            [handler],
+            pool=self._threads,
+            max_message_bytes=Limits.find().graph_bytes,
+            connections=self._connections,
         )
 
     def start(self) -> None:
         self._server.start()
+        self._connections.start(self.port)
 
     def stop(self) -> None:
+        self._connections.stop()
         self._server.stop(grace=None).wait(5)
         self._threads.shutdown(wait=False, cancel_futures=True)
 

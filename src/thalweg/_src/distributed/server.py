@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import weakref
 from collections.abc import Collection
@@ -15,8 +14,11 @@ from thalweg._src.distributed import control
 from thalweg._src.distributed.cluster_spec import ClusterSpec
 from thalweg._src.distributed.collectives import TaskCollectives
 from thalweg._src.distributed.credentials import Credentials, is_loopback
-from thalweg._src.distributed.data_plane import Listener, split_address
+from thalweg._src.distributed.data_plane import split_address
 from thalweg._src.distributed.endpoint import Endpoint
+from thalweg._src.distributed.gate import Gate
+from thalweg._src.distributed.handshake import Peer as Caller, Stream
+from thalweg._src.distributed.limits import TaskConnections
 from thalweg._src.distributed.master import MasterSession, usable
 from thalweg._src.distributed.peers import WAIT_SECONDS, InProcessPeer, Peer, SocketPeer
 from thalweg._src.distributed.rpc import RpcServer
@@ -143,22 +145,22 @@ class LocalTask:
             return
         self._is_started = True
         if not self._is_local:
-            self._listener = Listener(self._bound, self._accept)
+            self._gate = Gate(self._bound, self.task, self._endpoint.credentials, self._take, TaskConnections())
             self.service.info = control.TaskInfo(
                 task=self.task,
                 incarnation=self._endpoint.incarnation,
-                unix_name=self._listener.unix_name,
-                data_port=self._listener.port,
+                unix_name=self._gate.unix_name,
+                data_port=self._gate.port,
             )
             self._rpc.start()
         with _servers_lock:
             _servers[self.target] = self
 
-    def _accept(self, sock: socket.socket) -> None:
+    def _take(self, stream: Stream, caller: Caller) -> None:
         try:
-            channel = self._endpoint.accept(sock)
+            channel = self._endpoint.take(stream, caller)
         except (errors.OpError, OSError, ValueError):
-            return  # refused, or gone; its end of the handshake says why
+            return  # gone, or its greeting is wrong
         if channel is not None:
             self.service.answer(*channel)
 
@@ -220,7 +222,7 @@ class LocalTask:
             return
         self._rpc.stop()
         if self._is_started:
-            self._listener.close()
+            self._gate.close()
         for peer in self._peers.values():
             peer.close()
         self._endpoint.close()

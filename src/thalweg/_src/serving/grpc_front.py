@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.distributed.grpc_connections import GrpcConnections
 from thalweg._src.serving import inference
 from thalweg._src.serving.access import Access, missing_token
-from thalweg._src.serving.admission import BytesInFlight
 from thalweg._src.serving.config import models_of
 from thalweg._src.serving.event_loop import EventLoop
-from thalweg._src.serving.grpc_connections import GrpcConnections
-from thalweg._src.serving.limits import Endpoint
+from thalweg._src.serving.limits import BytesInFlight, Endpoint
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.protos import PACKAGE, message_class
 from thalweg._src.serving.servable import Signature
@@ -179,9 +177,7 @@ class GrpcFront:
     """
 
     def __init__(self, service: Service, endpoint: Endpoint, loop: EventLoop, bytes_in_flight: BytesInFlight) -> None:
-        self._loop = loop
         self._connections = GrpcConnections(endpoint.limits)
-        self._watching: asyncio.Task[None] | None = None
         calls = _Calls(handlers(Methods(service, loop), loop, bytes_in_flight), endpoint.access, self._connections)
         self.port: int = loop.call(self._open(endpoint, calls))
 
@@ -200,13 +196,12 @@ class GrpcFront:
     async def start(self) -> None:
         """Begins to answer."""
         await self._server.start()
-        self._watching = asyncio.create_task(self._connections.watch(self.port, self._loop))
+        self._connections.start(self.port)
 
     async def stop(self, seconds: float) -> None:
         """Takes no further calls, and gives those that are being answered some seconds."""
         await self._server.stop(seconds)
-        if self._watching is not None:
-            self._watching.cancel()
+        self._connections.stop()
 
 
 def _options(endpoint: Endpoint) -> list[tuple[str, int]]:

@@ -15,9 +15,9 @@ from http import HTTPStatus
 from typing import Protocol
 
 from thalweg._src import errors
-from thalweg._src.serving.admission import Admission, BytesInFlight, State
+from thalweg._src.distributed.admission import Admission, State
 from thalweg._src.serving.http_request import Refusal, Request, head_end
-from thalweg._src.serving.limits import Endpoint
+from thalweg._src.serving.limits import BytesInFlight, Endpoint
 
 Headers = list[tuple[bytes, bytes]]
 Answer = tuple[int, Headers, bytes]

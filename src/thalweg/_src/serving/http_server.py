@@ -15,9 +15,9 @@ import time
 from collections import deque
 
 from thalweg._src import errors
-from thalweg._src.serving.admission import Admission, BytesInFlight, State, group_of
+from thalweg._src.distributed.admission import Admission, State, group_of
 from thalweg._src.serving.http_connection import WAITS, Application, Connection, Port
-from thalweg._src.serving.limits import Endpoint
+from thalweg._src.serving.limits import BytesInFlight, Endpoint
 
 _BACKLOG = 1024
 _SLICE = 1e-4  # seconds that connections that are not proved take of a turn of the loop

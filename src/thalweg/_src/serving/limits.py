@@ -97,3 +97,31 @@ class Endpoint:
     def port(self) -> int:
         """The port, 0 for any free one."""
         return int(self.address.rpartition(":")[2])
+
+
+class BytesInFlight:
+    """The sizes of the requests and answers that a process holds.
+
+    Args:
+      limit: The most bytes at the same time.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._count = 0
+
+    def take(self, count: int) -> None:
+        """Takes bytes that arrive; raises UnavailableError if there are too many."""
+        if self._count + count > self._limit:
+            error = errors.UnavailableError(None, None, f"the server holds {self._count} bytes of other requests")
+            error.retry_after = 1.0  # type: ignore[attr-defined]
+            raise error
+        self._count += count
+
+    def add(self, count: int) -> None:
+        """Takes bytes of an answer, which is there already."""
+        self._count += count
+
+    def give(self, count: int) -> None:
+        """Takes the end of a request or of its answer."""
+        self._count -= count

@@ -10,14 +10,13 @@ from urllib.parse import unquote
 from thalweg._src import errors
 from thalweg._src.serving import open_inference, rest_json
 from thalweg._src.serving.access import Access, missing_token
-from thalweg._src.serving.admission import BytesInFlight
 from thalweg._src.serving.event_loop import EventLoop
 from thalweg._src.serving.grpc_front import write_spec
 from thalweg._src.serving.http_connection import Answer, Headers
 from thalweg._src.serving.http_request import Refusal, Request
 from thalweg._src.serving.http_server import HttpServer
 from thalweg._src.serving.json_text import dumps, parse
-from thalweg._src.serving.limits import Endpoint
+from thalweg._src.serving.limits import BytesInFlight, Endpoint
 from thalweg._src.serving.manager import Spec
 from thalweg._src.serving.protos import message_class
 from thalweg._src.serving.servable import Signature

@@ -13,13 +13,12 @@ from thalweg._src.config import ConfigProto, OptimizerOptions
 from thalweg._src.export import export
 from thalweg._src.saved_model.files import SERVING
 from thalweg._src.serving.access import Access
-from thalweg._src.serving.admission import BytesInFlight
 from thalweg._src.serving.batching import Batcher
 from thalweg._src.serving.config import BatchingParameters, Model, checked
 from thalweg._src.serving.event_loop import EventLoop, before
 from thalweg._src.serving.grpc_front import GrpcFront
 from thalweg._src.serving.inference import warm_up
-from thalweg._src.serving.limits import Endpoint, Limits
+from thalweg._src.serving.limits import BytesInFlight, Endpoint, Limits
 from thalweg._src.serving.manager import Manager, Spec
 from thalweg._src.serving.measurement import SIZES, prime
 from thalweg._src.serving.metrics import Metrics

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Generic, TypeVar
 
+from thalweg._src.distributed.limits import ConnectionLimits
 from thalweg._src.errors import UnavailableError
-from thalweg._src.serving.limits import Limits
 
 _MAPPED = bytes(10) + b"\xff\xff"  # addresses of IPv4, as a socket of IPv6 shows them
 K = TypeVar("K", bound=Hashable)
@@ -45,7 +45,7 @@ class Admission(Generic[K]):
       limits: How many there may be, and for how long.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
         self._places: dict[K, _Place] = {}
         self._of_state: dict[State, dict[K, None]] = {state: {} for state in State}
@@ -145,31 +145,3 @@ def group_of(address: str) -> str:
         return address
     packed = socket.inet_pton(socket.AF_INET6, address.partition("%")[0])
     return socket.inet_ntop(socket.AF_INET, packed[12:]) if packed.startswith(_MAPPED) else packed[:8].hex()
-
-
-class BytesInFlight:
-    """The sizes of the requests and answers that a process holds.
-
-    Args:
-      limit: The most bytes at the same time.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._count = 0
-
-    def take(self, count: int) -> None:
-        """Takes bytes that arrive; raises UnavailableError if there are too many."""
-        if self._count + count > self._limit:
-            error = UnavailableError(None, None, f"the server holds {self._count} bytes of other requests")
-            error.retry_after = 1.0  # type: ignore[attr-defined]
-            raise error
-        self._count += count
-
-    def add(self, count: int) -> None:
-        """Takes bytes of an answer, which is there already."""
-        self._count += count
-
-    def give(self, count: int) -> None:
-        """Takes the end of a request or of its answer."""
-        self._count -= count

@@ -7,21 +7,20 @@ had done so.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import socket
 import stat
 import sys
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from thalweg._src import errors
-from thalweg._src.serving.admission import Admission, State, group_of
-from thalweg._src.serving.event_loop import EventLoop
-from thalweg._src.serving.limits import Limits
+from thalweg._src.distributed.admission import Admission, State, group_of
+from thalweg._src.distributed.limits import ConnectionLimits
 
 _FILES = "/dev/fd"
 _SECONDS = 0.25  # between two looks
@@ -38,54 +37,62 @@ class Link:
 
 
 class GrpcConnections:
-    """Closes connections at limits, and those that make no call that is accepted.
+    """Closes connections at limits, and those that make no call that is accepted, on a thread of its own.
 
     Args:
       limits: How many there may be, and for how long.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self._admission: Admission[Link] = Admission(limits)
         self._called: dict[str, bool] = {}
+        self._lock = threading.Lock()
+        self._ends = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def call(self, peer: str, is_accepted: bool) -> None:
         """Takes a call of a peer."""
-        self._called[peer] = is_accepted or self._called.get(peer, False)
+        with self._lock:
+            self._called[peer] = is_accepted or self._called.get(peer, False)
 
-    async def watch(self, port: int, loop: EventLoop) -> None:
-        """Looks for connections to close, until it is cancelled."""
+    def start(self, port: int) -> None:
+        """Begins to look for connections to close; where files do not show them, it does nothing."""
+        if sys.platform == "linux":
+            self._thread = threading.Thread(target=self._watch, args=(port,), name="thalweg gRPC", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._ends.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self, port: int) -> None:
         links: dict[int, Link | None] = {}
-        while sys.platform == "linux":
-            await asyncio.sleep(_SECONDS)
-            # With thousands of files that takes a while.
-            links = await loop.apart(self._look_at_files, port, links, self.calls())
+        while not self._ends.wait(_SECONDS):
+            links = links_of(port, links)
+            shut_down(self.look(filter(None, links.values()), self.calls(), time.monotonic()))
 
     def calls(self) -> dict[str, bool]:
         """Returns the peers that have made calls since the last time, and whether one was accepted."""
-        calls, self._called = self._called, {}
+        with self._lock:
+            calls, self._called = self._called, {}
         return calls
-
-    def _look_at_files(
-        self, port: int, before: Mapping[int, Link | None], calls: dict[str, bool]
-    ) -> dict[int, Link | None]:
-        links = links_of(port, before)
-        shut_down(self.look(filter(None, links.values()), calls, time.monotonic()))
-        return links
 
     def look(self, links: Iterable[Link], calls: Mapping[str, bool], now: float) -> list[Link]:
         """Takes the connections that there are, and the calls since the last time; returns the ones to close."""
         called = {_client(peer): is_accepted for peer, is_accepted in calls.items()}
         admission, victims = self._admission, list[Link]()
-        present = set(links)
-        for link in admission.having(*State):
-            if link not in present:
-                admission.close(link)
-        for link in sorted(present, key=lambda link: link.inode):  # the order in which they were opened
-            if admission.state(link) is None:
-                victims += filter(None, [admission.open(link, group_of(link.client[0]), now)])
+        present, known = set(links), set(admission.having(*State))
+        for link in known - present:
+            admission.close(link)
         callers = [link for link in admission.having(*State) if link.client in called]
         for link in sorted(callers, key=lambda link: admission.state(link) is State.UNPROVED):  # the others stay
             if admission.state(link) is not None:
+                victims += self._take_call(link, called[link.client])
+        for link in sorted(present - known, key=lambda link: link.inode):  # the order in which they were opened
+            victims += filter(None, [admission.open(link, group_of(link.client[0]), now)])
+            if link.client in called:  # now, since one that was opened later may take its place
                 victims += self._take_call(link, called[link.client])
         for link in admission.expired(now):
             admission.close(link)

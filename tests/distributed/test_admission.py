@@ -6,8 +6,8 @@ import random
 import pytest
 
 from thalweg._src import errors
-from thalweg._src.serving.admission import Admission, BytesInFlight, State, group_of
-from thalweg._src.serving.limits import Limits
+from thalweg._src.distributed.admission import Admission, State, group_of
+from thalweg._src.distributed.limits import TaskConnections as Limits
 
 BUSY = (State.RECEIVING, State.ANSWERING, State.SENDING)
 
@@ -113,14 +113,3 @@ def test_what_counts_as_one_address():
     assert group_of("192.0.2.1") == group_of("::ffff:192.0.2.1") != group_of("192.0.2.2")
     assert group_of("2001:db8:1:2::3") == group_of("2001:db8:1:2:ffff::") != group_of("2001:db8:1:3::3")
     assert group_of("fe80::1%eth0") == group_of("fe80::2")
-
-
-def test_bytes_in_flight():
-    count = BytesInFlight(100)
-    count.take(60)
-    with pytest.raises(errors.UnavailableError) as caught:
-        count.take(41)
-    assert caught.value.retry_after > 0
-    count.add(1000)  # an answer, for which there is always room
-    count.give(1060)
-    count.take(100)
