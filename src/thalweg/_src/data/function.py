@@ -7,7 +7,6 @@ that of the session.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +25,7 @@ from thalweg._src.runtime.pipeline import compile_step
 
 Values = tuple[Any, ...]
 _ONCE = frozenset(("Placeholder", "VarHandleOp", "_Dataset"))  # need not run if their results are not used
+_CANCELLED = "the iterator was reset or its session closed"
 
 
 class Function:
@@ -92,13 +92,14 @@ def _placeholders(signature: Signature) -> list[Tensor]:
 class BoundFunction:
     """A function with the values of its captured tensors: maps the values of an element to values."""
 
-    __slots__ = ("__weakref__", "_captured", "_executable", "_function", "_steps", "is_plain")
+    __slots__ = ("_captured", "_executable", "_function", "_is_cancelled", "_steps", "is_plain")
 
     def __init__(self, executable: Executable, captured: Values, is_stateful: bool) -> None:
         self._executable = executable
         self._captured = captured
         self._function = executable.function
-        self._steps: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._steps: set[Step] = set()  # calls that may wait
+        self._is_cancelled = False
         self.is_plain = self._function is not None and not is_stateful  # calls do not block
 
     def __call__(self, *values: Any) -> Values:
@@ -113,20 +114,16 @@ class BoundFunction:
     def _wait(self, values: Values) -> Values:
         """Runs a function that contains blocking nodes; `cancel` ends it."""
         step = Step()
-        running = _Running(step)
-        self._steps.add(running)
-        return tuple(self._executable.run(step, [*self._captured, *values]))
+        self._steps.add(step)
+        try:
+            if self._is_cancelled:  # before it could end this call
+                raise errors.CancelledError(None, None, _CANCELLED)
+            return tuple(self._executable.run(step, [*self._captured, *values]))
+        finally:
+            self._steps.discard(step)
 
     def cancel(self) -> None:
-        """Ends the calls that wait."""
-        for running in list(self._steps):
-            running.step.fail(errors.CancelledError(None, None, "the iterator was reset or its session closed"))
-
-
-class _Running:
-    """A call that may block; steps themselves cannot be weakly referenced."""
-
-    __slots__ = ("__weakref__", "step")
-
-    def __init__(self, step: Step) -> None:
-        self.step = step
+        """Ends the calls that wait, and later ones."""
+        self._is_cancelled = True
+        for step in list(self._steps):
+            step.fail(errors.CancelledError(None, None, _CANCELLED))

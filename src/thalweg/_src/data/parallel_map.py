@@ -84,8 +84,9 @@ class ParallelMapped(Unary):
         return call.outcome  # type: ignore[no-any-return]
 
     def prompt(self) -> bool:
-        if self._calls or self._pulling or not self._is_quick:
-            return self._completed() is not None
+        with self._changed:
+            if self._calls or self._pulling or not self._is_quick:
+                return self._completed() is not None
         return self._function.is_plain and self.input.prompt()
 
     @property

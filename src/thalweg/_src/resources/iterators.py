@@ -102,7 +102,7 @@ class IteratorResource(Resource):
         self._made: Element | errors.OpError | None = None  # for a step that was cancelled meanwhile
         self._busy = False
         self._cost = _LONG  # seconds that the last element took; at first too many to run on a step's thread
-        self._serial = 0  # increases with each dataset: elements of an earlier one are dropped
+        self._source: Elements | None = None  # of the element that was produced last; of an earlier pass, it is dropped
         self._awaited: bytes | None = None  # a position that was restored before there was a dataset
 
     @property
@@ -127,7 +127,6 @@ class IteratorResource(Resource):
         with self.lock:
             old, self._elements, self._dataset = self._elements, elements, dataset
             self._made = None
-            self._serial += 1
         if old is not None:
             old.close()
 
@@ -148,14 +147,16 @@ class IteratorResource(Resource):
                 )
 
     def _current(self) -> Elements:
-        if self._elements is None and self.first is not None:
+        current = self._elements
+        if current is None and self.first is not None:
             dataset = self.first()
             self._require_fit(dataset)
             elements = dataset.iterate()
             with self.lock:
                 if self.first is not None:  # not destroyed meanwhile
                     self._elements, self._dataset, self.first = elements, dataset, None
-        if self._elements is None:
+                current = self._elements
+        if current is None:
             raise errors.FailedPreconditionError(
                 None,
                 None,
@@ -165,7 +166,7 @@ class IteratorResource(Resource):
                     hint=f"run the initializer of the iterator {self.name!r}",
                 ),
             )
-        return self._elements
+        return current
 
     # -- requests of steps --------------------------------------------------------------------------------------------
 
@@ -183,14 +184,17 @@ class IteratorResource(Resource):
         self._wait_for(_Task(lambda: self._restore(saved), step, finish, fail))
 
     def _next(self) -> Element:
-        made, self._made = self._made, None
+        with self.lock:
+            made, self._made = self._made, None
+            self._source = self._elements
         if isinstance(made, errors.OpError):
             raise made
         if made is not None:
             return made
         begin = time.perf_counter()
         try:
-            return next(self._current())
+            self._source = self._current()
+            return next(self._source)
         finally:
             self._cost = time.perf_counter() - begin
 
@@ -222,15 +226,19 @@ class IteratorResource(Resource):
         with self.lock:
             if self._busy or self._cost >= _LONG or self._elements is None or not self._elements.prompt():
                 return False
-            self._busy, serial = True, self._serial
+            self._busy = True
         outcome: Outcome = None
+        is_left = False  # to the next step, since this one has ended
         try:
             outcome = outcome_of(self._next)
         finally:  # an interrupted step leaves the iterator usable
             with self.lock:
-                if step.cancellation.error is not None and serial == self._serial:
+                is_left = step.cancellation.error is not None
+                if is_left and self._source is self._elements:
                     self._made = outcome
             self._release()
+        if is_left:
+            return True
         if isinstance(outcome, BaseException):
             fail(step, outcome)  # type: ignore[arg-type]
         else:
@@ -273,12 +281,15 @@ class IteratorResource(Resource):
                 if not self.wait_queues[0]:
                     self._busy = False
                     return
-                task, serial = self.wait_queues[0][0], self._serial
+                task = self.wait_queues[0][0]
             assert isinstance(task, _Task)
             outcome = task.do()
             with self.lock:
+                if task.is_cancelled and not task.is_over:  # about to be withdrawn
+                    task.is_over = True
+                    self.wait_queues[0].remove(task)
                 if task.is_over:  # withdrawn: the next step gets the element
-                    if task._do == self._next and serial == self._serial:
+                    if task._do == self._next and self._source is self._elements:
                         self._made = outcome
                     ended = []
                 else:
@@ -289,7 +300,6 @@ class IteratorResource(Resource):
 
     def forget(self) -> None:
         self.first = self._dataset = self._made = self._awaited = None
-        self._serial += 1
         elements, self._elements = self._elements, None
         if elements is not None:
             elements.close()
