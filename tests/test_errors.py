@@ -1,3 +1,4 @@
+import io
 import pickle
 
 import pytest
@@ -65,3 +66,24 @@ def test_shape_error_is_a_value_error_with_fields() -> None:
     assert isinstance(error, ValueError)
     assert (error.what, error.expected, error.hint) == ("ranks differ.", "rank 2", None)
     assert str(error) == "ranks differ.\n  expected: rank 2"
+
+
+def test_a_wrong_kind_names_the_parameter_what_is_expected_and_what_came() -> None:
+    assert str(errors.wrong_kind("graph", "a Graph", 3)) == "graph: expected a Graph, received the int 3"
+    assert (
+        str(errors.wrong_kind("graph", "a Graph", int)) == "graph: expected a Graph, received the class <class 'int'>"
+    )
+
+
+def test_kinds_are_required_by_class_or_by_members() -> None:
+    errors.require_kind("count", 3, (int, float), "a number")
+    errors.require_text("mode", "SAME")
+    errors.require_members("path", io.BytesIO(), "a file", "read", "seek")
+    with pytest.raises(TypeError, match="count: expected a number, received the str 'x'"):
+        errors.require_kind("count", "x", (int, float), "a number")
+    with pytest.raises(TypeError, match="mode: expected a string, received the NoneType None"):
+        errors.require_text("mode", None)
+    with pytest.raises(TypeError, match=r"path: expected a file, received the list \[\]"):
+        errors.require_members("path", [], "a file", "read", "seek")
+    with pytest.raises(TypeError, match="path: expected a file, received the class"):
+        errors.require_members("path", io.BytesIO, "a file", "read", "seek")

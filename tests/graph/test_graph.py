@@ -35,6 +35,27 @@ def test_arguments_are_named_after_their_operation():
     assert y.op.inputs[1].op.name == "sum/y"
 
 
+@pytest.mark.parametrize("name", [3, 1.5, object(), dict, ["x"]])
+def test_names_that_are_no_text_are_type_errors(name):
+    for make in (lambda: tf.add(1, 2, name=name), lambda: tf.placeholder(tf.int32, name=name)):
+        with pytest.raises(TypeError, match="name: expected a string or None, received the"):
+            make()
+    with pytest.raises(TypeError, match="name: expected a string or None"), tf.name_scope(name):
+        pass
+
+
+def test_names_of_operations_and_scopes_may_be_bytes():
+    with tf.name_scope(b"outer"):
+        assert tf.add(1, 2, name=b"sum").op.name == "outer/sum"
+    with pytest.raises(UnicodeDecodeError):
+        tf.add(1, 2, name=b"\xff")
+
+
+def test_devices_that_are_no_text_are_type_errors():
+    with pytest.raises(TypeError, match="device: expected a name such as"), tf.device(3):
+        pass
+
+
 @pytest.mark.parametrize("name", ["with space", "_hidden", "a:0", "ä"])
 def test_invalid_names_are_rejected(name):
     with pytest.raises(ValueError, match="not a valid"):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from thalweg._src.errors import wrong_kind
 from thalweg._src.export import export
 
 _Fields: TypeAlias = tuple[str | None, int | None, int | None, str | None, int | None]
@@ -124,6 +125,8 @@ def _canonical(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> _Fields:
+    if not isinstance(text, str):
+        raise wrong_kind("device", "a name such as '/device:CPU:0' or a DeviceSpec", text)
     job: str | None = None
     replica = task = device_type = device_index = None
     for part in filter(None, text.split("/")):

@@ -13,6 +13,7 @@ from thalweg._src.errors import invalid
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.names import as_name
 from thalweg._src.graph.op_def import ArgDef, OpDef, mismatch, normalize, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -38,7 +39,8 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
         if type(value) is not Tensor:
             if definition.keeps_places and isinstance(value, SparseTensor):
                 return value.with_values(apply(definition, [value.values], attrs, name))
-            with graph.as_default(), graph.name_scope(_argument_scope(graph, name or definition.name.lstrip("_"))):
+            scope = as_name(name) if name else definition.name.lstrip("_")
+            with graph.as_default(), graph.name_scope(_argument_scope(graph, scope)):
                 _convert_inputs(definition, values, given, inputs)
             break
     else:

@@ -19,7 +19,7 @@ from thalweg._src.graph.explain import explain_shape_error
 from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.graphdef import to_graph_def
 from thalweg._src.graph.infer import Inference, WithoutValues
-from thalweg._src.graph.names import NAME, SCOPE
+from thalweg._src.graph.names import NAME, SCOPE, as_name
 from thalweg._src.graph.op_def import OpDef, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.private_names import PrivateNames
@@ -116,6 +116,7 @@ class Graph(BuildingMode, PrivateNames):
             if name is None:
                 full_name = self.unique_name(definition.name.lstrip("_"))
             else:
+                name = as_name(name)
                 full_name = name[:-1] if name.endswith("/") else self.unique_name(name)
             if scopes.controls:
                 controls = self._controls_for(inputs, controls)
@@ -357,7 +358,7 @@ class Graph(BuildingMode, PrivateNames):
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Prefixes the names of operations created inside; a name that ends in '/' re-enters that exact scope."""
-        scopes = self.scopes
+        scopes, name = self.scopes, as_name(name) if name else None
         if name and not (_is_scope if scopes.name else _is_name)(name):
             raise ValueError(
                 f"{name!r} is not a valid scope name: expected letters, digits and . _ - / (at the top not _ - / first)"
@@ -384,9 +385,7 @@ class Graph(BuildingMode, PrivateNames):
     def device(self, device_name_or_function: str | DeviceSpec | Callable[..., Any] | None) -> Iterator[None]:
         """Requests a device for operations created inside: a string, DeviceSpec, function of the operation, or None."""
         entry = device_name_or_function
-        if isinstance(entry, DeviceSpec):
-            entry = entry.to_string()
-        if isinstance(entry, str):
+        if entry is not None and not callable(entry):
             entry = canonical_name(entry)
         scopes = self.scopes
         before = scopes.device, scopes.device_functions

@@ -11,6 +11,7 @@ from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph, outermost
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.names import as_name
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.read_only import ReadOnly
 
@@ -24,7 +25,8 @@ class name_scope:
     def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
         if name is None and default_name is None and values is not None:
             raise TypeError("at least one of name and default_name must be given")
-        self._name = default_name if name is None else name
+        given = default_name if name is None else name
+        self._name = as_name(given) if given else given
         self._values = values
         self._stack: list[Any] = []
 
