@@ -267,3 +267,11 @@ def test_invalid_pools_over_depth(ksize: list[int], strides: list[int], text: st
         pooling.max_pool(np.zeros((2, 3, 4, 6), np.float32), ksize, strides, "VALID")
     with pytest.raises(ValueError, match="batch and channel"):
         pooling.avg_pool(np.zeros((2, 3, 4, 6), np.float32), ksize, strides, "VALID")
+
+
+@pytest.mark.parametrize("pool", [pooling.max_pool, pooling.avg_pool, pooling.max_pool2d])
+def test_a_data_format_is_a_string_or_none(pool):
+    images = placeholder("float32", [1, 4, 6, 2])
+    assert pool(images, 2, 2, "SAME", data_format=None).shape == [1, 2, 3, 2]
+    with pytest.raises(TypeError, match="data_format: expected a string, received the int 3"):
+        pool(images, 2, 2, "SAME", data_format=3)

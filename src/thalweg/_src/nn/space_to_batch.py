@@ -19,6 +19,7 @@ from thalweg._src.ops.gather import gather
 from thalweg._src.ops.math import add, floordiv, floormod, multiply, subtract
 from thalweg._src.ops.reshape import constant_value, shape, zeros
 from thalweg._src.ops.space_to_depth import batch_to_space_nd, space_to_batch_nd
+from thalweg._src.ops.windows import has_channels_first
 from thalweg._src.shapes import ShapeLike
 from thalweg._src.signatures import parameters_of
 
@@ -74,7 +75,7 @@ def with_space_to_batch(
         raise ValueError(f"dilation_rate must be positive, got {known.tolist()}")
     if known is not None and (known == 1).all():
         return op(input, count, padding)
-    start = 2 if data_format is not None and data_format.startswith("NC") else 1
+    start = 2 if has_channels_first(data_format) else 1
     places = [start + i for i in range(count)] if spatial_dims is None else [int(d) for d in spatial_dims]
     if places != sorted(set(places)) or any(place < 1 for place in places):
         raise ValueError(f"spatial_dims must increase and be positive, got {places}")

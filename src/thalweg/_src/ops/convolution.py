@@ -19,7 +19,7 @@ from thalweg._src.ops.declarations import nondifferentiable_op
 from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.reshape import expand_dims, squeeze
 from thalweg._src.ops.shape_functions import require, require_sizes, same_dimension, with_rank
-from thalweg._src.ops.windows import Sizes, Window, full_sequence, padding_attrs, window_of
+from thalweg._src.ops.windows import Sizes, Window, full_sequence, has_channels_first, padding_attrs, window_of
 from thalweg._src.shapes import Shape, ShapeLike, merge, show
 
 _FLOATS = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))
@@ -195,13 +195,9 @@ fused_conv2d_op = nondifferentiable_op(
 )
 
 
-def _is_first(data_format: str | None) -> bool:
-    return data_format is not None and data_format.startswith("NC")
-
-
 def _settings(rank: int, data_format: str | None, strides: Any, padding: Any, dilations: Any = None) -> dict[str, Any]:
     """Returns the attributes of a convolution, normalized from the forms that callers may use."""
-    first = _is_first(data_format)
+    first = has_channels_first(data_format)
     layouts = {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}[rank]
     return {
         "strides": full_sequence(strides, rank, first, "strides"),
@@ -428,7 +424,7 @@ def conv_transpose(
     transposes = {3: conv1d_transpose, 4: conv2d_transpose, 5: conv3d_transpose}
     with name_scope(name, "conv_transpose", [input, filters, output_shape]) as scope:
         shape = convert_to_tensor(output_shape, dtypes.int32).dims
-        rank = None if shape is None else shape[0]
+        rank = None if not shape else shape[0]
         if rank not in transposes:
             raise ValueError(f"output_shape must have 3, 4 or 5 entries, got {rank}")
         layout = data_format or {3: "NWC", 4: "NHWC", 5: "NDHWC"}[rank]

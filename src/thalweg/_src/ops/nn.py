@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -171,6 +172,8 @@ def _swap_with_last(x: Tensor, axis: Any) -> Any:
     """Returns the permutation that swaps an axis with the last one; it is its own inverse."""
     if x.dims is not None and not isinstance(axis, Tensor):
         order = list(range(len(x.dims)))
+        if not -len(order) <= axis < len(order):
+            raise ValueError(f"axis: expected one of the {len(order)} dimensions of {x.label}, received {axis}")
         order[axis], order[-1] = order[-1], order[axis]
         return order
     rank = reshape_ops.rank(x)
@@ -282,6 +285,8 @@ def softmax_cross_entropy_with_logits_v2(
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")
         dtype, shape = logits.dtype, logits.dims
+        if shape == ():
+            raise ValueError("logits: expected at least one dimension, received a scalar")
         logits = _in_float32(logits)
         target: Tensor = cast_ops.cast(labels, logits.dtype)
         if shape is not None and len(shape) == 2 and axis in (-1, 1) and target.dims and len(target.dims) == 2:
@@ -467,6 +472,8 @@ bias_add_grad_op = op(
 @export("nn.bias_add")
 def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Adds a vector along the channels: the last dimension, or the second when data_format starts with NC."""
+    if data_format is not None:
+        require_text("data_format", data_format)
     if data_format is not None and data_format[:2] not in ("NC", "N.") and not data_format.endswith("C"):
         raise ValueError(f"data_format is {data_format!r}, expected 'N...C' or 'NC...'")
     layout = "NCHW" if data_format is not None and data_format.startswith("NC") else "NHWC"

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -20,7 +21,7 @@ from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.reshape import expand_dims, squeeze
 from thalweg._src.ops.shape_functions import require, require_sizes, with_rank
 from thalweg._src.ops.space_to_depth import batch_to_space_nd, space_to_batch_nd
-from thalweg._src.ops.windows import full_sequence, kernel_of, padding_attrs, window_of
+from thalweg._src.ops.windows import full_sequence, has_channels_first, kernel_of, padding_attrs, window_of
 from thalweg._src.shapes import Shape, merge, show
 from thalweg._src.signatures import variant
 
@@ -256,12 +257,12 @@ avg_pool3d_grad = op(
 )
 
 
-def _settings(data_format: str, ksize: Any, strides: Any, padding: Any) -> dict[str, Any]:
-    first, rank = data_format.startswith("NC"), len(data_format) - 2
+def _settings(rank: int, data_format: str | None, ksize: Any, strides: Any, padding: Any) -> dict[str, Any]:
+    first = has_channels_first(data_format)
     return {
         "ksize": full_sequence(ksize, rank, first, "ksize"),
         "strides": full_sequence(strides, rank, first, "strides"),
-        "data_format": data_format,
+        "data_format": ("NHWC", "NDHWC")[rank - 2] if data_format is None else data_format,
         **padding_attrs(padding, rank),
     }
 
@@ -272,13 +273,13 @@ def max_pool(
     ksize: int | Sequence[int] | None = None,
     strides: int | Sequence[int] | None = None,
     padding: str | Sequence[Sequence[int]] | None = None,
-    data_format: str = "NHWC",
+    data_format: str | None = "NHWC",
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of each image."""
     value = one_of("input", input, "value", value)
-    return max_pool_op(value, name=name, **_settings(data_format, ksize, strides, padding))
+    return max_pool_op(value, name=name, **_settings(2, data_format, ksize, strides, padding))
 
 
 @export("nn.max_pool2d")
@@ -287,11 +288,11 @@ def max_pool2d(
     ksize: int | Sequence[int],
     strides: int | Sequence[int],
     padding: str | Sequence[Sequence[int]],
-    data_format: str = "NHWC",
+    data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of each image."""
-    return max_pool_op(input, name=name, **_settings(data_format, ksize, strides, padding))
+    return max_pool_op(input, name=name, **_settings(2, data_format, ksize, strides, padding))
 
 
 @export("nn.avg_pool", "nn.avg_pool2d")
@@ -300,13 +301,13 @@ def avg_pool(
     ksize: int | Sequence[int] | None = None,
     strides: int | Sequence[int] | None = None,
     padding: str | Sequence[Sequence[int]] | None = None,
-    data_format: str = "NHWC",
+    data_format: str | None = "NHWC",
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
     """Computes the mean of each window of each image; padding is not counted."""
     value = one_of("input", input, "value", value)
-    return avg_pool_op(value, name=name or "AvgPool", **_settings(data_format, ksize, strides, padding))
+    return avg_pool_op(value, name=name or "AvgPool", **_settings(2, data_format, ksize, strides, padding))
 
 
 avg_pool2d = avg_pool
@@ -318,10 +319,10 @@ def _pool3d(
     ksize: int | Sequence[int],
     strides: int | Sequence[int],
     padding: str | Sequence[Sequence[int]],
-    data_format: str = "NDHWC",
+    data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    return definition(input, name=name, **_settings(data_format, ksize, strides, padding))
+    return definition(input, name=name, **_settings(3, data_format, ksize, strides, padding))
 
 
 @export("nn.max_pool3d")
@@ -342,11 +343,11 @@ def _pool1d(
     ksize: int | Sequence[int],
     strides: int | Sequence[int],
     padding: str,
-    data_format: str = "NWC",
+    data_format: str | None = "NWC",
     name: str | None = None,
 ) -> Tensor:
     function, title = pooling
-    first = data_format.startswith("NC")
+    first = has_channels_first(data_format)
     with name_scope(name, title, [input]) as scope:
         axis = 2 if first else 1
         widths, steps = (full_sequence(v, 1, first, n) for v, n in ((ksize, "ksize"), (strides, "strides")))
@@ -382,7 +383,7 @@ def _pool_of_any_rank(
     if x.dims is None or not 3 <= len(x.dims) <= 5:
         raise ValueError(f"input must have a known rank of 3, 4 or 5, got {show(x.dims)}")
     rank = len(x.dims) - 2
-    layout = data_format or ("NWC", "NHWC", "NDHWC")[rank - 1]
+    layout = ("NWC", "NHWC", "NDHWC")[rank - 1] if data_format is None else data_format
     return functions[rank - 1](x, ksize, strides, padding, data_format=layout, name=name)
 
 
@@ -443,11 +444,13 @@ def pool(
         "MAX": (max_pool1d, max_pool2d, max_pool3d),
         "AVG": (avg_pool1d, avg_pool2d, avg_pool3d),
     }
+    require_text("pooling_type", pooling_type)
+    require_text("padding", padding)
     with name_scope(name, f"{pooling_type.lower()}_pool", [input]) as scope:
         rank = len(window_shape)
         if pooling_type not in functions or not 1 <= rank <= 3:
             raise ValueError(f"no pool of type {pooling_type!r} over {rank} dimensions; MAX and AVG pool over 1 to 3")
-        layout = data_format or ("NWC", "NHWC", "NDHWC")[rank - 1]
+        layout = ("NWC", "NHWC", "NDHWC")[rank - 1] if data_format is None else data_format
         steps = [1] * rank if strides is None else list(strides)
         function, padding = functions[pooling_type][rank - 1], padding.upper()
         if rates is None or all(rate == 1 for rate in rates):

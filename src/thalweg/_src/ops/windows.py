@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from thalweg._src.errors import require_text
 from thalweg._src.ops.shape_functions import require
 
 Sizes = tuple[int | None, ...]
@@ -113,6 +114,14 @@ def _inner(values: Sequence[int], what: str, rank: int, first: bool) -> tuple[in
     )
     require(min(values) > 0, f"{what} is {list(values)}", expected=f"{what} of at least 1")
     return tuple(values[2:] if first else values[1:-1])
+
+
+def has_channels_first(data_format: str | None) -> bool:
+    """Returns whether the channels come second, as in NCHW, and not last."""
+    if data_format is None:
+        return False
+    require_text("data_format", data_format)
+    return data_format.startswith("NC")
 
 
 def full_sequence(value: Any, rank: int, channels_first: bool, name: str) -> list[int]:
