@@ -103,14 +103,34 @@ def test_typed_fields_repeat_their_last_value():
     np.testing.assert_array_equal(make_ndarray(complex_), [1 + 2j, 1 + 2j])
 
 
-def test_equal_elements_are_written_once():
-    zeros = make_tensor_proto(np.zeros((1000, 1000), np.float32))
-    assert zeros.ByteSize() < 50
-    np.testing.assert_array_equal(make_ndarray(zeros), np.zeros((1000, 1000)))
-    signs = make_ndarray(make_tensor_proto(np.array([0.0, -0.0])))
-    assert np.signbit(signs).tolist() == [False, True]
-    assert np.isnan(make_ndarray(make_tensor_proto([np.nan, np.nan]))).all()
-    np.testing.assert_array_equal(make_ndarray(make_tensor_proto([1j, 1j, 1j])), [1j, 1j, 1j])
+# The bytes of TensorFlow 1.15.5.
+@pytest.mark.parametrize(
+    "value, dtype, shape, content",
+    [
+        (2.0, dtypes.float32, None, "080112002a0400000040"),
+        ([2.0, 2.0], dtypes.float32, None, "080112041202080222080000004000000040"),
+        ([[1.0, 2.0]], dtypes.float16, None, "0813120812020801120208026a058078808001"),
+        ([1 + 2j, 3], dtypes.complex64, None, "08081204120208024a100000803f000000400000404000000000"),
+        ([True, True], dtypes.bool, None, "080a1204120208025a020101"),
+        ([5, 6], dtypes.uint16, None, "08111204120208023a020506"),
+        ([b"a", b"a"], dtypes.string, None, "0807120412020802420161420161"),
+        ([], dtypes.int32, None, "080312021200"),
+        (7, dtypes.int32, [2, 2], "0803120812020802120208023a0107"),
+        ([1, 2], dtypes.int32, [4], "08031204120208043a020102"),
+        ([], dtypes.float32, [3], "0801120412020803"),
+        ([b"a", b"b"], dtypes.string, [3], "0807120412020803420161420162"),
+        ([1j], dtypes.complex128, [2], "081212041202080262100000000000000000000000000000f03f"),
+        ([1, 2], dtypes.int32, [0], "080312021200"),
+    ],
+)
+def test_tensors_have_the_bytes_of_tensorflow(graph, value, dtype, shape, content):
+    proto = make_tensor_proto(value, dtype, shape)
+    assert proto.SerializeToString(deterministic=True).hex() == content
+    node = constant(value, dtype, shape).op.node_def
+    assert node.attr["value"].tensor == proto
+    with Graph().as_default() as again:
+        import_graph_def(graph.as_graph_def(), name="")
+    assert again.as_graph_def().node[0].attr["value"].tensor == proto
 
 
 def test_a_malformed_tensor_is_rejected():
@@ -128,8 +148,12 @@ def test_make_tensor_proto_shapes():
     assert make_ndarray(make_tensor_proto("abc")).item() == b"abc"
     with pytest.raises(TypeError, match="Expected Tensor's shape"):
         make_tensor_proto([1, 2], shape=[2, 1], verify_shape=True)
-    with pytest.raises(ValueError, match="does not match the shape"):
-        make_tensor_proto([1, 2], shape=[3])
+    with pytest.raises(TypeError, match="Expected Tensor's shape"):
+        make_tensor_proto([1, 2], shape=[3], allow_broadcast=True)
+    with pytest.raises(ValueError, match="at most 1, but received 2"):
+        make_tensor_proto([1, 2], shape=[1])
+    with pytest.raises(ValueError, match="not both allowed"):
+        make_tensor_proto(1, shape=[1], allow_broadcast=True, verify_shape=True)
 
 
 # -- out --------------------------------------------------------------------------------------------------------------

@@ -47,35 +47,65 @@ _STORED: dict[DType, Any] = {
 }
 
 
+# Types of which TensorFlow writes several values as raw bytes.
+_CONTENT = frozenset(
+    (
+        *(dtypes.float32, dtypes.float64, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64),
+        *(dtypes.uint8, dtypes.uint32, dtypes.uint64, *dtypes.QUANTIZED),
+    )
+)
+
+
+class RepeatedArray(np.ndarray[Any, Any]):
+    """An array made from fewer values than it has elements; its message holds those alone."""
+
+    given: Array | None = None
+
+
+def repeated_array(values: Array, shape: tuple[int, ...]) -> Array:
+    """Returns an array of values, of which the last one, or zero, is repeated for further elements.
+
+    One value for all elements stays one value in memory, read-only.
+    """
+    count = prod(shape)
+    if values.size == count:
+        return values.reshape(shape)
+    if values.size == 1:
+        return np.broadcast_to(values.reshape(()), shape)
+    if values.size:
+        last = np.full(count - values.size, values.flat[-1], values.dtype)
+        array = np.concatenate([values.reshape(-1), last]).reshape(shape)
+    else:
+        array = np.broadcast_to(np.array(b"", object) if values.dtype == object else np.zeros((), values.dtype), shape)
+    result = array.view(RepeatedArray)
+    result.given = values
+    return result
+
+
 def shape_proto(shape: Shape) -> Any:
     """Returns a shape as a TensorShapeProto."""
     return TensorShape(shape).as_proto()
 
 
 def array_proto(array: Array, dtype: DType) -> Any:
-    """Returns an array as a TensorProto: one typed value if all elements are equal, else raw bytes."""
+    """Returns an array as a TensorProto, with the bytes of TensorFlow's `make_tensor_proto`."""
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
     dtype = dtype.base_dtype
     if dtype not in _FIELDS:
         raise TypeError(f"a TensorProto cannot hold values of {dtype.name}")
     proto = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape_proto(array.shape))
-    if array.size and not any(array.strides):  # one value for all elements, as `constant_array` returns it
-        array = array.reshape(-1)[:1]
-    if dtype is dtypes.string:
-        proto.string_val.extend(array.ravel().tolist())
-        return proto
-    stored = np.ascontiguousarray(array).reshape(-1)
-    if dtype in _STORED:
-        stored = stored.view(_STORED[dtype])
-    parts = 2 if dtype.is_complex else 1
-    content = stored.astype(stored.dtype.newbyteorder("<"), copy=False).tobytes()
+    given = getattr(array, "given", None)
     if (
-        content == content[: parts * stored.itemsize] * array.size
-    ):  # compares bits: NaN equals itself, -0.0 differs from 0.0
-        getattr(proto, _FIELDS[dtype]).extend(stored[:parts].tolist())
+        given is None and array.size and not any(array.strides)
+    ):  # one value for all elements, as `repeated_array` has it
+        given = array.reshape(-1)[:1]
+    values = np.ascontiguousarray(array if given is None else given).reshape(-1)
+    stored = values.view(_STORED[dtype]) if dtype in _STORED else values
+    if given is None and values.size > 1 and dtype in _CONTENT:
+        proto.tensor_content = stored.astype(stored.dtype.newbyteorder("<"), copy=False).tobytes()
     else:
-        proto.tensor_content = content
+        getattr(proto, _FIELDS[dtype]).extend(stored.tolist())
     return proto
 
 
@@ -125,14 +155,14 @@ def _variable_length(number: int) -> bytes:
 @export("make_ndarray", "contrib.util.make_ndarray")
 def MakeNdarray(tensor: Any) -> Array:
     """Returns the array that a TensorProto holds; if there are fewer values than elements, the last one is repeated."""
-    result = constant_array(tensor)
+    result = np.asarray(constant_array(tensor))
     return result if result.flags.writeable else result.copy()
 
 
 def constant_array(tensor: Any) -> Array:
-    """Returns the array of a TensorProto; one value for all elements stays one value in memory, read-only.
+    """Returns the array of a TensorProto, read-only where values are repeated.
 
-    So a message of a few bytes cannot fill memory: what it must be expanded to is limited.
+    A message of a few bytes cannot fill memory: what it must be expanded to is limited.
     """
     dtype = dtypes.as_dtype(tensor.dtype).base_dtype
     if dtype not in _FIELDS:
@@ -154,13 +184,11 @@ def constant_array(tensor: Any) -> Array:
             if flat.size % parts:
                 raise ValueError(f"a TensorProto of {dtype.name} holds {flat.size} parts of complex numbers")
         flat = flat.view(dtype.as_numpy_dtype)
-    if flat.size == 0 and count:
-        flat = np.full(1, b"", object) if dtype is dtypes.string else np.zeros(1, flat.dtype)
     if flat.size > count:
         raise ValueError(f"a TensorProto holds {flat.size} values, its shape has room for {count}")
-    if flat.size == 1 < count:
-        return np.broadcast_to(flat, shape)
-    return _repeated(flat, count).reshape(shape)
+    if 1 < flat.size < count and count * flat.itemsize > MAX_REPEATED:
+        raise ValueError(f"a TensorProto holds {flat.size} values and repeats the last one {count - flat.size} times")
+    return repeated_array(flat, shape)
 
 
 def _shape_of(tensor: Any, numpy: Any) -> tuple[tuple[int, ...], int]:
@@ -209,19 +237,6 @@ def _split(content: bytes, count: int) -> list[bytes]:
 def _objects(values: list[bytes]) -> Array:
     result = np.empty(len(values), dtype=object)
     result[:] = values
-    return result
-
-
-def _repeated(values: Array, count: int) -> Array:
-    if values.size == count:
-        return values
-    if count * values.itemsize > MAX_REPEATED:
-        raise ValueError(
-            f"a TensorProto holds {values.size} values and repeats the last one {count - values.size} times"
-        )
-    result = np.empty(count, values.dtype)
-    result[: values.size] = values
-    result[values.size :] = values[-1]
     return result
 
 

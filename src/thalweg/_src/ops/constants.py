@@ -20,6 +20,7 @@ from thalweg._src.graph.op_def import op, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.tensor_proto import repeated_array
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.shape_functions import from_shape_attr, no_outputs, require, require_sizes
@@ -113,7 +114,10 @@ def as_array(value: Any, dtype: DType | None = None, shape: Any = None) -> tuple
     if dtype is None:
         dtype = dtypes.as_dtype(array.dtype)
     if shape is not None:
-        array = _with_shape(array, shapes.as_shape(shape))
+        sizes = shapes.as_shape(shape)
+        if sizes and 0 in sizes and not isinstance(value, np.ndarray | np.generic):
+            array = array.reshape(-1)[:0]
+        array = _with_shape(array, sizes)
     return array, dtype
 
 
@@ -217,14 +221,9 @@ def _with_shape(array: Array, shape: Shape) -> Array:
     if shape is None or None in shape:
         raise ValueError(f"a constant needs a fully defined shape, got {shapes.show(shape)}")
     count = shapes.num_elements(shape) or 0
-    if array.size == count:
-        return array.reshape(shape)
-    if count == 0 and array.ndim == 0:
-        return np.empty(shape, array.dtype)
-    if array.size > count or array.size == 0:
+    if array.size > count:
         raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}")
-    flat = array.ravel()
-    return np.concatenate([flat, np.full(count - array.size, flat[-1], dtype=array.dtype)]).reshape(shape)
+    return repeated_array(array, tuple(size or 0 for size in shape))
 
 
 @export("constant")

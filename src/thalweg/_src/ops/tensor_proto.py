@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
@@ -24,16 +23,15 @@ def make_tensor_proto(
     allow_broadcast: bool = False,
 ) -> Any:
     """Returns a value as a TensorProto, which `make_ndarray` and TensorFlow read; a proto is returned unchanged."""
+    if allow_broadcast and verify_shape:
+        raise ValueError("allow_broadcast and verify_shape are not both allowed.")
     if getattr(getattr(values, "DESCRIPTOR", None), "name", "") == "TensorProto":
         return values
     array, kind = as_array(values, None if dtype is None else dtypes.as_dtype(dtype).base_dtype)
     if shape is not None:
         sizes = tuple(int(size) for size in shape)
-        if verify_shape and array.shape != sizes:
+        fits = array.shape == sizes if verify_shape else array.shape in ((), (1,)) or array.size == prod(sizes)
+        if not fits and (verify_shape or allow_broadcast):
             raise TypeError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
-        if allow_broadcast and array.size == 1:
-            array = np.full(sizes, array.reshape(()))
-        elif array.size != int(np.prod(sizes, dtype=np.int64)):
-            raise ValueError(f"a value of shape {array.shape} does not match the shape {sizes}")
-        array = array.reshape(sizes)
+        array, _ = as_array(values, kind, sizes)
     return array_proto(array, kind)

@@ -19,6 +19,7 @@ from thalweg._src.dtypes import DType, as_dtype
 from thalweg._src.graph.graph_def_checks import checked_shape
 from thalweg._src.graph.ir.step_graph import Region, StepGraph
 from thalweg._src.graph.ir.varints import unzigzag, zigzag
+from thalweg._src.graph.tensor_proto import RepeatedArray
 from thalweg._src.shapes import Shape, TensorShape
 
 Array = np.ndarray[Any, Any]
@@ -153,7 +154,7 @@ class ValueWriter:
                     code += self._code(key, depth - 1)
                     code += self._code(item, depth - 1)
                 return code
-            case np.ndarray() if type(value) is np.ndarray:
+            case np.ndarray() if type(value) in (np.ndarray, RepeatedArray):
                 return self._strings(value) if value.dtype == object else self._array(_ARRAY, value)
             case np.generic():
                 return self._array(_SCALAR, np.asarray(value))
