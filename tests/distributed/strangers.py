@@ -10,6 +10,7 @@ import sys
 
 from tests.serving import attacker
 
+PROVE = b"/thalweg.Credentials/Prove"
 TASK = b"/job:worker/replica:0/task:0"
 HELLO = b"thalweg\1\1"  # with a token, of version 1; the nonce follows
 FIRST = HELLO + bytes(32) + bytes([4, 1, len(TASK)]) + b"linka" + TASK
@@ -45,12 +46,20 @@ def half_tls():
     yield from itertools.repeat(b"")
 
 
+def questions():
+    """Asks a task for its nonce again and again, and proves nothing."""
+    yield attacker.SETTINGS
+    for first in itertools.count(1, 8):
+        calls = range(first, first + 8, 2)
+        yield b"".join(attacker.frame(1, 5, call, attacker.fields(path=PROVE)) for call in calls)
+
+
 HALF_CONTROL = (attacker.grpc_half_preface, attacker.grpc_half_open, attacker.grpc_idle, attacker.grpc_half_headers)
 HALF_DATA = (half_hello, slow_hello, without_proof, half_tls)
 KINDS = {  # at the control plane, and at the data plane
     "silent": ((attacker.silent,), (attacker.silent,)),
     "half": (HALF_CONTROL, HALF_DATA),
-    "all": (attacker.GRPC, (attacker.silent, garbage, wrong_proof, *HALF_DATA)),
+    "all": ((*attacker.GRPC, questions), (attacker.silent, garbage, wrong_proof, *HALF_DATA)),
 }
 
 

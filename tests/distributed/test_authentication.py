@@ -345,6 +345,7 @@ def test_a_client_without_a_certificate_is_refused(serve, certificates, handlers
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = bytes(3) + b"\4" + bytes(5)
+OWN_CONNECTION = [("grpc.use_local_subchannel_pool", 1)]
 needs_files = pytest.mark.skipif(sys.platform != "linux", reason="connections are found among the files of the process")
 
 
@@ -406,6 +407,18 @@ def test_the_connection_of_a_refused_call_is_closed(serve, dial):
 def test_metadata_are_limited(serve, dial, handlers):
     _, port = serve(TOKEN)
     with pytest.raises(grpc.RpcError) as caught:
-        dial(f"localhost:{port}", OPEN).unary_unary("/test/unary_unary")(b"one", 60, (("x", "a" * 100_000),))
+        dial(f"localhost:{port}", TOKEN).unary_unary("/test/unary_unary")(b"one", 60, (("x", "a" * 20_000),))
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert not handlers.read
+
+
+@needs_files
+def test_a_stranger_that_only_asks_is_closed(serve):
+    _, port = serve(TOKEN, header_seconds=3600.0)
+    with grpc.insecure_channel(f"127.0.0.1:{port}", OWN_CONNECTION) as stranger:
+        ask, is_lost = stranger.unary_unary(authentication.PROVE), threading.Event()
+        assert len(ask(b"", 60)) == 32
+        stranger.subscribe(lambda state: state is not grpc.ChannelConnectivity.READY and is_lost.set())
+        while not is_lost.is_set():
+            with contextlib.suppress(grpc.RpcError):
+                ask(b"", 60)

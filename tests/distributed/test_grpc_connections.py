@@ -36,6 +36,25 @@ def test_which_connections_are_closed():
     assert connections.look([LINKS[1]], connections.calls(), 1000) == []
 
 
+def test_a_connection_that_only_asks_is_closed():
+    connections = GrpcConnections(Limits())
+    connections.look(LINKS[:2], {}, 0)
+    for link in LINKS[:2]:
+        connections.ask(peer(link))
+    assert connections.look(LINKS[:2], connections.calls(), 1) == []
+    for _ in range(20):
+        for link in LINKS[:2]:
+            connections.ask(peer(link))
+    connections.call(peer(LINKS[0]), True)  # proves itself after all
+    assert connections.look(LINKS[:2], connections.calls(), 2) == [LINKS[1]]
+
+
+def test_a_call_counts_although_others_connect_later():
+    connections = GrpcConnections(Limits(unproved=3))
+    connections.call(peer(LINKS[0]), True)
+    assert connections.look(LINKS, connections.calls(), 0) == LINKS[1:7]
+
+
 @pytest.mark.parametrize(
     "family, host, name",
     [(socket.AF_INET, "127.0.0.1", "ipv4:127.0.0.1:{}"), (socket.AF_INET6, "::1", "ipv6:%5B::1%5D:{}")],

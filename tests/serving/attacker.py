@@ -75,9 +75,9 @@ def frame(kind, flags, stream, content):
     return len(content).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + content
 
 
-def fields(size=0):
+def fields(size=0, path=PATH):
     """Returns the headers of a gRPC call without a token, as HPACK literals."""
-    values = [(b":method", b"POST"), (b":scheme", b"http"), (b":path", PATH), (b":authority", b"localhost")]
+    values = [(b":method", b"POST"), (b":scheme", b"http"), (b":path", path), (b":authority", b"localhost")]
     values += [(b"content-type", b"application/grpc"), (b"te", b"trailers")]
     values += [(b"x-%d" % number, b"a" * 100) for number in range(size)]
     return b"".join(b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in values)

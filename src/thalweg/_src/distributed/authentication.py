@@ -12,7 +12,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,7 +37,7 @@ _SERVER_OPTIONS = (
     # Without it, a second server at the same port would take a part of the first one's connections.
     ("grpc.so_reuseport", 0),
     ("grpc.max_allowed_incoming_connections", 1 << 12),
-    ("grpc.max_concurrent_streams", 1 << 8),
+    ("grpc.max_concurrent_streams", 1 << 6),
     ("grpc.max_metadata_size", 1 << 13),
     ("grpc.absolute_max_metadata_size", 1 << 14),
     ("grpc.server_handshake_timeout_ms", _MILLISECONDS),
@@ -143,6 +143,18 @@ def _proof(credentials: Credentials, nonce: bytes, port: bytes, challenge: bytes
     return credentials.mac(_SERVER, nonce, port, challenge)
 
 
+class _SameThread(ThreadPoolExecutor):
+    """Makes calls on the thread that submits them: a refusal waits for nothing, and takes no thread of other calls."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
+
+
+_AT_ONCE = _SameThread(1)
+
+
 class _Guard:
     """The interceptor of a server, which lets through calls with a valid credential."""
 
@@ -174,7 +186,7 @@ class _Guard:
         if self._credentials.token is None:
             return self._refuse(missing_token("the client", "the server").message)
         if not sent.keys() >= {_CREDENTIAL, _NONCE, _PORT}:
-            return _answer(self._nonce)
+            return _answer(self._nonce, self._connections.ask)
         port = sent[_PORT]
         if not hmac.compare_digest(sent[_CREDENTIAL], _credential(self._credentials, self._nonce, port)):
             return self._refuse(
@@ -182,7 +194,8 @@ class _Guard:
             )
         if port not in self._valid:
             return self._refuse("on loopback a port must be forwarded to a port of the same number, or TLS be used")
-        return self._accept(_answer(_proof(self._credentials, self._nonce, port, sent[_NONCE])))
+        proof = _proof(self._credentials, self._nonce, port, sent[_NONCE])
+        return _answer(proof, lambda peer: self._connections.call(peer, True))
 
     def _accept(self, handler: Any) -> Any:
         """Returns a handler that does the same, once it has noted whose call was accepted.
@@ -215,6 +228,7 @@ class _Guard:
             self._connections.call(context.peer(), False)
             context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
 
+        refuse.experimental_thread_pool = _AT_ONCE  # type: ignore[attr-defined]
         return grpc.stream_stream_rpc_method_handler(refuse)
 
 
@@ -222,11 +236,15 @@ def _port_bytes(port: int) -> bytes:
     return port.to_bytes(2, "big")
 
 
-def _answer(message: bytes) -> Any:
-    """Returns a handler that sends a message; it takes the request for a stream and reads nothing of it."""
+def _answer(message: bytes, called: Callable[[str], None]) -> Any:
+    """Returns a handler that sends a message; it takes the request for a stream and reads nothing of it.
+
+    called: takes the peer of the call
+    """
     import grpc
 
     def answer(_: Any, context: Any) -> Iterator[bytes]:
+        called(context.peer())
         yield message
 
     return grpc.stream_stream_rpc_method_handler(answer)

@@ -14,6 +14,7 @@ import stat
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -24,6 +25,9 @@ from thalweg._src.distributed.limits import ConnectionLimits
 
 _FILES = "/dev/fd"
 _SECONDS = 0.25  # between two looks
+_SOON_SECONDS = 0.05  # if a call was refused meanwhile
+_REST = 10  # times the time of a look that pass before the next one
+_QUESTIONS = 8  # calls without a proof that a connection may make between two looks, on behalf of several channels
 Client = tuple[str, int]  # address and port
 
 
@@ -46,7 +50,9 @@ class GrpcConnections:
     def __init__(self, limits: ConnectionLimits) -> None:
         self._admission: Admission[Link] = Admission(limits)
         self._called: dict[str, bool] = {}
+        self._asked: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._is_refused = threading.Event()
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -54,6 +60,16 @@ class GrpcConnections:
         """Takes a call of a peer."""
         with self._lock:
             self._called[peer] = is_accepted or self._called.get(peer, False)
+        if not is_accepted:
+            self._is_refused.set()
+
+    def ask(self, peer: str) -> None:
+        """Takes a call of a peer that everybody may make, and that proves nothing; too many of them are refused."""
+        with self._lock:
+            self._asked[peer] += 1
+            is_accepted = self._asked[peer] <= _QUESTIONS
+        if not is_accepted:
+            self.call(peer, False)
 
     def start(self, port: int) -> None:
         """Begins to look for connections to close; where files do not show them, it does nothing."""
@@ -64,19 +80,26 @@ class GrpcConnections:
     def stop(self) -> None:
         """Ends the thread."""
         self._ends.set()
+        self._is_refused.set()
         if self._thread is not None:
             self._thread.join()
 
     def _watch(self, port: int) -> None:
         links: dict[int, Link | None] = {}
-        while not self._ends.wait(_SECONDS):
+        rest = _SOON_SECONDS
+        while not self._ends.wait(rest):
+            self._is_refused.wait(_SECONDS - rest)
+            self._is_refused.clear()
+            start = time.thread_time()
             links = links_of(port, links)
             shut_down(self.look(filter(None, links.values()), self.calls(), time.monotonic()))
+            rest = min(max(_SOON_SECONDS, _REST * (time.thread_time() - start)), _SECONDS)
 
     def calls(self) -> dict[str, bool]:
         """Returns the peers that have made calls since the last time, and whether one was accepted."""
         with self._lock:
             calls, self._called = self._called, {}
+            self._asked.clear()
         return calls
 
     def look(self, links: Iterable[Link], calls: Mapping[str, bool], now: float) -> list[Link]:

@@ -259,6 +259,7 @@ class _Calls:
         return call
 
     async def _answer_check(self, _: Any, context: Any) -> bytes:
+        self._connections.ask(context.peer())
         return await self._handlers[_CHECK](b"", context)
 
     async def _refuse(self, _: Any, context: Any) -> None:
