@@ -6,16 +6,19 @@ looked up among the objects that a call gives, among those of `get_custom_object
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-import reprlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.graph_def_checks import shown
+from thalweg._src.keras.entries import require_entries
+from thalweg._src.keras.places import at, entry, in_class_of_user, short, within
 
 # Marks an object inside the configuration of another, to tell it from a dictionary that the object takes as such.
 _NESTED = "__passive_serialization__"
@@ -165,17 +168,16 @@ def deserialize_keras_object(
     if identifier is None:
         return None
     if isinstance(identifier, dict):
-        cls, config = find_class_and_config(identifier, module_objects, custom_objects, printable_module_name)
-        try:
-            return _created(cls, config, custom_objects)
-        except RecursionError as error:
-            raise ValueError(f"the configuration of a {printable_module_name} is nested too deeply") from error
+        with within(identifier):
+            cls, config = find_class_and_config(identifier, module_objects, custom_objects, printable_module_name)
+            with at("config"):
+                return _created(cls, config, custom_objects)
     if isinstance(identifier, str):
         found = find_object(identifier, module_objects, custom_objects, printable_module_name)
         return found() if isinstance(found, type) else found
     if inspect.isfunction(identifier):
         return identifier
-    raise ValueError(f"Could not interpret serialized {printable_module_name}: {_short(identifier)}")
+    raise ValueError(f"Could not interpret serialized {printable_module_name}: {short(identifier)}")
 
 
 def find_object(
@@ -185,18 +187,14 @@ def find_object(
     printable_module_name: str = "object",
 ) -> Any:
     """Returns the object of a name."""
+    require_members("custom_objects", custom_objects or {}, "a dict of objects by their names, or None", "get")
     for objects in (custom_objects, _custom_objects, module_objects):
         if objects and objects.get(name) is not None:
             return objects[name]
     raise ValueError(
-        f"Unknown {printable_module_name}: {_short(name)}; an object of the program's own is found if `custom_objects` "
+        f"Unknown {printable_module_name}: {short(name)}; an object of the program's own is found if `custom_objects` "
         "or a `tf.keras.utils.custom_object_scope` has its name"
     )
-
-
-def _short(value: Any) -> str:
-    """Returns a value of a description for an error message, cut short."""
-    return value if isinstance(value, str) and len(value) <= 80 and value.isprintable() else reprlib.repr(value)[:200]
 
 
 def find_class_and_config(
@@ -208,22 +206,29 @@ def find_class_and_config(
     """Returns the class that a configuration names, and what the class is configured with."""
     if not isinstance(config, dict) or "class_name" not in config or "config" not in config:
         raise ValueError(
-            f"Improper config format: {_short(config)}; expected a dictionary with the keys 'class_name' and 'config'"
+            f"Improper config format: {short(config)}; expected a dictionary with the keys 'class_name' and 'config'"
         )
-    cls = find_object(config["class_name"], module_objects, custom_objects, printable_module_name)
+    name = entry(config, "class_name", str)
+    with at("class_name"):
+        cls = find_object(name, module_objects, custom_objects, printable_module_name)
     arguments = config["config"]
     if not isinstance(arguments, dict):  # such as the list of layers of a model
         return cls, arguments
-    return cls, {
-        key: _item(value, module_objects, custom_objects)
-        for key, value in arguments.items()
-        if key not in _LATER or not _is_later(cls, key, value)
-    }
+    with at("config"):
+        return cls, {
+            key: _item(value, module_objects, custom_objects)
+            for key, value in arguments.items()
+            if key not in _LATER or not _is_later(cls, key, value)
+        }
+
+
+def _is_own(cls: Any) -> bool:
+    return getattr(cls, "__module__", "").startswith("thalweg.")
 
 
 def _is_later(cls: Any, key: str, value: Any) -> bool:
     """Returns whether a class of this package lacks an argument that a later release has, and does not need it."""
-    if not isinstance(cls, type) or not cls.__module__.startswith("thalweg."):
+    if not isinstance(cls, type) or not _is_own(cls):
         return False
     return key not in inspect.signature(cls).parameters and _LATER[key] in (..., value)
 
@@ -236,7 +241,10 @@ def _item(item: Any, module_objects: Mapping[str, Any] | None, custom_objects: M
 
 def _created(cls: Any, config: dict[str, Any], custom_objects: Mapping[str, Any] | None) -> Any:
     create: Callable[..., Any] | None = getattr(cls, "from_config", None)
-    if create is not None and "custom_objects" in inspect.signature(create).parameters:
-        return create(config, custom_objects={**_custom_objects, **(custom_objects or {})})
-    with CustomObjectScope(custom_objects):
-        return cls(**config) if create is None else create(config)
+    with contextlib.nullcontext() if _is_own(cls) else in_class_of_user():
+        if _is_own(cls):
+            require_entries(cls, config)
+        if create is not None and "custom_objects" in inspect.signature(create).parameters:
+            return create(config, custom_objects={**_custom_objects, **(custom_objects or {})})
+        with CustomObjectScope(custom_objects):
+            return cls(**config) if create is None else create(config)

@@ -33,6 +33,7 @@ from thalweg._src.keras.engine import call_context, tracking
 from thalweg._src.keras.engine.node import Node, all_have_history
 from thalweg._src.keras.engine.operation_layers import with_history
 from thalweg._src.keras.engine.tracking import Tracking
+from thalweg._src.keras.places import expected
 from thalweg._src.nn.layers.base import Layer as PlainLayer, snake_case
 from thalweg._src.nn.layers.input_spec import require_inputs
 from thalweg._src.ops.identity import identity
@@ -309,7 +310,8 @@ class Layer(Tracking, PlainLayer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         """Returns a layer made from the result of `get_config`."""
-        return cls(**{name: value for name, value in config.items() if not _changes_nothing(name, value)})
+        given = expected(dict, config).items()
+        return cls(**{name: value for name, value in given if not _changes_nothing(name, value)})
 
 
 Layer.__new__.__signature__ = inspect.signature(Layer.__init__)  # type: ignore[attr-defined]  # for help()

@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.errors import MissingPackageError
+from thalweg._src.errors import MissingPackageError, require_kind
 from thalweg._src.graph import nest
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.node import has_history, history_of
 from thalweg._src.keras.engine.operation_layer import TensorFlowOpLayer
+from thalweg._src.keras.places import TOO_DEEP, at, entry, expected, short, within
 
 VERSION = "2.2.4-tf"  # of the format of Keras's descriptions in TensorFlow 1.15
-_TOO_DEEP = "the description is nested too deeply"
 _MAX_VALUES = 1 << 20  # of a description in YAML
 Deserialize = Callable[[dict[str, Any], Any], Any]
+Source = tuple[str, int, int, dict[str, Any]]  # layer, call, output, other arguments of the call that takes it
+Call = tuple[int, int, str, list[Source]]  # number of the layer, number of the call, name of the layer, inputs
+Made = dict[tuple[str, int], list[Tensor]]  # the outputs of calls, by layer and call
 
 
 def describe_graph(model: Any) -> dict[str, Any]:
@@ -72,48 +76,101 @@ def _describe_node(node: Any, numbers: dict[Any, int]) -> list[Any]:
 
 def make_graph(cls: Any, config: dict[str, Any], custom_objects: Any, deserialize: Deserialize) -> Any:
     """Returns the model that a description describes."""
-    layers = {data["name"]: deserialize(data, custom_objects) for data in config["layers"]}
-    made: dict[tuple[str, int], list[Tensor]] = {}
-    for name, layer in layers.items():
-        if layer._inbound_nodes:  # an input, or a nested model
-            start = 0
-            made[name, start] = nest.flatten(layer._inbound_nodes[0].outputs)
-    waiting = [
-        (data["name"], number, node) for data in config["layers"] for number, node in enumerate(data["inbound_nodes"])
-    ]
-    while waiting:
-        left = []
-        for name, number, node in waiting:
-            start = number + (1 if getattr(layers[name], "_is_graph_network", False) else 0)
-            sources = [_normalized(source) for source in (node if isinstance(node[0], list) else [node])]
-            if not all((source[0], source[1]) in made for source in sources):
-                left.append((name, number, node))
-                continue
-            inputs = [made[source[0], source[1]][source[2]] for source in sources]
-            outputs = layers[name](inputs[0] if len(inputs) == 1 else inputs, **_arguments(sources[0][3], made))
-            made[name, start] = nest.flatten(outputs)
-        if len(left) == len(waiting):
-            raise ValueError(f"the description of the model has calls whose inputs do not exist: {left[0]}")
-        waiting = left
-    inputs, outputs = (
-        [made[name, node][index] for name, node, index in config[key]] for key in ("input_layers", "output_layers")
-    )
-    return cls(inputs=_single(inputs), outputs=_single(outputs), name=config.get("name"))
+    with within(config):
+        layers, waiting, made = _made_layers(config, custom_objects, deserialize)
+        while waiting:
+            left = []
+            for call in waiting:
+                index, number, name, sources = call
+                if all(source[:2] in made for source in sources):
+                    with at("layers", index, "inbound_nodes", number):
+                        start = number + (1 if getattr(layers[index], "_is_graph_network", False) else 0)
+                        made[name, start] = _called(layers[index], sources, made)
+                else:
+                    left.append(call)
+            if len(left) == len(waiting):
+                index, number, *_, sources = left[0]
+                with at("layers", index, "inbound_nodes", number):
+                    raise ValueError(
+                        f"the description of the model has calls whose inputs do not exist: {short(sources)}"
+                    )
+            waiting = left
+        inputs, outputs = (_ends(config, key, made) for key in ("input_layers", "output_layers"))
+        return cls(inputs=_single(inputs), outputs=_single(outputs), name=config.get("name"))
 
 
-def _normalized(source: list[Any]) -> tuple[str, int, int, dict[str, Any]]:
-    return source[0], source[1], source[2], source[3] if len(source) > 3 else {}
+def _made_layers(
+    config: dict[str, Any], custom_objects: Any, deserialize: Deserialize
+) -> tuple[list[Any], list[Call], Made]:
+    """Returns the layers of a model, their calls, and the outputs that they have before them."""
+    layers: list[Any] = []
+    calls: list[Call] = []
+    made: Made = {}
+    for index, data in enumerate(entry(config, "layers", (list, tuple))):
+        with at("layers", index):
+            name, layer = entry(data, "name", str), deserialize(data, custom_objects)
+            if not isinstance(layer, Layer):
+                raise TypeError(f"expected the description of a layer, received that of {layer!r}")
+            layers.append(layer)
+            if layer._inbound_nodes:  # an input, or a nested model
+                made[name, 0] = nest.flatten(layer._inbound_nodes[0].outputs)
+            for number, node in enumerate(entry(data, "inbound_nodes", (list, tuple))):
+                with at("inbound_nodes", number):
+                    calls.append((index, number, name, _sources(node)))
+    return layers, calls, made
 
 
-def _arguments(given: dict[str, Any], made: dict[tuple[str, int], list[Tensor]]) -> dict[str, Any]:
+def _sources(node: Any) -> list[Source]:
+    """Returns where the inputs of a call come from, as its description says."""
+    if not expected((list, tuple), node):
+        raise ValueError("expected at least one tensor, received none")
+    return [_source(each) for each in (node if isinstance(node[0], list | tuple) else [node])]
+
+
+def _source(value: Any) -> Source:
+    """Returns the layer, the number of its call, the number of the output, and the other arguments of the call."""
+    name, call, index, *rest = value if isinstance(value, list | tuple) and len(value) in (3, 4) else [None] * 3
+    arguments = rest[0] if rest else {}
+    if not (isinstance(name, str) and type(call) is type(index) is int and isinstance(arguments, dict)):
+        raise ValueError(
+            "expected the name of a layer, the numbers of its call and of the output, and optionally a dictionary of "
+            f"arguments, received {short(value)}"
+        )
+    return name, call, index, arguments
+
+
+def _called(layer: Any, sources: list[Source], made: Made) -> list[Tensor]:
+    """Returns the outputs of a layer for inputs that were made before."""
+    inputs = [_output(source, made) for source in sources]
+    return nest.flatten(layer(_single(inputs), **_arguments(sources[0][3], made)))
+
+
+def _arguments(given: dict[str, Any], made: Made) -> dict[str, Any]:
     """Returns the other arguments of a call, in which the descriptions of tensors are replaced by these."""
 
     def value(leaf: Any) -> Any:
         if isinstance(leaf, list) and len(leaf) == 3 and isinstance(leaf[0], str) and (leaf[0], leaf[1]) in made:
-            return made[leaf[0], leaf[1]][leaf[2]]
+            return _output(_source(leaf), made)
         return leaf
 
     return {key: value(leaf) for key, leaf in given.items()}
+
+
+def _ends(config: dict[str, Any], key: str, made: Made) -> list[Tensor]:
+    """Returns the inputs or the outputs of a model."""
+    described = entry(config, key, (list, tuple))
+    with at(key):
+        return [_output(source, made) for source in _sources(described)]
+
+
+def _output(source: Source, made: Made) -> Tensor:
+    name, call, index, _ = source
+    outputs = made.get((name, call), [])
+    if not 0 <= index < len(outputs):
+        raise ValueError(
+            f"call {call} of the layer {short(name)!r} has {len(outputs)} outputs, and none of number {index}"
+        )
+    return outputs[index]
 
 
 def _single(values: list[Any]) -> Any:
@@ -141,11 +198,14 @@ def read_json(text: str | bytes, object_hook: Callable[[dict[str, Any]], Any] | 
     try:
         return json.loads(text, object_hook=object_hook)
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
+        raise ValueError(TOO_DEEP) from None
+    except ValueError as error:
+        raise ValueError(f"the description of a model is no JSON: {error}; received {short(text)}") from error
 
 
 def read_yaml(text: str) -> Any:
     """Returns the description of a model in a YAML text; Keras may have written tuples into it."""
+    require_kind("yaml_string", text, (str, bytes), "a YAML text")
     package = yaml()
 
     class Loader(package.SafeLoader):  # type: ignore[misc, name-defined]
@@ -162,7 +222,9 @@ def read_yaml(text: str) -> Any:
         _count(node, {})
         return loader.construct_document(node)
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
+        raise ValueError(TOO_DEEP) from None
+    except package.YAMLError as error:
+        raise ValueError(f"the description of a model is no YAML: {error}") from error
     finally:
         loader.dispose()
 

@@ -12,6 +12,7 @@ from thalweg._src.keras.engine.input_layer import Input, InputLayer
 from thalweg._src.keras.engine.model import Model
 from thalweg._src.keras.layers import bidirectional, conv_recurrent, cudnn_recurrent
 from thalweg._src.keras.layers.lookup import LAYERS, deserialize, register_layers
+from thalweg._src.keras.places import at, entry, expected, within
 from thalweg._src.nn.layers.base import Layer as PlainLayer
 
 
@@ -133,13 +134,18 @@ class Sequential(Model):
     @classmethod
     def from_config(cls, config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
         """Returns the model that a description describes."""
-        described = config["layers"] if isinstance(config, dict) else config
-        model = cls(name=config.get("name") if isinstance(config, dict) else None)
-        for data in described:
-            model.add(deserialize(data, custom_objects=custom_objects))
-        if not model.inputs and isinstance(config, dict) and config.get("build_input_shape"):
-            model.build(config["build_input_shape"])
-        return model
+        with within(config):
+            model = cls(name=config.get("name") if isinstance(config, dict) else None)
+            steps = ("layers",) if isinstance(config, dict) else ()  # older releases write the list alone
+            for number, data in enumerate(
+                entry(config, "layers", (list, tuple)) if steps else expected((list, tuple), config)
+            ):
+                with at(*steps, number):
+                    model.add(deserialize(data, custom_objects=custom_objects))
+            if not model.inputs and isinstance(config, dict) and config.get("build_input_shape"):
+                with at("build_input_shape"):
+                    model.build(config["build_input_shape"])
+            return model
 
     def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
         """Returns the class of each example: the largest output, or whether the only one is above a half."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from thalweg._src.checkpoint.trackable import Part, attributes_of, parts_of
+from thalweg._src.errors import wrong_kind
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.scopes import name_scope
@@ -14,6 +15,7 @@ from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.recurrent import RNN, joins_graph, separated
 from thalweg._src.keras.layers.stepping import build_within, takes
 from thalweg._src.keras.layers.wrappers import Wrapper
+from thalweg._src.keras.places import at, entry
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.pad_tile import reverse
 from thalweg._src.shapes import TensorShape
@@ -176,9 +178,12 @@ class Bidirectional(Wrapper):
         config = dict(config)
         backward = config.pop("backward_layer", None)
         if backward is not None:
-            name = backward["config"]["name"].removeprefix("backward_")
-            backward = {**backward, "config": {**backward["config"], "name": name}}
-            config["backward_layer"] = lookup.deserialize(backward, custom_objects=custom_objects)
+            with at("backward_layer"):
+                inner = entry(backward, "config", dict)
+                with at("config"):
+                    name = entry(inner, "name", str).removeprefix("backward_")
+                backward = {**backward, "config": {**inner, "name": name}}
+                config["backward_layer"] = lookup.deserialize(backward, custom_objects=custom_objects)
         return super().from_config(config, custom_objects)
 
 
@@ -186,6 +191,8 @@ def _made_like(layer: Any, backwards: bool = False) -> Any:
     """Returns a layer with the configuration of another one; optionally one that runs in the other direction."""
     config = layer.get_config()
     if backwards:
+        if "go_backwards" not in config:
+            raise wrong_kind("layer", "a recurrent layer, which can go backwards", layer)
         config["go_backwards"] = not config["go_backwards"]
     if isinstance(layer, RNN) and "cell" in config:
         custom = {type(each).__name__: type(each) for each in (layer.cell, *getattr(layer.cell, "cells", ()))}

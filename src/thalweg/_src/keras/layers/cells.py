@@ -14,6 +14,7 @@ from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.cell_base import WeightedCell
 from thalweg._src.keras.layers.stepping import build_cell, call_cell, output_size_of, zero_states
+from thalweg._src.keras.places import entry
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.math import multiply
 from thalweg._src.ops.matrix import matmul
@@ -360,8 +361,9 @@ class StackedRNNCells(Layer):
     def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
         """Returns a cell made from the result of `get_config`."""
         config = dict(config)
-        cells = [lookup.deserialize(each, custom_objects=custom_objects) for each in config.pop("cells")]
-        return cls(cells, **config)
+        described = entry(config, "cells", (list, tuple))
+        del config["cells"]
+        return cls([lookup.deserialize(each, custom_objects=custom_objects) for each in described], **config)
 
 
 lookup.LAYERS.update({each.__name__: each for each in (SimpleRNNCell, GRUCell, LSTMCell, StackedRNNCells)})

@@ -15,6 +15,7 @@ from thalweg._src.keras import activations, constraints, initializers, regulariz
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.tracking import is_shape, map_shapes
+from thalweg._src.keras.places import at, entry
 from thalweg._src.keras.serialization import NameOfFunction, find_function
 from thalweg._src.nn.layers import dense, dropout
 from thalweg._src.nn.layers.input_spec import InputSpec
@@ -326,7 +327,9 @@ class Lambda(Layer):
             if kind == "lambda":
                 raise ValueError(f"The {key} of the layer is a lambda, of which there is only bytecode: use a function")
             if kind == "function":
-                given[key] = find_function(given[key], module, custom_objects, f"{key} of a Lambda layer")
+                name = entry(given, key, str)
+                with at(key):
+                    given[key] = find_function(name, module, custom_objects, f"{key} of a Lambda layer")
         return cls(**given)
 
 

@@ -12,6 +12,8 @@ from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import initializers
 from thalweg._src.keras.engine.base_layer import Layer
+from thalweg._src.keras.entries import require_entries
+from thalweg._src.keras.places import at, entry, within
 from thalweg._src.keras.serialization import class_and_config, find_object, require_file
 from thalweg._src.nn.feature_columns.base import DenseColumn, FeatureColumn, Features
 from thalweg._src.nn.feature_columns.dense import EmbeddingColumn
@@ -23,6 +25,7 @@ from thalweg._src.variables.initializers import Initializer
 from thalweg._src.variables.variable_scope import variable_scope
 
 _FILES = ("vocabulary_file", "ckpt_to_load_from")  # arguments of columns that name files
+_COLUMNS = ("categorical_column", "source_column")
 
 
 @export("keras.layers.DenseFeatures")
@@ -76,7 +79,8 @@ class DenseFeatures(Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
         """Returns a layer made from the result of `get_config`."""
-        columns = [_restored(column, custom_objects) for column in config["feature_columns"]]
+        with at("feature_columns"):
+            columns = _restored(entry(config, "feature_columns", (list, tuple)), custom_objects)
         return cls(**{**config, "feature_columns": columns})
 
 
@@ -105,15 +109,29 @@ def _restored(config: Any, custom_objects: Mapping[str, Any] | None) -> Any:
         return [_restored(each, custom_objects) for each in config]
     if not isinstance(config, dict):
         return config
-    found = _classes(FeatureColumn).get(config["class_name"])
-    if found is None:
-        return initializers.deserialize(config, custom_objects)
-    given = {name: _restored(value, custom_objects) for name, value in config["config"].items()}
+    with within(config):
+        found = _classes(FeatureColumn).get(entry(config, "class_name", str))
+        if found is None:
+            return initializers.deserialize(config, custom_objects)
+        arguments = entry(config, "config", dict)
+        with at("config"):
+            return _column(
+                found, {name: _restored(value, custom_objects) for name, value in arguments.items()}, custom_objects
+            )
+
+
+def _column(cls: Any, given: dict[str, Any], custom_objects: Mapping[str, Any] | None) -> Any:
+    """Returns a column of a class that is made of these arguments."""
+    require_entries(cls, given)
+    for name in _COLUMNS:
+        if name in given and not isinstance(given[name], FeatureColumn):
+            with at(name):
+                raise TypeError(f"expected the description of a feature column, received that of {given[name]!r}")
     if isinstance(given.get("normalizer_fn"), str):
         given["normalizer_fn"] = find_object(given["normalizer_fn"], None, custom_objects, "normalizer_fn")
     for name in _FILES:
         require_file(f"{name} of a feature column", given.get(name))
-    return found(**given)
+    return cls(**given)
 
 
 def _classes(base: Any) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.cell_base import DropoutMasks
 from thalweg._src.keras.layers.cells import StackedRNNCells
 from thalweg._src.keras.layers.stepping import build_cell, call_cell, output_size_of, takes, zero_states
+from thalweg._src.keras.places import entry
 from thalweg._src.nn.layers.input_spec import InputSpec
 from thalweg._src.ops.comparison import logical_or, not_equal
 from thalweg._src.ops.reduction import reduce_any
@@ -293,7 +294,8 @@ class RNN(Layer):
     def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
         """Returns a layer made from the result of `get_config`."""
         config = dict(config)
-        cell = lookup.deserialize(config.pop("cell"), custom_objects=custom_objects)
+        cell = lookup.deserialize(entry(config, "cell"), custom_objects=custom_objects)
+        del config["cell"]
         return cls(cell, **config)
 
 

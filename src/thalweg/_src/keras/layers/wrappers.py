@@ -12,6 +12,7 @@ from thalweg._src.keras.backend.rnn import rnn
 from thalweg._src.keras.engine.base_layer import Layer, mask_of
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.stepping import build_within, takes
+from thalweg._src.keras.places import entry
 from thalweg._src.nn.layers.base import Layer as PlainLayer
 from thalweg._src.nn.layers.input_spec import InputSpec
 from thalweg._src.ops.reduction import reduce_any
@@ -42,7 +43,9 @@ class Wrapper(Layer):
     def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
         """Returns a layer made from the result of `get_config`."""
         config = dict(config)
-        return cls(lookup.deserialize(config.pop("layer"), custom_objects=custom_objects), **config)
+        layer = lookup.deserialize(entry(config, "layer"), custom_objects=custom_objects)
+        del config["layer"]
+        return cls(layer, **config)
 
 
 @export("keras.layers.TimeDistributed")

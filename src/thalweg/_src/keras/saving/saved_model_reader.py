@@ -16,7 +16,9 @@ from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_set_value
 from thalweg._src.keras.engine.config import read_json
+from thalweg._src.keras.engine.network import Network
 from thalweg._src.keras.layers.lookup import deserialize
+from thalweg._src.keras.places import at, entry, expected, within
 from thalweg._src.keras.saving.saved_model import METADATA_FILE
 from thalweg._src.keras.saving.training_config import compile_model
 from thalweg._src.keras.serialization import class_and_config, get_custom_objects
@@ -43,7 +45,8 @@ def read_model(filepath: Any, custom_objects: dict[str, Any] | None, compiled: b
         raise OSError(f"{folder} has no description of a Keras model: its SavedModel has no graph")
     objects = graphs[0].object_graph_def
     content = _metadata(folder, objects)
-    model = _made(content, custom_objects)
+    with within(content):
+        model = _made(content, custom_objects)
     training = content.get("training_config") if compiled else None
     if training is not None:
         compile_model(model, training, custom_objects)
@@ -80,8 +83,7 @@ def _metadata(folder: str, objects: Any) -> dict[str, Any]:
             f"{folder} has no description of a Keras model: it was not written by `model.save`. Its signatures can be "
             "served: tf.saved_model.load(session, ['serve'], folder)"
         )
-    described: dict[str, Any] = read_json(found[0], _plain)
-    return described
+    return expected(dict, read_json(found[0], _plain))  # type: ignore[no-any-return]
 
 
 def _plain(value: dict[str, Any]) -> Any:
@@ -93,7 +95,7 @@ def _plain(value: dict[str, Any]) -> Any:
 
 def _made(content: dict[str, Any], custom_objects: dict[str, Any] | None) -> Any:
     """Returns the model that a description describes, with its variables."""
-    name, config = content["class_name"], content.get("config")
+    name, config = entry(content, "class_name", str), content.get("config")
     is_known = name in (custom_objects or {}) or name in get_custom_objects()
     if config is None:
         raise ValueError(
@@ -103,8 +105,11 @@ def _made(content: dict[str, Any], custom_objects: dict[str, Any] | None) -> Any
     if not is_known and content.get("is_graph_network") and name not in ("Functional", "Sequential"):
         name = "Model"  # a subclass that only adds methods
     model = deserialize(class_and_config(name, config), custom_objects)
+    if not isinstance(model, Network):
+        raise TypeError(f"expected the description of a model, received that of {model!r}")
     if not model.built and content.get("build_input_shape") is not None:
-        model.build(content["build_input_shape"])
+        with at("build_input_shape"):
+            model.build(content["build_input_shape"])
     return model
 
 

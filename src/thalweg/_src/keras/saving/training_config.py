@@ -12,6 +12,7 @@ from thalweg._src.keras.metrics import lookup as metrics
 from thalweg._src.keras.metrics.base import Metric
 from thalweg._src.keras.optimizers import lookup as optimizers
 from thalweg._src.keras.optimizers.wrapping import TFOptimizer
+from thalweg._src.keras.places import at, entry, within
 from thalweg._src.keras.serialization import class_and_config, serialize_keras_object
 
 _LATER = "Custom>"  # how later releases mark optimizers, which are written otherwise
@@ -53,16 +54,21 @@ def compile_model(model: Any, training: dict[str, Any], custom_objects: Any) -> 
     """Compiles a model as it was."""
 
     def of(key: str, deserialize: Callable[..., Any]) -> Any:
-        return _objects(training.get(key), custom_objects, deserialize)
+        with at(key):
+            return _objects(training.get(key), custom_objects, deserialize)
 
-    model.compile(
-        optimizer=optimizers.deserialize(_optimizer_config(training["optimizer_config"]), custom_objects),
-        loss=of("loss", losses.deserialize),
-        metrics=of("metrics", metrics.deserialize),
-        loss_weights=training.get("loss_weights"),
-        sample_weight_mode=training.get("sample_weight_mode"),
-        weighted_metrics=of("weighted_metrics", metrics.deserialize),
-    )
+    with within(training, "training_config"):
+        described = entry(training, "optimizer_config", dict)
+        with at("optimizer_config"):
+            optimizer = optimizers.deserialize(_optimizer_config(described), custom_objects)
+        model.compile(
+            optimizer=optimizer,
+            loss=of("loss", losses.deserialize),
+            metrics=of("metrics", metrics.deserialize),
+            loss_weights=training.get("loss_weights"),
+            sample_weight_mode=training.get("sample_weight_mode"),
+            weighted_metrics=of("weighted_metrics", metrics.deserialize),
+        )
 
 
 def _objects(value: Any, custom_objects: dict[str, Any] | None, deserialize: Callable[..., Any]) -> Any:
@@ -72,7 +78,9 @@ def _objects(value: Any, custom_objects: dict[str, Any] | None, deserialize: Cal
     if isinstance(value, list | tuple):
         return [_objects(item, custom_objects, deserialize) for item in value]
     if isinstance(value, dict) and value.get("class_name") == "MeanMetricWrapper":
-        return _objects(value["config"]["fn"], custom_objects, deserialize)  # later releases write it for a name
+        return _objects(
+            entry(entry(value, "config"), "fn"), custom_objects, deserialize
+        )  # later releases write it for a name
     if isinstance(value, dict) and "class_name" not in value:
         return {key: _objects(item, custom_objects, deserialize) for key, item in value.items()}
     return deserialize(value, custom_objects) if isinstance(value, dict) else value
@@ -80,7 +88,7 @@ def _objects(value: Any, custom_objects: dict[str, Any] | None, deserialize: Cal
 
 def _optimizer_config(description: dict[str, Any]) -> dict[str, Any]:
     """Returns the description of an optimizer, of a later release with the arguments that there are here."""
-    name, config = description["class_name"], description["config"]
+    name, config = entry(description, "class_name", str), entry(description, "config", dict)
     if not name.startswith(_LATER):
         return description
     unknown = [key for key in _UNKNOWN if config.get(key)]
