@@ -86,13 +86,17 @@ class GrpcConnections:
 
     def _watch(self, port: int) -> None:
         links: dict[int, Link | None] = {}
+        refused: dict[str, bool] = {}  # before the last look: they have had the time to read why
         rest = _SOON_SECONDS
         while not self._ends.wait(rest):
-            self._is_refused.wait(_SECONDS - rest)
+            if not refused:
+                self._is_refused.wait(_SECONDS - rest)
             self._is_refused.clear()
             start = time.thread_time()
-            links = links_of(port, links)
-            shut_down(self.look(filter(None, links.values()), self.calls(), time.monotonic()))
+            links, calls = links_of(port, links), self.calls()
+            accepted = {peer: True for peer, is_accepted in calls.items() if is_accepted}
+            shut_down(self.look(filter(None, links.values()), refused | accepted, time.monotonic()))
+            refused = dict.fromkeys(calls.keys() - accepted.keys(), False)
             rest = min(max(_SOON_SECONDS, _REST * (time.thread_time() - start)), _SECONDS)
 
     def calls(self) -> dict[str, bool]:
