@@ -256,3 +256,34 @@ def test_operators_are_differentiable() -> None:
     grad = tf.gradients(op.log_abs_determinant(), d)[0]
     inverse = run(op.inverse().to_dense())
     np.testing.assert_allclose(run(grad), np.diag(inverse), rtol=1e-6)
+
+
+def test_assertions_agree_with_tensorflow():
+    ill, zero = [1e-8, 1.0, 1.0], [0.0, 1.0, 1.0]  # what a dense matrix of float32 is taken for, and is, singular with
+    makes = [
+        linalg.LinearOperatorDiag,
+        lambda d: linalg.LinearOperatorCirculant(np.array(d, np.complex64)),
+        lambda d: linalg.LinearOperatorScaledIdentity(3, d[0]),
+        lambda d: linalg.LinearOperatorLowerTriangular(np.tril(np.ones((3, 3), np.float32), -1) + np.diag(d)),
+        lambda d: linalg.LinearOperatorAdjoint(linalg.LinearOperatorLowerTriangular(np.diag(np.float32(d)))),
+        lambda d: linalg.LinearOperatorInversion(linalg.LinearOperatorDiag(d)),
+        lambda d: linalg.LinearOperatorBlockDiag([linalg.LinearOperatorDiag(d), linalg.LinearOperatorIdentity(2)]),
+        lambda d: linalg.LinearOperatorKronecker([linalg.LinearOperatorDiag(d), linalg.LinearOperatorIdentity(2)]),
+    ]
+    for make in makes:
+        run(make(ill).assert_non_singular())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="singular"):
+            run(make(zero).assert_non_singular())
+    for diagonal in (ill, zero):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="singular within the precision"):
+            run(linalg.LinearOperatorFullMatrix(np.diag(np.float32(diagonal))).assert_non_singular())
+
+
+def test_assertions_that_need_no_step():
+    zeros, mirror = linalg.LinearOperatorZeros(2, 3, is_square=False), linalg.LinearOperatorHouseholder([1.0, 2.0])
+    one = linalg.LinearOperatorIdentity(2)
+    run([one.assert_non_singular(), one.assert_positive_definite(), one.assert_self_adjoint()])
+    run([mirror.assert_non_singular(), mirror.assert_self_adjoint(), zeros.assert_self_adjoint()])
+    for wrong in (zeros.assert_non_singular, zeros.assert_positive_definite, mirror.assert_positive_definite):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="The operator is"):
+            wrong()

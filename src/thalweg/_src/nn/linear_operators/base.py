@@ -17,15 +17,15 @@ from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops import check
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.constants import constant
+from thalweg._src.ops.constants import constant, no_op
 from thalweg._src.ops.decompositions import cholesky, self_adjoint_eigvals, svd
 from thalweg._src.ops.diagonal import eye, matrix_diag_part
 from thalweg._src.ops.linalg import adjoint as adjoint_of, cholesky_solve, matrix_determinant, matrix_solve, slogdet
-from thalweg._src.ops.math import abs as abs_of, add, exp, log, real, subtract, truediv
+from thalweg._src.ops.math import abs as abs_of, add, exp, imag, log, real, truediv
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.pad_tile import broadcast_dynamic_shape, broadcast_to
 from thalweg._src.ops.reduction import reduce_max, reduce_min, reduce_sum
-from thalweg._src.ops.reshape import expand_dims, shape as shape_of, size, squeeze
+from thalweg._src.ops.reshape import expand_dims, shape as shape_of, size, squeeze, zeros_like
 from thalweg._src.read_only import ReadOnly
 from thalweg._src.shapes import Dimension, Shape, TensorShape, is_fully_defined
 from thalweg._src.signatures import parameters_of
@@ -123,6 +123,23 @@ class LinearOperator:
         else:
             values = svd(self.to_dense(), compute_uv=False)
         return truediv(reduce_max(values, axis=-1), reduce_min(values, axis=-1))
+
+    def _assert_non_singular(self) -> Any:
+        if self.is_self_adjoint and self.is_positive_definite:
+            return self._assert_positive_definite()
+        sizes = reduce_max(concat([[100], self.shape_tensor()[-2:]], 0))
+        eps = np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps
+        limit = 1.0 / (cast(sizes, dtypes.float64) * float(eps))
+        message = "The operator is singular within the precision of its dtype."
+        return check.assert_less(cast(real(self.cond()), dtypes.float64), limit, message=message)
+
+    def _assert_positive_definite(self) -> Any:
+        diagonal = real(matrix_diag_part(cholesky(self.to_dense())))
+        return check.assert_positive(diagonal, message="The operator is not positive definite.")
+
+    def _assert_self_adjoint(self) -> Any:
+        dense = self.to_dense()
+        return check.assert_equal(dense, adjoint_of(dense), message="The operator differs from its adjoint.")
 
     def _adjoint(self) -> LinearOperator:
         return self._adjoint_of(self)
@@ -328,30 +345,17 @@ class LinearOperator:
     def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
         """Returns an operation that fails if the operator is numerically singular."""
         with self._scope(name):
-            limit = np.array(1.0 / np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps)
-            return check.assert_less(
-                cast(real(self.cond()), dtypes.float64),
-                limit,
-                message="The operator is singular within the precision of its dtype.",
-            )
+            return self._assert_non_singular()
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
         """Returns an operation that requires a positive definite matrix."""
         with self._scope(name):
-            diagonal = real(matrix_diag_part(cholesky(self.to_dense())))
-            return check.assert_positive(diagonal, message="The operator is not positive definite.")
+            return self._assert_positive_definite()
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
         """Returns an operation that requires a self-adjoint matrix."""
         with self._scope(name):
-            dense = self.to_dense()
-            difference = real(abs_of(subtract(dense, adjoint_of(dense))))
-            tolerance = 1e-3 if self.dtype.real_dtype.size < 8 else 1e-8
-            return check.assert_less_equal(
-                reduce_max(difference),
-                cast(tolerance, difference.dtype),
-                message="The operator differs from its adjoint.",
-            )
+            return self._assert_self_adjoint()
 
     # -- own ---------------------------------------------------------------------------------------------------------
 
@@ -397,3 +401,30 @@ def hinted(**defaults: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
     """Decorator of a constructor: the hints and the name of LinearOperator follow its own parameters."""
     own = ["dtype", "graph_parents", "parameters"]
     return parameters_of(LinearOperator.__init__, without=own, before="is_non_singular", **defaults)
+
+
+def assert_nonzero(values: Tensor) -> Any:
+    """Returns an operation that fails if a value of which each makes an operator singular is zero."""
+    sizes = abs_of(values)
+    return check.assert_less(constant(0, sizes.dtype), sizes, message="The operator is singular.")
+
+
+class DiagonalizedOperator(LinearOperator):
+    """The base class of operators that are a diagonal matrix in some basis, whose values the assertions check."""
+
+    def _diagonalized(self) -> Tensor:
+        """Returns the diagonal, in any shape."""
+        raise NotImplementedError
+
+    def _assert_non_singular(self) -> Any:
+        return assert_nonzero(self._diagonalized())
+
+    def _assert_positive_definite(self) -> Any:
+        return check.assert_positive(real(self._diagonalized()), message="The operator is not positive definite.")
+
+    def _assert_self_adjoint(self) -> Any:
+        values = self._diagonalized()
+        if not values.dtype.is_complex:
+            return no_op()
+        parts = imag(values)
+        return check.assert_equal(parts, zeros_like(parts), message="The operator differs from its adjoint.")

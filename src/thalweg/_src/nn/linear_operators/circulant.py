@@ -14,11 +14,10 @@ from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.nn.linear_operators.base import LinearOperator, hinted
+from thalweg._src.nn.linear_operators.base import DiagonalizedOperator, LinearOperator, hinted
 from thalweg._src.ops import check, spectral
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.constants import constant
 from thalweg._src.ops.math import abs as abs_of, complex, conj, divide, imag, log, multiply, real, reciprocal
 from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reduction import reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_sum
@@ -31,7 +30,7 @@ _BACKWARD: dict[int, Callable[..., Tensor]] = {1: spectral.ifft, 2: spectral.iff
 _TYPES = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
 
-class BaseLinearOperatorCirculant(LinearOperator):
+class BaseLinearOperatorCirculant(DiagonalizedOperator):
     """The base class: an operator that multiplies the transform of a signal by a spectrum, and transforms it back."""
 
     _depth = 1
@@ -166,18 +165,8 @@ class BaseLinearOperatorCirculant(LinearOperator):
     def _inverse(self) -> LinearOperator:
         return self._like(reciprocal(self._spectrum))
 
-    def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
-        """Returns an operation that requires eigenvalues with positive real parts."""
-        with self._scope(name):
-            values = real(self._spectrum) if self._spectrum.dtype.is_complex else self._spectrum
-            return check.assert_positive(values, message="The operator is not positive definite.")
-
-    def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
-        """Returns an operation that requires real eigenvalues."""
-        with self._scope(name):
-            values = imag(self._seen(False))
-            zero = constant(0, values.dtype)
-            return check.assert_equal(values, zero, message="The operator differs from its adjoint.")
+    def _diagonalized(self) -> Tensor:
+        return self._spectrum
 
 
 @export("linalg.LinearOperatorCirculant")

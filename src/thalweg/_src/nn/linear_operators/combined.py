@@ -11,6 +11,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, hinted
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, split, stack
+from thalweg._src.ops.control import group
 from thalweg._src.ops.diagonal import eye
 from thalweg._src.ops.math import add, conj, multiply, pow
 from thalweg._src.ops.pad_tile import broadcast_to
@@ -143,6 +144,15 @@ class _DerivedOperator(LinearOperator):
         dims = self._operator.shape_tensor()
         return concat([dims[:-2], dims[-1:], dims[-2:-1]], 0)
 
+    def _assert_non_singular(self) -> Any:
+        return self._operator.assert_non_singular()
+
+    def _assert_positive_definite(self) -> Any:
+        return self._operator.assert_positive_definite()
+
+    def _assert_self_adjoint(self) -> Any:
+        return self._operator.assert_self_adjoint()
+
 
 @export("linalg.LinearOperatorAdjoint")
 class LinearOperatorAdjoint(_DerivedOperator):
@@ -258,6 +268,15 @@ class LinearOperatorBlockDiag(_ComposedOperator):
     def _adjoint(self) -> LinearOperator:
         return LinearOperatorBlockDiag([op.adjoint() for op in self._operators])
 
+    def _assert_non_singular(self) -> Any:
+        return group(*(op.assert_non_singular() for op in self._operators))
+
+    def _assert_positive_definite(self) -> Any:
+        return group(*(op.assert_positive_definite() for op in self._operators))
+
+    def _assert_self_adjoint(self) -> Any:
+        return group(*(op.assert_self_adjoint() for op in self._operators))
+
 
 @export("linalg.LinearOperatorKronecker")
 class LinearOperatorKronecker(_ComposedOperator):
@@ -323,6 +342,12 @@ class LinearOperatorKronecker(_ComposedOperator):
 
     def _adjoint(self) -> LinearOperator:
         return LinearOperatorKronecker([op.adjoint() for op in self._operators])
+
+    def _assert_non_singular(self) -> Any:
+        return group(*(op.assert_non_singular() for op in self._operators))
+
+    def _assert_self_adjoint(self) -> Any:
+        return group(*(op.assert_self_adjoint() for op in self._operators))
 
 
 LinearOperator._adjoint_of = LinearOperatorAdjoint

@@ -8,14 +8,16 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.nn.linear_operators.base import LinearOperator, hinted
+from thalweg._src.nn.linear_operators.base import DiagonalizedOperator, LinearOperator, assert_nonzero, hinted
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.diagonal import eye, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
 from thalweg._src.ops.linalg import matrix_triangular_solve
 from thalweg._src.ops.math import abs as abs_of, add, conj, divide, log, multiply, pow, real, sqrt
@@ -97,9 +99,12 @@ class LinearOperatorLowerTriangular(LinearOperator):
     def _eigvals(self) -> Tensor:
         return self._diag_part()
 
+    def _assert_non_singular(self) -> Any:
+        return assert_nonzero(self._diag_part())
+
 
 @export("linalg.LinearOperatorDiag")
-class LinearOperatorDiag(LinearOperator):
+class LinearOperatorDiag(DiagonalizedOperator):
     """A diagonal matrix."""
 
     diag = ReadOnly[Tensor]("The diagonal.")
@@ -145,8 +150,7 @@ class LinearOperatorDiag(LinearOperator):
     def _diag_part(self) -> Tensor:
         return self._diag
 
-    def _eigvals(self) -> Tensor:
-        return self._diag
+    _eigvals = _diagonalized = _diag_part
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         return matrix_set_diag(x, add(matrix_diag_part(x), self._diag))
@@ -245,9 +249,14 @@ class LinearOperatorIdentity(_Sized):
 
     _cholesky = _inverse
 
+    def _assert_non_singular(self) -> Any:
+        return no_op()
+
+    _assert_positive_definite = _assert_self_adjoint = _assert_non_singular
+
 
 @export("linalg.LinearOperatorScaledIdentity")
-class LinearOperatorScaledIdentity(_Sized):
+class LinearOperatorScaledIdentity(DiagonalizedOperator, _Sized):
     """A multiple of the identity matrix."""
 
     multiplier = ReadOnly[Tensor]("The factor of the identity.")
@@ -310,6 +319,9 @@ class LinearOperatorScaledIdentity(_Sized):
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         return matrix_set_diag(x, add(matrix_diag_part(x), expand_dims(self._multiplier, -1)))
 
+    def _diagonalized(self) -> Tensor:
+        return self._multiplier
+
     def _scaled(self, multiplier: Tensor) -> LinearOperator:
         hints = self.is_non_singular, self.is_self_adjoint, self.is_positive_definite
         return LinearOperatorScaledIdentity(self._rows, multiplier, *hints)
@@ -370,6 +382,15 @@ class LinearOperatorZeros(_Sized):
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         return self._with_batch(x)
+
+    def _assert_non_singular(self) -> Any:
+        raise invalid("The operator is singular: all of it is zero.")
+
+    def _assert_positive_definite(self) -> Any:
+        raise invalid("The operator is not positive definite: all of it is zero.")
+
+    def _assert_self_adjoint(self) -> Any:
+        return no_op()
 
 
 LinearOperator._lower_triangular_of = LinearOperatorLowerTriangular

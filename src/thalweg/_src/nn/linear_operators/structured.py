@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import invalid
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
@@ -14,6 +15,7 @@ from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, 
 from thalweg._src.nn.linear_operators.plain import LinearOperatorDiag, LinearOperatorIdentity, elements
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.diagonal import matrix_diag, matrix_set_diag
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.linalg import matrix_determinant, matrix_solve, slogdet
@@ -189,6 +191,14 @@ class LinearOperatorHouseholder(LinearOperator):
 
     def _inverse(self) -> LinearOperator:
         return self
+
+    def _assert_non_singular(self) -> Any:
+        return no_op()
+
+    _assert_self_adjoint = _assert_non_singular
+
+    def _assert_positive_definite(self) -> Any:
+        raise invalid("The operator is not positive definite: it is a reflection.")
 
 
 @export("linalg.LinearOperatorPermutation")
