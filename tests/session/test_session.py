@@ -120,6 +120,18 @@ def test_a_variable_is_fed_wherever_it_is_read():
         assert session.run(w) == 1.0 and session.make_callable(twice, [rate])(3.0) == 6.0
 
 
+def test_a_resource_variable_is_fed_where_it_is_fetched_alone():
+    v = tf.get_variable("v", initializer=tf.constant([1.0, 2.0]), use_resource=True)
+    total = tf.reduce_sum(v)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        kept = session.run(tf.get_session_handle(tf.constant([5.0, 6.0])))
+        for value in (np.array([5.0, 6.0]), kept):
+            fetched, there = session.run([v, total], {v: value})
+            assert (fetched.tolist(), there) == ([5.0, 6.0], 3.0)
+        assert session.run(v.assign_add([1.0, 1.0]), {v: [5.0, 6.0]}).tolist() == [2.0, 3.0]
+
+
 def test_feeding_a_tensor_or_an_inexact_integer_is_rejected():
     x, n = tf.placeholder(tf.float32), tf.placeholder(tf.int32, name="n")
     with tf.Session() as sess:

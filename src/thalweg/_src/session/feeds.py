@@ -21,20 +21,12 @@ Convert = Callable[[Any], Value]
 
 
 def is_composite(key: Any) -> bool:
-    """Returns whether a key of a feed_dict stands for several tensors: a tuple, a sparse tensor, a variable."""
-    return isinstance(key, tuple) or _composite(key) is not None or _reads(key) is not None
+    """Returns whether a key of a feed_dict stands for several tensors: a tuple, a sparse tensor."""
+    return isinstance(key, tuple) or _composite(key) is not None
 
 
 def _composite(key: Any) -> Composite | None:
     return next((known for kind, known in COMPOSITES.items() if isinstance(key, kind)), None)
-
-
-def _reads(key: Any) -> list[Tensor] | None:
-    """Returns the tensors that hold a variable's value: feeding the variable feeds all of them."""
-    handle = getattr(key, "handle", None)
-    if not isinstance(handle, Tensor) or not hasattr(key, "_as_graph_element"):
-        return None
-    return [consumer.outputs[0] for consumer in handle.consumers() if consumer.type == "ReadVariableOp"]
 
 
 def expand_feeds(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -55,8 +47,6 @@ def _pairs(feeds: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
                 yield from _pairs(list(zip(key, value, strict=True)))
             elif composite is not None and composite.feed is not None:
                 yield from composite.feed(key, value)
-            elif (reads := _reads(key)) is not None:
-                yield from ((read, value) for read in reads)
             else:
                 yield key, value
         except (TypeError, ValueError) as error:
@@ -70,7 +60,7 @@ def expand_keys(keys: Iterable[Any]) -> Iterator[Any]:
         if isinstance(key, tuple):
             yield from expand_keys(key)
         elif composite is None:
-            yield from _reads(key) or [key]
+            yield key
         elif composite.feed_keys is None:
             raise ValueError(f"{type(key)} was registered without a feed function for partial runs")
         else:
