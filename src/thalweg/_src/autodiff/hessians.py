@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.autodiff.gradients import UnconnectedGradients, gradients
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -40,6 +41,8 @@ def hessians(
 
 
 def _hessian(first: Any, x: Any, options: dict[str, Any]) -> Tensor:
+    if not isinstance(x, Tensor):
+        require_members("xs", x, "tensors or variables", "dtype", "get_shape")
     shape = x.dims if isinstance(x, Tensor) else tuple(x.shape.as_list())
     size = num_elements(shape)
     if shape is None or size is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src.checkpoint.meta_graph_trust import require_trusted
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.formats import durable
 from thalweg._src.formats.graph_messages import parse_text
@@ -83,6 +84,7 @@ def export_meta_graph(
     message.meta_info_def.stripped_default_attrs = strip_default_attrs
     message.graph_def.CopyFrom(to_graph_def(graph, add_shapes=True) if graph_def is None else graph_def)
     if export_scope:
+        require_text("export_scope", export_scope)
         _keep_scope(message.graph_def, export_scope)
     _adapt(message.graph_def, clear_devices, strip_default_attrs)
     if saver_def is not None:
@@ -162,7 +164,8 @@ def _add_collection(message: Any, graph: Graph, key: str, scope: str | None, no_
         logging.warning("the collection %s is left out of the MetaGraph: %s", key, error)
         found = None
     if found is None or not found.WhichOneof("kind"):
-        del message.collection_def[key]
+        if key in message.collection_def:
+            del message.collection_def[key]
     else:
         message.collection_def[key].CopyFrom(found)
 

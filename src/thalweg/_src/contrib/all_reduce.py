@@ -13,6 +13,7 @@ from thalweg._src import dtypes
 from thalweg._src.contrib.nccl import all_sum
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.distribute.cross_device_ops import placed_on
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import sequences
@@ -243,6 +244,7 @@ def _require(tensors: Sequence[Tensor], fewest: int = 1) -> list[Tensor]:
     if len(tensors) < fewest:
         raise ValueError(f"input_tensors: expected at least {fewest}, received {len(tensors)}")
     for tensor in tensors:
+        require_kind("input_tensors", tensor, Tensor, "tensors")
         if not tensor.shape.is_compatible_with(tensors[0].shape):
             raise ValueError(f"input_tensors: expected equal shapes, received {tensors[0].shape} and {tensor.shape}")
         if tensor.dtype.base_dtype is not tensors[0].dtype.base_dtype:

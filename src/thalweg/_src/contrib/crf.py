@@ -210,6 +210,8 @@ def crf_decode(
 def viterbi_decode(score: TensorLike, transition_params: TensorLike) -> tuple[list[int], Any]:
     """Returns the best sequence of tags and its score, from NumPy arrays [time, tags] and [tags, tags]."""
     score, transition_params = np.asarray(score), np.asarray(transition_params)
+    if score.ndim != 2:
+        raise ValueError(f"score: expected an array [time, tags], received shape {score.shape}")
     best, back = score[0], np.zeros(score.shape, np.int64)
     for t in range(1, len(score)):
         candidates = best[:, None] + transition_params

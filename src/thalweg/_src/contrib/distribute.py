@@ -16,6 +16,7 @@ from thalweg._src.distribute.multi_worker import CollectiveCommunication, MultiW
 from thalweg._src.distribute.parameter_server import ParameterServerExtended
 from thalweg._src.distribute.strategy import Strategy
 from thalweg._src.distributed.server import Server
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.operation import Operation
 from thalweg._src.read_only import ReadOnly
@@ -127,6 +128,7 @@ class StandardInputStep(Step):
 
     def __init__(self, dataset_fn: Callable[[], Any], distribution: Strategy) -> None:
         super().__init__(distribution)
+        require_members("distribution", distribution, "a tf.distribute.Strategy", "make_input_fn_iterator")
         self._iterator = distribution.make_input_fn_iterator(lambda _: dataset_fn())
 
     def initialize(self) -> list[Operation]:

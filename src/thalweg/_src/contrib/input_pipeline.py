@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -28,6 +29,7 @@ def obtain_next(string_list_tensor: TensorLike, counter: Any) -> Tensor:
         string_list_tensor: A vector of strings.
         counter: A variable of type int64 that counts the calls, -1 before the first.
     """
+    require_members("counter", counter, "a variable", "assign_add")
     position = floormod(counter.assign_add(1), size(string_list_tensor, out_type=dtypes.int64))
     return gather(string_list_tensor, position)
 

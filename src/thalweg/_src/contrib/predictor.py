@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
@@ -124,6 +125,7 @@ class EstimatorPredictor(Predictor):
     ) -> None:
         graph = graph or Graph()
         key = output_key or DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        require_members("estimator", estimator, "a tf.estimator.Estimator", "latest_checkpoint")
         path = estimator.latest_checkpoint()
         if path is None:
             raise ValueError(f"Couldn't find trained model at {estimator.model_dir}: train the Estimator first")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export, export_lazy
 
 _FILE = "projector_config.pbtxt"  # the name under which TensorBoard looks for it
@@ -20,6 +21,8 @@ def visualize_embeddings(summary_writer: Any, config: Any) -> None:
     """
     from google.protobuf import text_format
 
+    require_members("summary_writer", summary_writer, "a summary writer", "get_logdir")
+    require_members("config", config, "a ProjectorConfig message", "SerializeToString")
     logdir = summary_writer.get_logdir()
     if logdir is None:
         raise ValueError("summary_writer: expected a writer with a folder, received one whose get_logdir() is None")

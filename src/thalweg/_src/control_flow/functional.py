@@ -28,6 +28,8 @@ class _Elements:
                 raise ValueError(
                     f"elems: {tensor.label} is a scalar, expected a tensor with a first dimension to iterate over"
                 )
+        if not tensors:
+            raise ValueError(f"elems: expected at least one tensor, received {elems!r}")
         known = {tensor.dims[0] for tensor in tensors if tensor.dims and tensor.dims[0] is not None}
         if len(known) > 1:
             raise ValueError(f"elems have different first dimensions: {known}")

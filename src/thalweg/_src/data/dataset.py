@@ -42,6 +42,7 @@ from thalweg._src.data.structure import (
     tensors_of,
 )
 from thalweg._src.eager.mode import host_scope
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, get_default_graph
@@ -522,18 +523,21 @@ def _padding(fill: Any, leaf: Any, index: int) -> Tensor:
 @export("data.get_output_types")
 def get_output_types(dataset_or_iterator: Any) -> Any:
     """Returns the types of the components of an element."""
+    require_members("dataset_or_iterator", dataset_or_iterator, "a dataset or an iterator", "output_types")
     return dataset_or_iterator.output_types
 
 
 @export("data.get_output_shapes")
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
     """Returns the static shapes of the components of an element."""
+    require_members("dataset_or_iterator", dataset_or_iterator, "a dataset or an iterator", "output_shapes")
     return dataset_or_iterator.output_shapes
 
 
 @export("data.get_output_classes")
 def get_output_classes(dataset_or_iterator: Any) -> Any:
     """Returns the classes of the components of an element."""
+    require_members("dataset_or_iterator", dataset_or_iterator, "a dataset or an iterator", "output_classes")
     return dataset_or_iterator.output_classes
 
 

@@ -22,6 +22,7 @@ from thalweg._src.data.structure import (
 )
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
@@ -231,6 +232,7 @@ def copy_to_device(target_device: str | DeviceSpec, source_device: str = "/cpu:0
 @export("data.experimental.choose_from_datasets", "contrib.data.choose_from_datasets")
 def choose_from_datasets(datasets: list[Dataset], choice_dataset: Dataset) -> Dataset:
     """Returns elements of several datasets, chosen by the indices that another dataset yields."""
+    require_kind("choice_dataset", choice_dataset, Dataset, "a dataset")
     if not isinstance(choice_dataset._structure, TensorSpec) or not choice_dataset._structure.is_compatible_with(
         TensorSpec((), dtypes.int64)
     ):
@@ -246,6 +248,8 @@ def sample_from_datasets(
 ) -> Dataset:
     """Returns elements of several datasets, sampled at random with weights."""
     datasets = list(datasets)
+    if not datasets:
+        raise ValueError("datasets: expected at least one dataset, received none")
     if len(datasets) == 1 and weights is None:
         return datasets[0]
     if isinstance(weights, Dataset):
@@ -296,6 +300,7 @@ def get_single_element(dataset: Dataset) -> Any:
 @export("data.experimental.to_variant")
 def to_variant(dataset: Dataset) -> Tensor:
     """Returns the variant tensor of a dataset."""
+    require_kind("dataset", dataset, Dataset, "a dataset")
     return dataset._variant
 
 
@@ -308,6 +313,7 @@ def from_variant(variant: Tensor, structure: Any) -> Dataset:
 @export("data.experimental.get_structure")
 def get_structure(dataset_or_iterator: Any) -> Any:
     """Returns the structure of an element: a nest of specifications."""
+    require_members("dataset_or_iterator", dataset_or_iterator, "a dataset or an iterator", "element_spec")
     return dataset_or_iterator.element_spec
 
 
@@ -326,4 +332,5 @@ def SparseTensorStructure(dtype: DTypeLike, shape: ShapeLike) -> SparseTensorSpe
 @export("data.experimental.cardinality")
 def cardinality(dataset: Dataset) -> Tensor:
     """Returns a tensor of the number of elements: -1 for an infinite dataset, -2 if it is unknown."""
+    require_kind("dataset", dataset, Dataset, "a dataset")
     return cardinality_op(dataset._variant)

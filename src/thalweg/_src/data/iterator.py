@@ -25,7 +25,7 @@ from thalweg._src.data.structure import (
 )
 from thalweg._src.eager.mode import eager_graph, eager_mode
 from thalweg._src.eager.tensor import EagerTensor, kind_of
-from thalweg._src.errors import OpError, OutOfRangeError
+from thalweg._src.errors import OpError, OutOfRangeError, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, get_default_graph
@@ -160,6 +160,7 @@ class EagerIterator(Iterator):
                 "tf.data.Dataset.make_initializable_iterator or tf.data.Dataset.make_one_shot_iterator for graph "
                 "construction"
             )
+        require_members("dataset", dataset, "a dataset", "_variant")
         if not dataset._variant.is_eager:
             raise RuntimeError(f"{dataset!r} was created in a graph: iterate over it in a session")
         structure = dataset._structure
@@ -218,6 +219,7 @@ class EagerIterator(Iterator):
 @export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")
 def get_next_as_optional(iterator: Iterator) -> Optional:
     """Returns the next element of an iterator, or nothing after its last one."""
+    require_members("iterator", iterator, "an iterator", "get_next_as_optional")
     return iterator.get_next_as_optional()
 
 
@@ -250,6 +252,7 @@ def make_one_shot_iterator(dataset: Any) -> Iterator:
 
 
 def _require_here(dataset: Any) -> None:
+    require_members("dataset", dataset, "a dataset", "_variant")
     if dataset._variant.is_eager or dataset._variant.graph is not get_default_graph():
         raise ValueError(
             "an iterator belongs to the graph of its dataset; that is not the default graph here: "

@@ -10,6 +10,7 @@ from thalweg._src.distribute.extended import StrategyExtended
 from thalweg._src.distribute.reduce_op import ReduceOp
 from thalweg._src.distribute.replica_context import ReplicaContext, require_replica_context as require_current
 from thalweg._src.distribute.strategy import Strategy
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.variables.distribution import Mode, current_mode, entered, losses_are_averaged
@@ -124,6 +125,7 @@ def experimental_set_strategy(strategy: Strategy | None) -> None:
     if held:
         held.pop().__exit__(None, None, None)
     if strategy is not None:
+        require_members("strategy", strategy, "a tf.distribute.Strategy or None", "scope")
         scope = strategy.scope()
         scope.__enter__()
         held.append(scope)

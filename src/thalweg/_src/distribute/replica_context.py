@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src.autodiff.custom_gradient import custom_gradient
 from thalweg._src.distribute.reduce_op import ReduceOp, as_reduce_op
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.nest import flatten, pack_sequence_as
 from thalweg._src.graph.scopes import init_scope
@@ -89,6 +90,7 @@ class ReplicaContext:
 def require_replica_context(replica: ReplicaContext) -> None:
     """Raises RuntimeError unless a replica context is the current one of this thread."""
     mode = current_mode()
+    require_members("replica_ctx", replica, "a replica context", "strategy")
     if (mode is None and replica.strategy._is_default) or (mode is not None and mode.replica is replica):
         return
     if mode is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.distributed.cluster_spec import ClusterSpec
+from thalweg._src.errors import require_members
 
 _CHIEFS = ("chief", "master")
 
@@ -21,6 +22,7 @@ class Task:
     @staticmethod
     def of_resolver(resolver: Any) -> Task | None:
         """Returns the task that a resolver finds; None without a cluster."""
+        require_members("cluster_resolver", resolver, "a ClusterResolver", "cluster_spec")
         cluster = resolver.cluster_spec()
         return Task.of(cluster, resolver.task_type, resolver.task_id) if cluster else None
 

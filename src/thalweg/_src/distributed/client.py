@@ -28,6 +28,7 @@ from thalweg._src.distributed.link import Link, unreachable
 from thalweg._src.distributed.master import MasterSession
 from thalweg._src.distributed.peers import WAIT_SECONDS, SocketPeer, await_reply
 from thalweg._src.distributed.server import find_server
+from thalweg._src.errors import require_text
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import to_graph_def
 from thalweg._src.graph.operation import Operation
@@ -47,6 +48,7 @@ _MARGIN = 2.0  # seconds longer than the calls that a master makes itself, so th
 
 def connect(target: str, graph: Graph, config: ConfigProto) -> Backend:
     """Returns the backend of a session with the target of a server."""
+    require_text("target", target)
     server = find_server(target)
     if server is not None:
         return InProcessBackend(server.open_session(config))

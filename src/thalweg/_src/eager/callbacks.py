@@ -13,6 +13,7 @@ import torch
 
 from thalweg._src.eager.operation import EagerOperation
 from thalweg._src.eager.tensor import EagerTensor
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.default_stacks import stacks
 
@@ -71,6 +72,7 @@ def inf_nan_callback(
     """Looks for infinities and NaN in the outputs of an operation; raises, prints or warns about the first."""
     action = ExecutionCallback(action)
     for index, tensor in enumerate(outputs):
+        require_kind("outputs", tensor, EagerTensor, "eager tensors")
         if not (tensor.dtype.is_floating or tensor.dtype.is_complex) or action is ExecutionCallback.IGNORE:
             continue
         found = (check_inf and torch.isinf(tensor.value).any()) or (check_nan and torch.isnan(tensor.value).any())

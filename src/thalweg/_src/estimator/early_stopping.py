@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_members
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.event_values import read_eval_metrics
 from thalweg._src.export import export
@@ -107,6 +108,7 @@ def _hook(
     decides: Callable[[dict[int, float]], bool],
 ) -> SessionRunHook:
     """Returns a hook that stops when a function of a metric's values by step returns True."""
+    require_members("estimator", estimator, "a tf.estimator.Estimator", "eval_dir")
     folder = estimator.eval_dir() if eval_dir is None else str(eval_dir)
 
     def should_stop() -> bool:

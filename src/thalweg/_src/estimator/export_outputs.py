@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.compat.switches import is_tensor
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.formats.text import as_text
 from thalweg._src.graph.operation import Operation
@@ -151,6 +152,7 @@ def _prefixed(prefix: str, outputs: dict[str, Any]) -> dict[str, Any]:
 def _metric_outputs(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the value and the update of each metric; an operation becomes a tensor that follows it."""
     outputs = {}
+    require_kind("metrics", metrics, Mapping, "a dict of metrics")
     for name, (value, update) in metrics.items():
         if isinstance(update, Operation):
             with control_dependencies([update]):

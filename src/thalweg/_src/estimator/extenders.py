@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from thalweg._src.errors import require_kind
 from thalweg._src.estimator.calls import parameter_names
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.export_outputs import PredictOutput
@@ -38,6 +39,7 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., Mapping[str, Any]
 
 def _extended(estimator: Estimator, model_fn: Callable[..., EstimatorSpec]) -> Estimator:
     """Returns an Estimator with another model function, and all else as it is."""
+    require_kind("estimator", estimator, Estimator, "an Estimator")
     return Estimator(model_fn, config=estimator.config, warm_start_from=estimator._warm_start_settings)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_members
 from thalweg._src.estimator import evaluation
 from thalweg._src.estimator.calls import check_hooks
 from thalweg._src.estimator.estimator import Estimator
@@ -126,6 +127,7 @@ def make_stop_at_checkpoint_step_hook(
     estimator: Estimator, last_step: int, wait_after_file_check_secs: float = 30
 ) -> SessionRunHook:
     """Returns a hook that stops at a step: the chief at once, other workers when a checkpoint has it."""
+    require_members("estimator", estimator, "a tf.estimator.Estimator", "config", "model_dir")
     if estimator.config.is_chief:
         return StopAtStepHook(last_step=last_step)
     return _StopAtCheckpointStepHook(estimator, last_step, wait_after_file_check_secs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.run_config import RunConfig
 from thalweg._src.estimator.spec import EstimatorSpec
@@ -44,6 +45,7 @@ def model_to_estimator(
     if checkpoint_format != "saver":
         raise ValueError(f"checkpoint_format: expected 'saver', received {checkpoint_format!r}")
     model = keras_model if keras_model_path is None else load_model(keras_model_path, dict(custom_objects or {}))
+    require_members("keras_model", model, "a Keras model", "optimizer", "layers")
     if model.optimizer is None:
         raise ValueError("The given keras model has not been compiled yet: call model.compile before this")
     if not model._is_graph_network:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.errors import require_members
 from thalweg._src.export import export, export_constants, export_lazy
 from thalweg._src.graph.tensor_proto import array_proto, shape_proto
 
@@ -54,6 +55,7 @@ def to_graph_def(graph: Graph, add_shapes: bool = False, since: int = 0) -> Any:
     """
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
+    require_members("graph", graph, "a tf.Graph", "get_operations")
     message = GraphDef()
     message.versions.producer = PRODUCER
     message.versions.min_consumer = MIN_CONSUMER

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -46,6 +47,10 @@ def import_graph_def(
     if trusted is False:
         refuse(graph_def)
     wanted = _checked(return_elements)
+    if input_map is not None:
+        require_members("input_map", input_map, "a dict of names and tensors, or None", "items")
+    if producer_op_list is not None:
+        require_members("producer_op_list", producer_op_list, "an OpList message or None", "op")
     mapped = {element_key(key): value for key, value in (input_map or {}).items()}
     graph = get_default_graph()
     producer_ops = {} if producer_op_list is None else {op.name: op for op in producer_op_list.op}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
@@ -314,6 +315,8 @@ def op(
     **attrs_and_facts: Any,
 ) -> OpDef:
     """Registers an operation and returns the function that adds it to a graph."""
+    require_text("name", name)
+    require_text("signature", signature)
     facts = Facts(**{key: attrs_and_facts.pop(key) for key in _FACTS & attrs_and_facts.keys()})
     attr_defs = {key: attr.from_default(value) for key, value in attrs_and_facts.items()}
     for word in signature.replace(",", " ").replace("->", " ").split():

@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.shapes import Shape, TensorShape
 
@@ -164,6 +165,7 @@ def constant_array(tensor: Any) -> Array:
 
     A message of a few bytes cannot fill memory: what it must be expanded to is limited.
     """
+    require_members("tensor", tensor, "a TensorProto message", "dtype", "tensor_shape")
     dtype = dtypes.as_dtype(tensor.dtype).base_dtype
     if dtype not in _FIELDS:
         raise TypeError(f"Unsupported tensor type: {dtype.name}")

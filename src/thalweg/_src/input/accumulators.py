@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.dtypes import DType, DTypeLike
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -43,6 +44,7 @@ class ConditionalAccumulatorBase:
         self._dtype = dtypes.as_dtype(dtype)
         self._shape = shapes.as_shape(shape)
         self._accumulator_ref = accumulator_ref
+        require_kind("accumulator_ref", accumulator_ref, Tensor, "the handle of an accumulator")
         self._name = accumulator_ref.source_name.rpartition("/")[2]
         sparse = accumulator_ref.dtype is not dtypes.resource
         self._count = ops.sparse_accumulator_num_accumulated_op if sparse else ops.accumulator_num_accumulated_op

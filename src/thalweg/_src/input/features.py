@@ -11,6 +11,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType, DTypeLike
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -74,6 +75,7 @@ class _Wanted:
 
 def _wanted(features: Mapping[str, Any], *types: Any, sequence: bool = False) -> _Wanted:
     """Sorts feature specifications by type; rejects types that are not supported here."""
+    require_kind("features", features, Mapping, "a dict of features")
     result = _Wanted(named=set(features))
     for key in sorted(features):
         feature = features[key]

@@ -10,6 +10,7 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.checkpoint.meta_graph import register_proto_function
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.formats.graph_messages import message_class
 from thalweg._src.graph.default import executing_eagerly, get_default_graph
@@ -85,6 +86,8 @@ class QueueRunner:
         self._exceptions_raised: list[Exception] = []
 
     def _restore(self, definition: Any, import_scope: str | None) -> None:
+        require_members("queue_runner_def", definition, "a QueueRunnerDef message", "queue_name", "enqueue_op_name")
+
         def found(name: str) -> Any:
             scoped = f"{import_scope}/{name}" if import_scope else name
             return get_default_graph().as_graph_element(scoped)

@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src import dtypes as types_, shapes as shapes_
 from thalweg._src.dtypes import DType, DTypeLike
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -82,6 +83,7 @@ class QueueBase:
         self._shapes: list[Shape] = [None] * len(self._dtypes) if given is None else given
         self._names = _as_names(names, len(self._dtypes))
         self._queue_ref = queue_ref
+        require_kind("queue_ref", queue_ref, Tensor, "the handle of a queue")
         self._name = queue_ref.source_name.rpartition("/")[2]
 
     @staticmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.dispatch import dispatches
@@ -201,6 +202,9 @@ def safe_embedding_lookup_sparse(
     """
     parts = _parts(embedding_weights)
     kind = as_dtype_of(parts[0])
+    require_kind("sparse_ids", sparse_ids, SparseTensor, "a SparseTensor")
+    if sparse_weights is not None:
+        require_kind("sparse_weights", sparse_weights, SparseTensor, "a SparseTensor or None")
     if sparse_weights is not None and not sparse_weights.dtype.is_compatible_with(kind):
         raise TypeError(f"sparse_weights are {sparse_weights.dtype.name}, the embedding weights {kind.name}")
     with name_scope(name, "embedding_lookup", [*parts, sparse_ids, sparse_weights]) as scope:

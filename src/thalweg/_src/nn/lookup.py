@@ -10,6 +10,7 @@ from thalweg._src import dtypes, shapes
 from thalweg._src.checkpoint.saver_builder import SaveableObject, SaveSpec
 from thalweg._src.checkpoint.trackable import Part, Saved, parts_of, saved_by
 from thalweg._src.dtypes import DType, DTypeLike
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -271,6 +272,7 @@ class InitializableLookupTableBase(_Table):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
+        require_members("initializer", initializer, "a table initializer", "key_dtype", "value_dtype", "_shared_name")
         with name_scope(name, "hash_table") as scope:
             handle = ops.hash_table_op(
                 container=get_default_graph().scopes.container,

@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.compat.logging import info
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly
@@ -115,7 +116,7 @@ def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None
 
     tensor = convert_to_tensor(tensor)
     if tensor.dtype is not dtypes.string:
-        raise ValueError(f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype}")
+        raise ValueError(f"Expected tensor {tensor.label} to have dtype string, got {tensor.dtype}")
     metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
     return tensor_summary(name, tensor, summary_metadata=metadata, collections=collections)
 
@@ -133,6 +134,8 @@ def tensor_summary(
     """Returns a summary of any tensor, with the metadata of a TensorBoard plugin."""
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
 
+    if summary_metadata is not None:
+        require_kind("summary_metadata", summary_metadata, SummaryMetadata, "a SummaryMetadata message or None")
     metadata = SummaryMetadata() if summary_metadata is None else summary_metadata
     if summary_description is not None:
         metadata.summary_description = summary_description
@@ -172,6 +175,7 @@ def get_summary_description(node_def: Any) -> Any:
     from google.protobuf.json_format import Parse
     from tensorboard.compat.proto.summary_pb2 import SummaryDescription
 
+    require_members("node_def", node_def, "a NodeDef message", "op", "attr")
     if node_def.op != "TensorSummary":
         raise ValueError(f"Can't get_summary_description on {node_def.op}")
     return Parse(node_def.attr["description"].s, SummaryDescription())

@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_members, require_text
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
@@ -83,6 +84,8 @@ class IdTableWithHashBuckets(LookupInterface):
     ) -> None:
         if table is None and num_oov_buckets <= 0:
             raise ValueError("table and num_oov_buckets are both missing: one of them must be given")
+        if table is not None:
+            require_members("table", table, "a lookup table or None", "key_dtype", "value_dtype")
         key = (
             table.key_dtype if key_dtype is None and table is not None else dtypes.as_dtype(key_dtype or dtypes.string)
         )
@@ -94,6 +97,8 @@ class IdTableWithHashBuckets(LookupInterface):
         self._table = table
         self._num_oov_buckets = num_oov_buckets
         self._hasher_spec = hasher_spec
+        if name is not None:
+            require_text("name", name)
         self._name = name.rstrip("/") if name else "hash_bucket" if table is None else table.name
 
     @property
@@ -157,6 +162,7 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
             raise ValueError("oov_buckets must be > 0.")
         table = None
         if initializer is not None:
+            require_members("initializer", initializer, "a table initializer or None", "key_dtype", "value_dtype")
             if initializer.value_dtype is not dtypes.int64:
                 raise TypeError(f"Invalid value dtype, expected int64 but got {initializer.value_dtype.name}.")
             table = HashTable(initializer, -1, name=name)

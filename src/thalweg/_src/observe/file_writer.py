@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export, export_lazy
 from thalweg._src.formats import events
 from thalweg._src.formats.text import PathLike
@@ -34,6 +35,8 @@ class FileWriter:
             raise RuntimeError(
                 "tf.summary.FileWriter is not compatible with eager execution. Use tf.contrib.summary instead."
             )
+        require_kind("flush_secs", flush_secs, (int, float), "a number of seconds")
+        require_kind("max_queue", max_queue, int, "a number of events")
         self.event_writer = events.EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
         self._closed = False
         self._described: set[str] = set()

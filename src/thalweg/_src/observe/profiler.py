@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.formats.gfile import GFile
 from thalweg._src.graph.default import get_default_graph
@@ -184,6 +185,7 @@ class Profiler:
 def _measured(graph: Graph, steps: list[Any]) -> list[Measured]:
     """Returns every operation with its counts; those of several steps are averaged."""
     keys = (GraphKeys.TRAINABLE_VARIABLES, GraphKeys.GLOBAL_VARIABLES)
+    require_kind("graph", graph, Graph, "a Graph")
     trainable, variables = ({variable.op.name for variable in graph.get_collection(key)} for key in keys)
     runs = _runs(steps)
     nodes = _nodes(graph)
@@ -213,6 +215,7 @@ def _runs(steps: list[Any]) -> dict[str, Counter[str]]:
     """Returns the mean of runs, times and bytes of each node over the steps."""
     runs: dict[str, Counter[str]] = defaultdict(Counter)
     for run_meta in steps:
+        require_members("run_meta", run_meta, "a RunMetadata message", "step_stats")
         for device in run_meta.step_stats.dev_stats:
             where = "accelerator_exec_micros" if "GPU" in device.device.upper() else "cpu_exec_micros"
             for stats in device.node_stats:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thalweg._src.errors import invalid
+from thalweg._src.errors import invalid, require_members
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.graph import Graph
@@ -38,6 +38,7 @@ def from_session(
     input_shapes: Mapping[str, Any] | None = None,
 ) -> Any:
     """Returns the ONNX model from some tensors of a session to others, with variables as constants."""
+    require_members("session", session, "a session", "graph", "run")
     import_onnx()
     given, wanted = _named(session.graph, inputs, "inputs"), _named(session.graph, outputs, "outputs")
     shapes = _shapes(given, input_shapes or {})

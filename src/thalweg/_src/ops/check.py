@@ -11,7 +11,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType, DTypeLike
-from thalweg._src.errors import invalid
+from thalweg._src.errors import invalid, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly
@@ -395,7 +395,8 @@ def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None)
     found = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
     first: Any = None
     for tensor in tensors or ():
-        kind = tensor.dtype.base_dtype
+        require_members("tensors", tensor, "tensors", "dtype")
+        kind = dtypes.as_dtype(tensor.dtype).base_dtype
         if found is None:
             found, first = kind, tensor
         elif kind is not found:

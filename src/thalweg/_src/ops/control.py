@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 from thalweg._src.export import export
+from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
@@ -43,6 +44,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
     if stacks.is_eager:
         return builtins.list(tensors)
     with name_scope(name, "tuple"):
+        tensors = [t if t is None or hasattr(t, "op") else convert_to_tensor(t, name="tensors") for t in tensors]
         controls = [t.op for t in tensors if t is not None] + [getattr(c, "op", c) for c in control_inputs or ()]
         if not controls:
             raise ValueError("tuple() received neither tensors nor control inputs")

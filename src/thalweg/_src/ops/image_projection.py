@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -117,6 +118,7 @@ def transform(
         sizes = convert_to_tensor(sizes, dtypes.int32, name="output_shape")
         if not sizes.get_shape().is_compatible_with([2]):
             raise ValueError("output_shape must be a 1-D Tensor of 2 elements: new_height, new_width")
+        require_text("interpolation", interpolation)
         transforms = _flat(transforms)
         return batch.result(project_v2(batch.images, transforms, sizes, interpolation=interpolation.upper()))
 

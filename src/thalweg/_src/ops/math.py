@@ -439,6 +439,8 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
 @export("scalar_mul", "math.scalar_mul")
 def scalar_mul(scalar: TensorLike, x: Any, name: str | None = None) -> Any:
     """Multiplies a tensor, or the values of IndexedSlices, by a scalar."""
+    if not isinstance(getattr(x, "dtype", None), dtypes.DType):
+        x = convert_to_tensor(x, name="x")
     factor = convert_to_tensor(scalar, x.dtype.base_dtype, name="scalar")
     if factor.dims not in ((), None):
         raise ValueError(f"Only scalar multiply works, got shape {shapes.show(factor.dims)}")

@@ -285,6 +285,8 @@ def sufficient_statistics(
     with name_scope(name, "sufficient_statistics", [x, shift]):
         x = convert_to_tensor(x, name="x")
         axes = sorted(set(_listed(axes)))
+        if x.dims is not None and not all(-len(x.dims) <= axis < len(x.dims) for axis in axes):
+            raise ValueError(f"axes: expected some of the {len(x.dims)} dimensions of x, received {axes}")
         dims = None if x.dims is None else [x.dims[axis] for axis in axes]
         if dims is not None and None not in dims:
             counts = constant(num_elements(tuple(dims)), x.dtype, name="count")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -164,6 +165,7 @@ def pad(
     constant_values: TensorLike = 0,
 ) -> Tensor:
     """Pads each dimension of a tensor before and after: with a constant, or mirrored."""
+    require_text("mode", mode)
     mode = mode.upper()
     if mode == "CONSTANT":
         if isinstance(constant_values, int | float) and constant_values == 0:
@@ -353,6 +355,8 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name
         counts = convert_to_tensor(repeats, name="repeats")
         if axis is None:
             data, axis = reshape(data, [-1]), 0
+        elif data.dims is not None and not -len(data.dims) <= axis < len(data.dims):
+            raise ValueError(f"axis: expected one of the {len(data.dims)} dimensions of the input, received {axis}")
         fixed, length = complete(static_value(counts)), None if data.dims is None else data.dims[axis]
         if fixed is not None and length is not None:
             return gather(data, np.repeat(np.arange(length, dtype=np.int32), fixed), axis=axis)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.errors import invalid
+from thalweg._src.errors import invalid, require_text
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -139,6 +139,8 @@ def string_format(
 ) -> Tensor:
     """Formats tensors into the placeholders of a template."""
     tensors = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    require_text("template", template)
+    require_text("placeholder", placeholder)
     count = template.count(placeholder)
     if count != len(tensors):
         raise ValueError(f"the template has {count} placeholder(s) for {len(tensors)} tensor(s)")
@@ -155,6 +157,7 @@ def print_v2(
     name: str | None = None,
 ) -> Operation:
     """Returns an operation that prints Python values and tensors, in any nesting of lists and dictionaries."""
+    require_text("sep", sep)
     stream = _stream_name(sys.stderr if output_stream is None else output_stream)
     with name_scope(name, "print") as scope:
         text = _as_text(inputs, summarize, sep)

@@ -538,7 +538,8 @@ def matrix_transpose(a: TensorLike, name: str = "matrix_transpose", conjugate: b
 @export("get_static_value", "contrib.util.constant_value")
 def constant_value(tensor: Any, partial: bool = False) -> Any:
     """Returns the value of a tensor if the graph determines it, otherwise None."""
-    value = static_value(convert_to_tensor(tensor))
+    tensor = convert_to_tensor(tensor)
+    value = static_value(tensor)
     if value is None or (
         value.dtype == object and tensor.dtype is not dtypes.string and None in value.ravel().tolist()
     ):

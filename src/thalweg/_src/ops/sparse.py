@@ -9,7 +9,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
-from thalweg._src.errors import ShapeError
+from thalweg._src.errors import ShapeError, require_kind
 from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
@@ -206,6 +206,7 @@ def sparse_retain(sp_input: SparseTensor | SparseTensorValue, to_retain: TensorL
 @export("sparse_mask", "sparse.mask")
 def sparse_mask(a: IndexedSlices, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
     """Returns IndexedSlices without the rows at some indices."""
+    require_kind("a", a, IndexedSlices, "IndexedSlices")
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
         indices, kept = setdiff1d(a.indices, mask_indices)
         return IndexedSlices(gather(a.values, kept, name=scope), indices, a.dense_shape)

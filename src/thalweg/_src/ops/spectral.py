@@ -275,6 +275,8 @@ def idct() -> None:
 
 def last_size(x: Tensor) -> Any:
     """Returns the size of the last dimension: an int if it is static, else a tensor."""
+    if x.dims == ():
+        raise ValueError(f"{x.label}: expected at least one dimension, received a scalar")
     size = x.dims[-1] if x.dims is not None else None
     return reshape_ops.shape(x)[-1] if size is None else size
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -50,6 +51,7 @@ def _assign(
     variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None, own: Sequence[Any] = ()
 ) -> Tensor:
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
+        require_members("variable", variable, "a variable", "dtype", "assign_sub")
         rate = cast(convert_to_tensor(1.0 - decay, name="decay"), variable.dtype.base_dtype)
         with colocate_with(variable):
             if zero_debias:

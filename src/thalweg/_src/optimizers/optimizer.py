@@ -465,7 +465,7 @@ def flat_variables(variables: Any) -> Iterable[Any]:
     if isinstance(variables, list | tuple | set):
         for item in variables:
             yield from flat_variables(item)
-    elif isinstance(variables, Iterable) and not isinstance(variables, Variable | Tensor):
+    elif isinstance(variables, Iterable) and not isinstance(variables, Variable | Tensor | str | bytes):
         for item in list(variables):
             yield from flat_variables(item)
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export, export_all_constants
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -60,6 +61,7 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, im
     def found(name: str) -> Any:
         return graph.get_tensor_by_name(f"{import_scope.rstrip('/')}/{name}" if import_scope else name)
 
+    require_members("tensor_info", tensor_info, "a TensorInfo message", "WhichOneof")
     encoding = tensor_info.WhichOneof("encoding")
     if encoding == "name":
         return found(tensor_info.name)
@@ -79,6 +81,8 @@ def build_signature_def(
 ) -> Any:
     """Returns a signature of inputs and outputs, each a TensorInfo under a name."""
     message = message_type("SignatureDef")(method_name=method_name)
+    for argument, infos in (("inputs", inputs), ("outputs", outputs)):
+        require_kind(argument, infos or {}, Mapping, "a dict of TensorInfo messages")
     for key, info in (inputs or {}).items():
         message.inputs[key].CopyFrom(info)
     for key, info in (outputs or {}).items():
@@ -93,6 +97,8 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
         raise ValueError("Prediction inputs cannot be None or empty.")
     if not outputs:
         raise ValueError("Prediction outputs cannot be None or empty.")
+    require_kind("inputs", inputs, Mapping, "a dict of tensors")
+    require_kind("outputs", outputs, Mapping, "a dict of tensors")
     taken = {key: build_tensor_info(tensor) for key, tensor in inputs.items()}
     given = {key: build_tensor_info(tensor) for key, tensor in outputs.items()}
     return build_signature_def(taken, given, PREDICT_METHOD_NAME)
@@ -142,6 +148,8 @@ def _info_of(tensor: Any, dtype: DType, what: str) -> Any:
 @export("saved_model.is_valid_signature", "saved_model.signature_def_utils.is_valid_signature")
 def is_valid_signature(signature_def: Any) -> bool:
     """Returns whether a signature has the inputs and outputs that its method requires."""
+    if signature_def is not None:
+        require_members("signature_def", signature_def, "a SignatureDef message", "inputs", "outputs")
     if signature_def is None or not signature_def.inputs or not signature_def.outputs:
         return False
     if signature_def.method_name == PREDICT_METHOD_NAME:

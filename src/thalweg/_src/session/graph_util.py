@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import message_type
@@ -20,6 +21,7 @@ from thalweg._src.shapes import TensorShape
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     """Returns whether a node must run on the host, as operations on strings and shapes do."""
     node_def = node.node_def if isinstance(node, Operation) else node
+    require_members("node", node_def, "an operation or a NodeDef message", "op", "attr")
     if pin_variables_on_cpu and (is_variable(node_def) or node_def.op in ("Assign", "AssignVariableOp")):
         return True
     kinds = {node_def.attr[key].type for key in ("dtype", "T", "SrcT", "DstT") if key in node_def.attr}
@@ -58,6 +60,7 @@ def _require_graph_def(graph_def: Any) -> None:
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
     """Returns the static shape of the tensor named by an input of a NodeDef."""
     name = input_name if ":" in input_name else f"{input_name}:0"
+    require_kind("graph", graph, Graph, "a Graph")
     return graph.get_tensor_by_name(name).get_shape()
 
 
@@ -94,6 +97,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
 
     An Identity node stays if it has control inputs or control outputs.
     """
+    _require_graph_def(input_graph)
     protected = set(protected_nodes or ())
     checked = spliced(input_graph, {n.name for n in input_graph.node if n.op == "CheckNumerics"} - protected)
     controls = {source_of(i) for node in checked.node for i in node.input if i.startswith("^")}

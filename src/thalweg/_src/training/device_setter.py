@@ -10,6 +10,7 @@ from typing import Any
 from thalweg._src.compat import logging
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.distributed.cluster_spec import ClusterSpec
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.shapes import num_elements
 
@@ -66,6 +67,7 @@ class GreedyLoadBalancingStrategy:
 @export("contrib.training.byte_size_load_fn")
 def byte_size_load_fn(op: Any) -> float:
     """Returns the size of a variable in bytes, given its handle."""
+    require_members("op", op, "an operation", "attrs")
     if "dtype" in op.attrs and "shape" in op.attrs:
         dtype, shape = op.attrs["dtype"], op.attrs["shape"]
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.training.supervisor import Supervisor
 
@@ -20,6 +21,7 @@ def basic_train_loop(
     master: str = "",
 ) -> None:
     """Calls `train_step_fn(session, *args, **kwargs)` until the supervisor stops; restarts after AbortedError."""
+    require_members("supervisor", supervisor, "a tf.train.Supervisor", "managed_session", "should_stop")
     while True:
         try:
             with supervisor.managed_session(master) as session:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
@@ -80,8 +81,10 @@ class _MonitoredSession:
         self._graph_was_finalized = get_default_graph().finalized
         self._hooks = list(hooks or ())
         for hook in self._hooks:
+            require_members("hooks", hook, "session run hooks", "begin")
             hook.begin()
         creator = ChiefSessionCreator() if session_creator is None else session_creator
+        require_members("session_creator", creator, "a SessionCreator or None", "create_session")
         if isinstance(creator, ChiefSessionCreator):
             require_chief()
         self._coordinated_creator = _CoordinatedCreator(creator, self._hooks, should_recover, stop_grace_period_secs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
@@ -26,6 +27,7 @@ class _ManagedCreator(SessionCreator):
 
     def __init__(self, scaffold: Scaffold | None, master: str, config: Any) -> None:
         self._scaffold = scaffold or Scaffold()
+        require_members("scaffold", self._scaffold, "a Scaffold or None", "finalize")
         self._master = master
         self._config = config
         self._session_manager: SessionManager | None = None

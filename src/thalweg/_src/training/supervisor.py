@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from thalweg._src.checkpoint.meta_graph import export_meta_graph
 from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
@@ -61,6 +62,7 @@ class Supervisor:
         local_init_run_options: Any = None,
     ) -> None:
         self._graph = graph if graph is not None else get_default_graph()
+        require_kind("graph", self._graph, Graph, "a Graph or None")
         with self._graph.as_default():
             self._ready_op = _chosen(ready_op, GraphKeys.READY_OP, report_uninitialized_variables)
             self._ready_for_local_init_op = _chosen(

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.errors import require_members, wrong_kind
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.op_def import OpDef
@@ -50,7 +52,12 @@ def _write(definition: OpDef, ref: Any, *args: Any, name: str | None = None, **a
 
 def _value_for(ref: Any, value: TensorLike) -> TensorLike:
     """Returns the value in the type of a resource variable; an operation on a reference converts it itself."""
-    return value if ref.dtype._is_ref_dtype else convert_to_tensor(value, ref.dtype)
+    try:
+        return value if ref.dtype._is_ref_dtype else convert_to_tensor(value, ref.dtype)
+    except AttributeError:
+        if not isinstance(getattr(ref, "dtype", None), DType):
+            raise wrong_kind("ref", "a variable or a reference", ref) from None
+        raise
 
 
 @export("assign")
@@ -187,6 +194,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     if isinstance(ref, Tensor) and ref.dtype._is_ref_dtype:
         return state.resource_count_up_to(ref, limit=limit, name=name)
     with _written(ref) as variable:
+        require_members("ref", variable, "a variable", "count_up_to")
         return variable.count_up_to(limit, name=name)  # type: ignore[no-any-return]
 
 
@@ -195,6 +203,7 @@ def is_variable_initialized(variable: Any) -> Tensor:
     """Returns a boolean tensor: whether a variable has a value."""
     if isinstance(variable, Tensor):
         return state.var_is_initialized_op(variable)
+    require_members("variable", variable, "a variable", "is_initialized")
     return variable.is_initialized()  # type: ignore[no-any-return]
 
 
@@ -204,6 +213,8 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
     variables = global_variables() + local_variables() if var_list is None else var_list
     if not variables:
         return None
+    for variable in variables:
+        require_members("var_list", variable, "variables", "value")
     return group(*[variable.value().op for variable in variables])
 
 

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -24,6 +25,7 @@ _log = logging.getLogger("thalweg")
 @export("train.global_step")
 def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
     """Returns the value of the global step in a session."""
+    require_members("sess", sess, "a session", "run")
     return int(sess.run(global_step_tensor))
 
 
@@ -31,6 +33,7 @@ def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
 def get_global_step(graph: Graph | None = None) -> Any:
     """Returns the global step of a graph, by its collection or by its name, or None."""
     graph = graph or get_default_graph()
+    require_kind("graph", graph, Graph, "a Graph or None")
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
         _log.error("Multiple tensors in global_step collection.")

@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType, DTypeLike
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -203,6 +204,7 @@ class VarianceScaling(Initializer):
             raise ValueError("`scale` must be positive float.")
         if mode not in {"fan_in", "fan_out", "fan_avg"}:
             raise ValueError(f"Invalid `mode` argument: {mode}")
+        require_text("distribution", distribution)
         distribution = distribution.lower()
         if distribution not in {"normal", "uniform", "truncated_normal", "untruncated_normal"}:
             raise ValueError(f"Invalid `distribution` argument: {distribution}")

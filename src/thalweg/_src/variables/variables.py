@@ -16,6 +16,7 @@ from thalweg._src.control_flow.cond import cond
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.dtypes import DType, DTypeLike
 from thalweg._src.eager.mode import eager_graph
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
@@ -543,6 +544,8 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 @export("initialize_variables", "variables_initializer", "initializers.variables")
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
     """Returns an operation that initializes the variables."""
+    for variable in var_list:
+        require_members("var_list", variable, "variables", "initializer")
     return group(*[variable.initializer for variable in var_list], name=name)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -280,6 +281,7 @@ class Invert(Bijector):
     """The inverse of another bijector."""
 
     def __init__(self, bijector: Bijector, validate_args: bool = False, name: str | None = None) -> None:
+        require_kind("bijector", bijector, Bijector, "a Bijector")
         super().__init__(
             is_constant_jacobian=bijector.is_constant_jacobian,
             validate_args=validate_args,
@@ -306,6 +308,8 @@ class Chain(Bijector):
         self, bijectors: Sequence[Bijector] | None = None, validate_args: bool = False, name: str | None = None
     ) -> None:
         self.bijectors = list(bijectors or ())
+        for bijector in self.bijectors:
+            require_kind("bijectors", bijector, Bijector, "Bijectors")
         super().__init__(
             is_constant_jacobian=all(b.is_constant_jacobian for b in self.bijectors),
             validate_args=validate_args,

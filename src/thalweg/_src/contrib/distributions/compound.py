@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.contrib.distributions.bijectors import Identity
+from thalweg._src.contrib.distributions.bijectors import Bijector, Identity
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -38,6 +39,7 @@ class Independent(Distribution):
     ) -> None:
         given = dict(locals())
         given.pop("__class__", None)
+        require_kind("distribution", distribution, Distribution, "a Distribution")
         ndims = distribution.batch_shape.ndims
         if ndims is None:
             raise ValueError(f"the rank of the batch of {distribution} must be known")
@@ -169,6 +171,8 @@ class MixtureSameFamily(_MixtureBase):
     ) -> None:
         given = dict(locals())
         given.pop("__class__", None)
+        require_kind("components_distribution", components_distribution, Distribution, "a Distribution")
+        require_members("mixture_distribution", mixture_distribution, "a Categorical distribution", "logits")
         components = components_distribution.batch_shape.as_list()
         count = mixture_distribution.logits.shape[-1].value
         if not components:
@@ -315,8 +319,10 @@ class TransformedDistribution(Distribution):
     ) -> None:
         given = dict(locals())
         given.pop("__class__", None)
+        require_kind("distribution", distribution, Distribution, "a Distribution")
         self._distribution = distribution
         self._bijector = Identity() if bijector is None else bijector
+        require_kind("bijector", self._bijector, Bijector, "a Bijector or None")
         same = distribution.reparameterization_type is FULLY_REPARAMETERIZED
         super().__init__(
             dtype=distribution.dtype,

@@ -101,7 +101,7 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
     """
     with name_scope(name, "fill_triangular", [x]):
         x = convert_to_tensor(x, name="x")
-        count = x.shape.as_list()[-1]
+        count = x.shape.with_rank_at_least(1).as_list()[-1]
         if count is None:
             raise ValueError("x: expected a known size of the last axis")
         n = int(np.sqrt(0.25 + 2 * count) - 0.5)

@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src.checkpoint.reader import CheckpointReader
 from thalweg._src.checkpoint.saver import Saver as GraphSaver
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike, as_text
 from thalweg._src.graph.default import executing_eagerly
@@ -62,6 +63,7 @@ def restore_variables_on_create(
 @export("contrib.eager.get_optimizer_variables")
 def get_optimizer_variables(optimizer: Optimizer) -> list[Any]:
     """Returns the variables of an optimizer: its own, and its slots."""
+    require_members("optimizer", optimizer, "an optimizer", "variables")
     return optimizer.variables()
 
 

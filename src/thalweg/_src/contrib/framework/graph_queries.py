@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.devices import DeviceSpec
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -32,12 +33,14 @@ def get_name_scope() -> str:
 @export("contrib.framework.get_placeholders")
 def get_placeholders(graph: Graph) -> list[Tensor]:
     """Returns the placeholders of a graph."""
+    require_kind("graph", graph, Graph, "a Graph")
     return [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
 
 
 @export("contrib.framework.zero_initializer")
 def zero_initializer(ref: Any, use_locking: bool = True, name: str | None = None) -> Any:
     """Returns an operation that sets a variable to zero, even if it is uninitialized."""
+    require_members("ref", ref, "a variable", "assign", "get_shape")
     return ref.assign(Zeros()(ref.get_shape(), ref.dtype.base_dtype), use_locking=use_locking, name=name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from thalweg._src.errors import require_members, require_text
 from thalweg._src.export import export
 
 _COLOCATED = "loc:@"
@@ -20,6 +21,7 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
     """
     if not import_scope:
         return name
+    require_text("import_scope", import_scope)
     scope = import_scope.rstrip("/")
     return re.sub(rf"^(\^|{_COLOCATED})?", lambda prefix: f"{prefix[0]}{scope}/", name, count=1)
 
@@ -34,6 +36,7 @@ def strip_name_scope(name: str, export_scope: str | None) -> str:
     """
     if not export_scope:
         return name
+    require_text("export_scope", export_scope)
     scope = re.escape(export_scope.rstrip("/"))
     return re.sub(rf"^(\^|{_COLOCATED}|){scope}/", r"\1", name, count=1)
 
@@ -45,6 +48,7 @@ def ops_used_by_graph_def(graph_def: Any) -> set[str]:
     Args:
         graph_def: The GraphDef.
     """
+    require_members("graph_def", graph_def, "a GraphDef message", "library", "node")
     functions = {function.signature.name: function for function in graph_def.library.function}
     used: set[str] = set()
     waiting = [node.op for node in graph_def.node]

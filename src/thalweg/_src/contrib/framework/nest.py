@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph.nest import (
     assert_same_structure,
@@ -101,6 +102,7 @@ def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:
     """Returns (path, leaf) pairs, with the keys and indices of the path joined to one string."""
+    require_text("separator", separator)
     leaves = flatten(structure, expand_composites)
     return [
         (separator.join(map(str, path)), leaf) for path, leaf in zip(paths_of(structure, expand_composites), leaves)

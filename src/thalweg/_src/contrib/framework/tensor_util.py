@@ -27,7 +27,7 @@ def with_shape(expected_shape: Any, tensor: TensorLike) -> Any:
     if not isinstance(expected_shape, Tensor):
         wanted = shapes.as_shape(expected_shape)
         if not shapes.compatible(wanted, tensor.dims):
-            raise ValueError(f"Invalid shape for tensor {tensor.name}, expected {expected_shape}, got {tensor.shape}.")
+            raise ValueError(f"Invalid shape for tensor {tensor.label}, expected {expected_shape}, got {tensor.shape}.")
         if shapes.is_fully_defined(tensor.dims) or not shapes.is_fully_defined(wanted):
             return tensor
         expected_shape = list(wanted or ())
@@ -67,9 +67,9 @@ def assert_scalar_int(tensor: TensorLike, name: str | None = None) -> Any:
     with name_scope(name, "assert_scalar_int", [tensor]):
         tensor = convert_to_tensor(tensor)
         if tensor.dtype not in (dtypes.int32, dtypes.int64):
-            raise ValueError(f"Expected int32 or int64 type for tensor {tensor.name}, got {tensor.dtype.name}.")
+            raise ValueError(f"Expected int32 or int64 type for tensor {tensor.label}, got {tensor.dtype.name}.")
         if tensor.dims not in (None, ()):
-            raise ValueError(f"Unexpected shape {tensor.shape} for tensor {tensor.name}: a scalar is expected")
+            raise ValueError(f"Unexpected shape {tensor.shape} for tensor {tensor.label}: a scalar is expected")
         return tensor
 
 

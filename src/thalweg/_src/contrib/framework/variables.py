@@ -12,6 +12,7 @@ from thalweg._src import dtypes
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_members, require_text
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -109,6 +110,7 @@ def get_variables(
     """Returns the variables of a collection whose names begin with a scope and end with a suffix."""
     scope = scope.name if isinstance(scope, VariableScope) else scope
     if suffix is not None:
+        require_text("suffix", suffix)
         scope = f"{scope or ''}.*{suffix if ':' in suffix else f'{suffix}:'}"
     return get_collection(collection, scope)
 
@@ -184,6 +186,7 @@ def filter_variables(
 @export("contrib.framework.get_variable_full_name", "contrib.slim.get_variable_full_name")
 def get_variable_full_name(var: Any) -> str:
     """Returns the name under which a variable is saved; for a partition, that of the whole variable."""
+    require_members("var", var, "a variable", "op")
     part = getattr(var, "_save_slice_info", None)
     return str(part.full_name if part else var.op.name)
 
@@ -195,6 +198,7 @@ def get_variable_full_name(var: Any) -> str:
 def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Operation, dict[Any, Any]]:
     """Returns an operation that assigns values to variables, and its feed dictionary."""
     assigns, feeds = [], {}
+    require_members("var_names_to_values", var_names_to_values, "a dict of values", "items")
     for name, value in var_names_to_values.items():
         found = get_unique_variable(name)
         array = np.asarray(value)

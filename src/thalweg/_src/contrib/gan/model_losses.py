@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.contrib.gan import losses
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 
@@ -43,6 +44,7 @@ mutual_information_penalty = _of_model(losses.mutual_information_penalty)
 @export("contrib.gan.losses.cycle_consistency_loss")
 def cycle_consistency_loss(cyclegan_model: Any, scope: str | None = None, add_summaries: bool = False) -> Tensor:
     """Returns the mean absolute differences of data and what both generators of a CycleGANModel make of them."""
+    require_members("cyclegan_model", cyclegan_model, "a CycleGANModel", "model_x2y", "reconstructed_x")
     return losses.cycle_consistency_loss(
         cyclegan_model.model_x2y.generator_inputs,
         cyclegan_model.reconstructed_x,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thalweg._src.contrib.framework.variables import get_trainable_variables
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.variables.variable_scope import variable_scope
@@ -140,6 +141,8 @@ def _tensors(inputs: Any) -> Any:
 
 
 def _require_same_shape(generated: Any, real: Any) -> None:
+    require_members("real_data", real, "a tensor", "shape")
+    require_members("generator_fn", generated, "a function that returns a tensor", "shape")
     if not generated.shape.is_compatible_with(real.shape):
         raise ValueError(
             f"Generator output shape ({generated.shape}) must be the same shape as real data ({real.shape})"

@@ -9,6 +9,7 @@ from thalweg._src.contrib.gan import model_losses as losses
 from thalweg._src.contrib.gan.models import CycleGANLoss, CycleGANModel, GANLoss, GANTrainOps, GANTrainSteps
 from thalweg._src.contrib.training.train_op import create_train_op
 from thalweg._src.contrib.training.training import train
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.scopes import GraphKeys, get_collection, name_scope
@@ -129,6 +130,7 @@ def gan_train_ops(
             there.global_step_inc_op,
         )
     increment = get_or_create_global_step().assign_add(1)
+    require_members("model", model, "a GANModel", "generator_scope", "discriminator_scope")
     scopes = model.generator_scope.name, model.discriminator_scope.name
     given = kwargs.pop("update_ops", None)
     updates = set(get_collection(GraphKeys.UPDATE_OPS) if given is None else given)
@@ -221,6 +223,7 @@ def gan_train(
     config: Any = None,
 ) -> Any:
     """Trains until a hook stops; returns the global step."""
+    require_members("train_ops", train_ops, "GANTrainOps", "global_step_inc_op")
     return train(
         train_ops.global_step_inc_op,
         logdir,

@@ -32,7 +32,9 @@ def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
 def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView, list[Tensor]]:
     """Replaces the inputs of a subgraph by placeholders, which are returned with its view."""
     view = make_view(sgv)
-    with view.graph.as_default():  # type: ignore[union-attr]
+    if view.graph is None:
+        raise ValueError(f"sgv: expected a subgraph with operations, received {sgv!r}")
+    with view.graph.as_default():
         placeholders = [make_placeholder_from_tensor(t) for t in view.inputs]
     if control_inputs:
         detach_control_inputs(view)
@@ -50,7 +52,9 @@ def detach_outputs(sgv: Any, control_outputs: Any = None) -> tuple[SubGraphView,
     """Gives the consumers of a subgraph's outputs placeholders, which are returned with its view."""
     view = make_view(sgv)
     used = [t for t in dict.fromkeys(view.outputs) if set(t.consumers()) - set(view.ops)]
-    with view.graph.as_default():  # type: ignore[union-attr]
+    if view.graph is None:
+        raise ValueError(f"sgv: expected a subgraph with operations, received {sgv!r}")
+    with view.graph.as_default():
         placeholders = [make_placeholder_from_tensor(t) for t in used]
     replace_inputs(list(zip(placeholders, used)), cannot_modify=view.ops)
     if control_outputs is not None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_kind, require_text
 from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
@@ -118,6 +119,8 @@ class ControlOutputs:
 @export("contrib.graph_editor.placeholder_name")
 def placeholder_name(t: Tensor | None = None, scope: str | None = None, prefix: str = PLACEHOLDER_PREFIX) -> str:
     """Returns the name of the placeholder for a tensor, or for none in particular."""
+    if scope:
+        require_text("scope", scope)
     scope = f"{scope.rstrip('/')}/" if scope else ""
     if t is None:
         return f"{scope}{prefix}"
@@ -129,6 +132,7 @@ def placeholder_name(t: Tensor | None = None, scope: str | None = None, prefix: 
 @export("contrib.graph_editor.make_placeholder_from_tensor")
 def make_placeholder_from_tensor(t: Tensor, scope: str | None = None, prefix: str = PLACEHOLDER_PREFIX) -> Tensor:
     """Returns a placeholder with the type and shape of a tensor."""
+    require_kind("t", t, Tensor, "a tf.Tensor")
     return placeholder(t.dtype.base_dtype, t.shape, name=placeholder_name(t, scope, prefix))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg._src.contrib.graph_editor.elements import graph_of_all, make_list_of_op, make_list_of_t
 from thalweg._src.contrib.graph_editor.subgraph import SubGraphView, make_view
-from thalweg._src.errors import ShapeError
+from thalweg._src.errors import ShapeError, require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.operation import Operation
@@ -174,6 +174,7 @@ def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
 @export("contrib.graph_editor.add_control_inputs")
 def add_control_inputs(op: Operation, cops: Any) -> None:
     """Makes an operation run after others."""
+    require_kind("op", op, Operation, "an operation")
     cops = make_list_of_op(cops, allow_graph=False)
     for cop in cops:
         if cop in op.control_inputs:
@@ -184,6 +185,7 @@ def add_control_inputs(op: Operation, cops: Any) -> None:
 @export("contrib.graph_editor.remove_control_inputs")
 def remove_control_inputs(op: Operation, cops: Any) -> None:
     """Removes control dependencies of an operation."""
+    require_kind("op", op, Operation, "an operation")
     cops = make_list_of_op(cops, allow_graph=False)
     for cop in cops:
         if cop not in op.control_inputs:

@@ -13,6 +13,7 @@ from thalweg._src.contrib.graph_editor.elements import (
     make_list_of_op,
     make_list_of_t,
 )
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
@@ -62,6 +63,7 @@ def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operat
 @export("contrib.graph_editor.get_name_scope_ops")
 def get_name_scope_ops(ops: Any, scope: str) -> list[Operation]:
     """Returns the operations inside a name scope."""
+    require_text("scope", scope)
     inside = f"{scope.rstrip('/')}/"
     return filter_ops(ops, lambda op: not scope or op.name == inside[:-1] or op.name.startswith(inside))
 

@@ -13,6 +13,7 @@ from thalweg._src.contrib.graph_editor.elements import (
 )
 from thalweg._src.contrib.graph_editor.select import get_walks_intersection_ops
 from thalweg._src.contrib.graph_editor.subgraph import SubGraphView, make_view
+from thalweg._src.errors import require_kind, require_members, require_text
 from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.nest import flatten, map_structure
@@ -36,6 +37,7 @@ class TransformerInfo:
         transformed_ts: dict[Tensor, Tensor],
     ) -> None:
         self.sgv = sgv
+        require_kind("sgv", sgv, SubGraphView, "a SubGraphView")
         self.graph = sgv.graph
         self.graph_ = dst_graph
         self.scope = src_scope
@@ -75,9 +77,14 @@ def _looked_up(top: Any, found: dict[Any, Any], missing_fn: Callable[[Any], Any]
     return map_structure(look_up, top)
 
 
+def _require_info(info: Any) -> None:
+    require_members("info", info, "the TransformerInfo of a copy", "graph", "graph_", "transformed_ops")
+
+
 @export("contrib.graph_editor.replace_t_with_placeholder_handler")
 def replace_t_with_placeholder_handler(info: Transformer, t: Tensor) -> Tensor:
     """Returns a placeholder for an input of the subgraph."""
+    _require_info(info)
     with info.graph_.as_default():
         return make_placeholder_from_tensor(t, scope=info.scope_)
 
@@ -85,12 +92,14 @@ def replace_t_with_placeholder_handler(info: Transformer, t: Tensor) -> Tensor:
 @export("contrib.graph_editor.keep_t_if_possible_handler")
 def keep_t_if_possible_handler(info: Transformer, t: Tensor) -> Tensor:
     """Returns the input itself inside its graph, a placeholder in another."""
+    _require_info(info)
     return t if info.graph is info.graph_ else replace_t_with_placeholder_handler(info, t)
 
 
 @export("contrib.graph_editor.transform_op_if_inside_handler")
 def transform_op_if_inside_handler(info: Transformer, op: Operation, keep_if_possible: bool = True) -> Any:
     """Returns the copy of an operation of the subgraph; another is kept inside its graph, or left out."""
+    _require_info(info)
     if op in info.transformed_ops:
         return info.transformed_ops[op]
     return op if keep_if_possible and info.graph is info.graph_ else None
@@ -99,6 +108,7 @@ def transform_op_if_inside_handler(info: Transformer, op: Operation, keep_if_pos
 @export("contrib.graph_editor.assign_renamed_collections_handler")
 def assign_renamed_collections_handler(info: Transformer, elem: Any, elem_: Any) -> None:
     """Adds the copy of an operation or tensor to the collections of its original."""
+    _require_info(info)
     assert info.graph is not None
     for name in info.graph.collections:
         if any(member is elem for member in info.graph.get_collection_ref(name)):
@@ -109,6 +119,7 @@ def assign_renamed_collections_handler(info: Transformer, elem: Any, elem_: Any)
 @export("contrib.graph_editor.copy_op_handler")
 def copy_op_handler(info: Transformer, op: Operation, new_inputs: list[Tensor]) -> tuple[Operation, list[Tensor]]:
     """Returns the copy of an operation with other inputs, and the outputs of the copy."""
+    _require_info(info)
     graph = info.graph_
     attrs = dict(op.attrs)
     if "_class" in attrs:
@@ -149,6 +160,8 @@ class Transformer:
         self, sgv: Any, dst_graph: Graph, dst_scope: str, src_scope: str = "", reuse_dst_scope: bool = False
     ) -> tuple[SubGraphView, TransformerInfo]:
         """Returns the transformed view, and what became of each element."""
+        for argument, scope in (("src_scope", src_scope), ("dst_scope", dst_scope)):
+            require_text(argument, scope)
         self.sgv = make_view(sgv)
         self.graph, self.graph_ = self.sgv.graph, dst_graph
         self.scope = f"{src_scope.rstrip('/')}/" if src_scope else ""
@@ -272,6 +285,7 @@ def copy_with_input_replacements(
 
 def _by_tensor(replacement_ts: Any) -> dict[Tensor, Tensor]:
     """Returns replacements with tensors, where variables are given."""
+    require_members("replacement_ts", replacement_ts, "a dict of tensors", "items")
     return {_tensor(old): _tensor(new) for old, new in replacement_ts.items()}
 
 

@@ -113,6 +113,8 @@ def _with_ones(points: Tensor) -> Tensor:
 
 def _spline_weights(points: Tensor, values: Tensor, order: Any, weight: Any) -> tuple[Tensor, Tensor]:
     """Returns the weights of the radial functions and of the linear part."""
+    points.shape.assert_has_rank(3)
+    values.shape.assert_has_rank(3)
     count, dimensions = points.shape[1].value, points.shape[2].value
     outputs = values.shape[2].value
     if count is None or dimensions is None or outputs is None:

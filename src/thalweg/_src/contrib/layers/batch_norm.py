@@ -66,11 +66,11 @@ def batch_norm(
     with layer_scope(scope, "BatchNorm", inputs, reuse) as opened:
         inputs = convert_to_tensor(inputs)
         initializers = {**_DEFAULTS, **(param_initializers or {})}
-        regularizers = param_regularizers or {}
+        regularizers = dict(param_regularizers or {})
         plain_updates = updates_collections == GraphKeys.UPDATE_OPS and not zero_debias_moving_mean
         rank = None if inputs.dims is None else len(inputs.dims)
         if not rank:
-            raise ValueError(f"Inputs {inputs.name} has undefined rank")
+            raise ValueError(f"Inputs {inputs.label} has undefined rank")
         if plain_updates and batch_weights is None and (rank != 2 or renorm or adjustment is not None):
             layer = BatchNormalization(
                 axis=1 if data_format == "NCHW" else -1,
@@ -121,7 +121,7 @@ class _Statistics:
         assert inputs.dims is not None
         channels = inputs.dims[1 if self._first else -1]
         if channels is None:
-            raise ValueError(f"Inputs {inputs.name} has undefined channels dimension {inputs.shape}.")
+            raise ValueError(f"Inputs {inputs.label} has undefined channels dimension {inputs.shape}.")
         self._channels = channels
         self._weights = batch_weights
         self._fused = fused and batch_weights is None and rank in (2, 4) and inputs.dtype is not dtypes.float64

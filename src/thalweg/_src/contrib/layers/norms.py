@@ -9,6 +9,7 @@ from thalweg._src import dtypes
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.framework.variables import layer_scope, model_variable
 from thalweg._src.contrib.layers.outputs import finished, get_variable_collections
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
@@ -25,6 +26,9 @@ def _parameters(
     inputs: Tensor, sizes: Any, center: bool, scale: bool, initializers: Any, collections: Any, trainable: bool
 ) -> tuple[Any, Any]:
     """Returns beta and gamma, None for one that is disabled."""
+
+    if initializers is not None:
+        require_members("param_initializers", initializers, "a dict of initializers", "get")
 
     def make(name: str, initializer: Any) -> Any:
         return model_variable(
@@ -43,13 +47,15 @@ def _known(inputs: Tensor, axes: Any, what: str) -> list[int]:
     assert inputs.dims is not None
     sizes = [inputs.dims[axis] for axis in axes]
     if None in sizes:
-        raise ValueError(f"Inputs {inputs.name} has undefined {what} dimension {inputs.shape}.")
+        raise ValueError(f"Inputs {inputs.label} has undefined {what} dimension {inputs.shape}.")
     return [size for size in sizes if size is not None]
 
 
 def _rank(inputs: Tensor) -> int:
     if inputs.dims is None:
-        raise ValueError(f"Inputs {inputs.name} has undefined rank.")
+        raise ValueError(f"Inputs {inputs.label} has undefined rank.")
+    if not inputs.dims:
+        raise ValueError("inputs: expected at least one dimension, received a scalar")
     return len(inputs.dims)
 
 
@@ -154,7 +160,7 @@ def group_norm(
             raise ValueError(f"reduction_axis cannot be the channels axis, {channels_axis}")
         (channels,) = _known(inputs, [channel], "channels")
         if groups > channels or channels % groups:
-            raise ValueError(f"{groups} groups do not divide {channels} channels of {inputs.name}")
+            raise ValueError(f"{groups} groups do not divide {channels} channels of {inputs.label}")
         beta, gamma = _parameters(
             inputs, [channels], center, scale, param_initializers, variables_collections, trainable
         )

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from thalweg._src.errors import require_kind, require_members, require_text
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import add_to_collections, get_collection, get_collection_ref
 from thalweg._src.graph.tensor import Tensor
@@ -42,6 +43,8 @@ def add_to_variable_collections(
 @export("contrib.layers.utils.append_tensor_alias", "contrib.slim.utils.append_tensor_alias")
 def append_tensor_alias(tensor: Any, alias: str) -> Any:
     """Adds an alias to a tensor."""
+    require_members("tensor", tensor, "a tensor or a variable", "dtype", "get_shape")
+    require_text("alias", alias)
     alias = alias.rstrip("/")
     if hasattr(tensor, "aliases"):
         tensor.aliases.append(alias)
@@ -60,6 +63,8 @@ def gather_tensors_aliases(tensors: Any) -> list[str]:
 def get_tensor_aliases(tensor: Tensor) -> list[str]:
     """Returns the aliases of a tensor, or its name without the output index."""
     aliases = getattr(tensor, "aliases", None)
+    if not aliases:
+        require_kind("tensor", tensor, Tensor, "a tensor")
     return list(aliases) if aliases else [tensor.name.removesuffix(":0")]
 
 
@@ -110,6 +115,7 @@ def first_dimension(shape: ShapeLike, min_rank: int = 1) -> int | None:
 @export("contrib.layers.utils.channel_dimension", "contrib.slim.utils.channel_dimension")
 def channel_dimension(shape: ShapeLike, data_format: str, min_rank: int = 1) -> int | None:
     """Returns the number of channels: the second size of a format that begins with NC, else the last."""
+    require_text("data_format", data_format)
     return _dimension(shape, 1 if data_format.startswith("NC") else -1, min_rank)
 
 

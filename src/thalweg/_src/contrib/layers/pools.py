@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.framework.variables import layer_scope
 from thalweg._src.contrib.layers.outputs import collect_named_outputs
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -72,6 +73,7 @@ def pool(
     scope: str | None = None,
 ) -> Tensor:
     """Pools over windows of any number of spatial dimensions."""
+    require_text("pooling_type", pooling_type)
     with name_scope(scope, f"{pooling_type.lower()}_pool", [inputs]) as opened:
         inputs = convert_to_tensor(inputs)
         rank = len(inputs.dims or ()) - 2

@@ -40,6 +40,8 @@ def maxout(inputs: TensorLike, num_units: int, axis: int = -1, scope: str | None
     with name_scope(scope, "MaxOut", [inputs]):
         inputs = convert_to_tensor(inputs)
         sizes: list[Any] = inputs.get_shape().as_list()
+        if not -len(sizes) <= axis < len(sizes):
+            raise ValueError(f"axis: expected one of the {len(sizes)} axes of the inputs, received {axis}")
         features = sizes[axis]
         if features is None:
             raise ValueError(f"inputs: the size of axis {axis} must be known, the shape is {inputs.get_shape()}")
@@ -66,6 +68,7 @@ def spatial_softmax(
         raise ValueError("data_format has to be either NCHW or NHWC.")
     with layer_scope(name, "spatial_softmax", features):
         features = convert_to_tensor(features)
+        features.shape.assert_has_rank(4)
         channels = features.shape[3 if data_format == "NHWC" else 1].value
         if channels is None:
             raise ValueError(f"features: the number of channels must be known, the shape is {features.shape}")

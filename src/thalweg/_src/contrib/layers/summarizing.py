@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.errors import require_kind, require_text
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.tensor import Tensor
@@ -20,6 +21,7 @@ def _tag(tensor: Any, suffix: str = "") -> str:
 @export("contrib.layers.summarize_tensor", "contrib.slim.summarize_tensor")
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
     """Adds a scalar summary of a scalar, a histogram of any other tensor."""
+    require_kind("tensor", tensor, Tensor, "a tensor")
     shape = tensor.get_shape()
     make = summary.scalar if shape.ndims == 0 else summary.histogram
     return make(tag or f"{_tag(tensor)}_summary", tensor)
@@ -28,6 +30,7 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
 @export("contrib.layers.summarize_activation", "contrib.slim.summarize_activation")
 def summarize_activation(op: Tensor) -> Any:
     """Adds a histogram of an activation, and the fraction of zeros of a rectified one."""
+    require_kind("op", op, Tensor, "a tensor")
     if op.op.type in ("Relu", "Softplus", "Relu6"):
         summary.scalar(_tag(op, "/sparsity"), zero_fraction(op))
     return summary.histogram(_tag(op, "/activation"), op)
@@ -46,6 +49,9 @@ def summarize_collection(
     """Adds summaries of the members of a collection whose names match a pattern."""
     members = get_collection(collection)
     if name_filter is not None:
+        require_text("name_filter", name_filter)
+        for member in members:
+            require_kind("collection", member, Tensor, "the name of a collection of tensors")
         members = [member for member in members if re.match(name_filter, member.op.name)]
     return summarize_tensors(members, summarizer)
 

@@ -13,7 +13,7 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.nn.embedding import embedding_lookup
-from thalweg._src.nn.rnn.cells import RNNCell
+from thalweg._src.nn.rnn.cells import RNNCell, require_cell
 from thalweg._src.ops.cast import cast
 from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.convolution import conv2d
@@ -152,8 +152,12 @@ def attention_decoder(
         raise ValueError("decoder_inputs: expected one step or more")
     if num_heads < 1:
         raise ValueError(f"num_heads: expected one or more, received {num_heads}")
+    attention_states = convert_to_tensor(attention_states, name="attention_states")
+    if attention_states.dims is not None and len(attention_states.dims) != 3:
+        raise ValueError(f"attention_states: expected rank 3, received {attention_states.get_shape()}")
     if attention_states.get_shape()[2].value is None:
         raise ValueError(f"attention_states: shape[2] must be known, received {attention_states.get_shape()}")
+    require_cell("cell", cell)
     output_size = cell.output_size if output_size is None else output_size
     with variable_scope(scope or "attention_decoder", dtype=dtype) as opened:
         dtype = opened.dtype
@@ -199,6 +203,7 @@ def embedding_attention_decoder(
     initial_state_attention: bool = False,
 ) -> Decoded:
     """Runs a cell with attention over embedded symbols; with `feed_previous`, over its own most likely outputs."""
+    require_cell("cell", cell)
     output_size = cell.output_size if output_size is None else output_size
     with variable_scope(scope or "embedding_attention_decoder", dtype=dtype) as opened:
         _require_projection(output_projection, num_symbols, opened.dtype)

@@ -73,6 +73,8 @@ def model_with_buckets(
     name: str | None = None,
 ) -> tuple[list[Any], list[Any]]:
     """Returns outputs and losses of one model for each pair of lengths; the models share their variables."""
+    if not buckets:
+        raise ValueError("buckets: expected at least one pair of lengths, received none")
     sources, steps = buckets[-1]
     for what, given, least in (
         ("encoder_inputs", encoder_inputs, sources),

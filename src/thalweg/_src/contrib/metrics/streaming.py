@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -97,5 +98,6 @@ def aggregate_metrics(*value_update_tuples: Result) -> tuple[list[Any], list[Any
 @export("contrib.metrics.aggregate_metric_map", "contrib.slim.metrics.aggregate_metric_map")
 def aggregate_metric_map(names_to_tuples: dict[str, Result]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the values of several metrics by name, and their updates by name."""
+    require_members("names_to_tuples", names_to_tuples, "a dict of metrics", "items")
     values = {name: value for name, (value, _) in names_to_tuples.items()}
     return values, {name: update for name, (_, update) in names_to_tuples.items()}

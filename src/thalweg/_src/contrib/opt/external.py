@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default_stacks import get_default_session
@@ -42,6 +43,8 @@ class ExternalOptimizerInterface:
         self._inequalities = list(inequalities or ())
         self._vars = trainable_variables() if var_list is None else list(var_list)
         self.optimizer_kwargs = optimizer_kwargs
+        for variable in self._vars:
+            require_members("var_list", variable, "variables", "get_shape", "dtype")
         self._shapes = [tuple(v.get_shape().as_list()) for v in self._vars]
         self._packed_bounds = None if var_to_bounds is None else self._pack_bounds(var_to_bounds)
         self._update_placeholders = [placeholder(v.dtype, shape) for v, shape in zip(self._vars, self._shapes)]

@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.control_flow.cond import cond
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
@@ -100,6 +101,7 @@ class VariableClippingOptimizer(WrappingOptimizer):
     ) -> None:
         super().__init__(opt, name)
         self._use_locking = use_locking
+        require_members("vars_to_clip_dims", vars_to_clip_dims, "a dict of the dimensions by variable", "items")
         self._dims = {variable: list(dims) for variable, dims in vars_to_clip_dims.items()}
         self._max_norm = max_norm
 

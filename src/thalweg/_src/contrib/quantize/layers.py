@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from thalweg._src.dtypes import float32
+from thalweg._src.errors import require_text
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
@@ -38,6 +39,8 @@ class Layer:
 
 def layers_of(graph: Graph, scope: str | None) -> list[Layer]:
     """Returns the layers of a graph, or of those operations whose names start with a scope, in order of creation."""
+    if scope:
+        require_text("scope", scope)
     inside = f"{scope.rstrip('/')}/" if scope else ""
     return [
         _layer(operation)

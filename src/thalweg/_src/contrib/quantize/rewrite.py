@@ -12,6 +12,7 @@ from thalweg._src.contrib.quantize.fake_quant import (
 )
 from thalweg._src.contrib.quantize.fold import averages, fold
 from thalweg._src.contrib.quantize.layers import Layer, after_activation, layers_of, sums_of
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -64,6 +65,7 @@ def experimental_create_eval_graph(
 
 def _rewrite(input_graph: Graph | None, settings: Settings, scope: str | None = None) -> None:
     graph = input_graph or get_default_graph()
+    require_kind("input_graph", graph, Graph, "a Graph or None")
     with graph.as_default():
         operations = graph.get_operations()
         layers = layers_of(graph, scope)

@@ -36,6 +36,7 @@ def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:
     """Returns one-hot vectors of the largest logit."""
     with name_scope(name, "Hardmax", [logits]):
         logits = convert_to_tensor(logits)
+        logits.shape.with_rank_at_least(1)
         depth = logits.shape[-1].value or shape(logits)[-1]
         return one_hot(argmax(logits, -1), depth, dtype=logits.dtype)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from thalweg._src import dtypes
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.control_flow.while_loop import while_loop
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
@@ -145,6 +146,7 @@ def dynamic_decode(
     **kwargs: Any,
 ) -> tuple[Any, Any, Any]:
     """Runs a decoder until all sequences are finished; returns outputs, the last state and the lengths."""
+    require_members("decoder", decoder, "a Decoder", "initialize", "step")
     with rnn_scope(scope, "decoder"):
         if maximum_iterations is not None:
             maximum_iterations = convert_to_tensor(maximum_iterations, dtypes.int32, name="maximum_iterations")

@@ -37,7 +37,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         name: str | None = None,
     ) -> None:
         inputs = convert_to_tensor(inputs)
-        self._width = inputs.shape[-1].value
+        self._width = inputs.shape.with_rank_at_least(1)[-1].value
         if auxiliary_inputs is not None:
             inputs = concat([inputs, convert_to_tensor(auxiliary_inputs)], -1)
         super().__init__(inputs, sequence_length, time_major, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
 
@@ -18,6 +19,7 @@ def tensor_description(var: Any) -> str:
     Args:
         var: The tensor or variable.
     """
+    require_members("var", var, "a tensor or a variable", "dtype", "get_shape")
     return f"({var.dtype.name} {'x'.join(str(size) for size in var.get_shape().as_list())})"
 
 
@@ -29,6 +31,7 @@ def analyze_ops(graph: Graph, print_info: bool = False) -> int:
         graph: The graph.
         print_info: Whether a line is printed for each operation.
     """
+    require_kind("graph", graph, Graph, "a Graph")
     total = 0
     lines = [_RULE, "Operations: name -> (type shapes) [size]", _RULE]
     for op in graph.get_operations():
@@ -57,6 +60,7 @@ def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[in
     total = total_bytes = 0
     lines = [_RULE, "Variables: name (type shape) [size]", _RULE]
     for variable in _parts(variables):
+        require_members("variables", variable, "variables", "dtype", "get_shape")
         size = variable.get_shape().num_elements() or 0
         size_in_bytes = size * variable.dtype.base_dtype.size
         total, total_bytes = total + size, total_bytes + size_in_bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection
 from thalweg._src.graph.tensor import Tensor
@@ -14,6 +15,7 @@ from thalweg._src.ops.printing import Print
 
 
 def _name(tensor: Any, name: str | None, prefix: str | None) -> str:
+    require_kind("tensor", tensor, Tensor, "a tensor")
     own = name or tensor.op.name
     return f"{prefix}/{own}" if prefix else own
 

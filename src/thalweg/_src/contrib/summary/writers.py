@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.default import executing_eagerly
@@ -172,6 +173,8 @@ def eval_dir(model_dir: str, name: str | None = None) -> str:
 
 def handle_of(writer: SummaryWriter | None) -> Tensor | None:
     """Returns the resource of a writer, None if there is none to write to."""
+    if writer is not None:
+        require_kind("writer", writer, SummaryWriter, "a summary writer or None")
     return None if writer is None else writer._handle
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple
 
+from thalweg._src.errors import require_members
 from thalweg._src.estimator.run_config import RunConfig as BaseRunConfig
 from thalweg._src.estimator.tf_config import EVALUATOR
 from thalweg._src.export import export
@@ -136,6 +137,7 @@ class RunConfig(BaseRunConfig):
             raise ValueError("master and cluster are both given: a cluster resolver has the target of sessions too")
         place = self._environment
         if cluster is not None:
+            require_members("cluster", cluster, "a ClusterResolver or None", "master", "cluster_spec")
             place = dataclasses.replace(place, master=cluster.master(), cluster_spec=cluster.cluster_spec())
         elif master is not None:
             place = dataclasses.replace(place, master=master)

@@ -93,7 +93,9 @@ def stratified_sample(
 
 def _estimated(classes: Tensor, like: Tensor) -> Tensor:
     """Returns the fraction of each class among the examples so far."""
-    number = like.shape.as_list()[0]
+    if not like.dims:
+        raise ValueError(f"target_probs: expected a vector, received shape {like.shape}")
+    number = like.dims[0]
     if number is None:
         raise ValueError("target_probs: expected a known number of classes")
     counts = Variable([1.0] * number, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], name="class_counts")

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, get_collection_ref, name_scope
@@ -54,6 +55,7 @@ def create_train_op(
             barrier = no_op(name="update_barrier")
         total_loss = with_dependencies([barrier], total_loss)
     variables = trainable_variables() if variables_to_train is None else list(variables_to_train)
+    require_members("optimizer", optimizer, "an optimizer", "compute_gradients", "apply_gradients")
     pairs: Any = optimizer.compute_gradients(
         total_loss,
         variables,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.classification import BinaryClassHead, MultiClassHead, MultiLabelHead
 from thalweg._src.estimator.heads.multi_head import MultiHead
@@ -115,6 +116,7 @@ class _ClippingOptimizer(WrappingOptimizer):
     """Scales gradients together to a norm before it applies them."""
 
     def __init__(self, opt: Optimizer, clip_norm: Any) -> None:
+        require_members("optimizer", opt, "an optimizer", "get_name", "compute_gradients")
         super().__init__(opt, f"ClippingOptimizer{opt.get_name()}")
         self._clip_norm = clip_norm
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thalweg._src.errors import require_kind
 from thalweg._src.estimator.export_outputs import ExportOutput, PredictOutput
 from thalweg._src.estimator.heads.base import Head, HeadMetric
 from thalweg._src.estimator.spec import LOSS_KEY
@@ -26,6 +27,8 @@ class MultiHead(Head):
             raise ValueError("Must specify heads. Given: []")
         if head_weights is not None and len(head_weights) != len(heads):
             raise ValueError(f"heads and head_weights must have the same size. Given {len(heads)}, {len(head_weights)}")
+        for head in heads:
+            require_kind("heads", head, Head, "heads")
         names = [head.name for head in heads]
         if not all(names):
             raise ValueError(f"All given heads must have name specified. Given: {heads}")

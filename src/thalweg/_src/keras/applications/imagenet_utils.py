@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.keras.backend.settings import floatx, image_data_format
@@ -93,6 +94,7 @@ def preprocess_torch(x: Any, data_format: str | None = None) -> Any:
 @_exported("decode_predictions", *_MODULES)
 def decode_predictions(preds: Any, top: int = 5) -> list[list[tuple[str, str, Any]]]:
     """Returns the most probable classes of each image: the number of WordNet, the name, and the probability."""
+    require_members("preds", preds, "an array", "shape")
     if len(preds.shape) != 2 or preds.shape[1] != 1000:
         raise ValueError(f"preds: expected probabilities of shape [images, 1000], received shape {preds.shape}")
     path = get_file(_CLASSES, _CLASSES_URL, cache_subdir="models", file_hash=_CLASSES_HASH)

@@ -193,7 +193,9 @@ def local_conv1d(
     data_format = format_of(data_format)
     axis = 2 if data_format == "channels_first" else 1
     images = expand_dims(inputs, axis)
-    steps = _sizes(convert_to_tensor(kernel))[0]
+    kernel = convert_to_tensor(kernel, name="kernel")
+    kernel.shape.assert_has_rank(3)
+    steps = _sizes(kernel)[0]
     result = local_conv2d(images, kernel, (1, *kernel_size), (1, *strides), (1, steps), data_format)
     return squeeze(result, [axis])
 

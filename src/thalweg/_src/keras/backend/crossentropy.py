@@ -66,6 +66,8 @@ def sparse_categorical_crossentropy(
     if logits is None:
         logits = log(_inside(output))
     rank = None if logits.dims is None else len(logits.dims)
+    if rank == 0:
+        raise ValueError("output: expected a distribution over classes, received a scalar")
     if rank is not None and axis % rank != rank - 1:
         others = [dimension for dimension in range(rank) if dimension != axis % rank]
         logits = transpose(logits, [*others, axis % rank])

@@ -81,6 +81,8 @@ def batch_normalization(
     """Returns a batch normalized by a given mean and variance, then multiplied by gamma and moved by beta."""
     x = convert_to_tensor(x)
     rank = x._rank()
+    if rank == 0:
+        raise ValueError("x: expected at least one dimension, received a scalar")
     parts: list[Any] = [None if part is None else convert_to_tensor(part) for part in (mean, var, beta, gamma)]
     if rank is not None and axis % rank != rank - 1:
         target = [-1 if each == axis % rank else 1 for each in range(rank)]

@@ -48,6 +48,8 @@ def rnn(
     for, gives zeros.
     """
     inputs = nest.map_structure(lambda each: _time_first(each, time_major), inputs)
+    if not nest.flatten(inputs):
+        raise ValueError(f"inputs: expected tensors, received {inputs!r}")
     first = nest.flatten(inputs)[0]
     steps, batch = first.shape.as_list()[:2]
     if unroll and not steps:

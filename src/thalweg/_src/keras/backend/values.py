@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.eager.mode import eager_mode
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
@@ -137,12 +138,14 @@ def to_dense(tensor: Any) -> Any:
 @export("keras.backend.dtype")
 def dtype(x: Any) -> str:
     """Returns the name of the type of a tensor or variable."""
+    require_members("x", x, "a tensor or a variable", "dtype", "shape")
     return str(x.dtype.base_dtype.name)
 
 
 @export("keras.backend.int_shape")
 def int_shape(x: Any) -> tuple[int | None, ...] | None:
     """Returns the static shape of a tensor or variable, None if its rank is unknown."""
+    require_members("x", x, "a tensor or a variable", "shape")
     if isinstance(x.shape, tuple):
         return x.shape
     return None if x.shape.rank is None else tuple(x.shape.as_list())
@@ -158,6 +161,7 @@ def ndim(x: Any) -> int | None:
 @export("keras.backend.count_params")
 def count_params(x: Any) -> int:
     """Returns the number of elements of a variable."""
+    require_members("x", x, "a variable", "shape")
     return int(np.prod(x.shape.as_list()))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend.values import get_value, set_value
@@ -17,6 +18,7 @@ from thalweg._src.keras.callbacks.base import Callback, Logs
 
 def grows(mode: str, monitor: str, callback: str) -> bool:
     """Returns whether larger values of a measured quantity are better."""
+    require_text("monitor", monitor)
     if mode not in ("auto", "min", "max"):
         logging.warning("%s: the mode %r is unknown, 'auto' is used in its place", callback, mode)
         mode = "auto"

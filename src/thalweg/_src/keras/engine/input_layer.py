@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend import state
@@ -38,6 +39,8 @@ class InputLayer(Layer):
             raise ValueError("Unrecognized keyword arguments:", kwargs.keys())
         if whole is None and input_shape is not None:
             whole = (batch_size, *input_shape)
+        if input_tensor is not None:
+            require_members("tensor", input_tensor, "a tensor or a variable", "dtype", "get_shape")
         kind = dtypes.as_dtype(dtype or (floatx() if input_tensor is None else input_tensor.dtype)).base_dtype
         super().__init__(name=name or f"input_{state.get_uid('input')}", dtype=kind)
         self.sparse = sparse

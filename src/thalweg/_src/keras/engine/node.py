@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from thalweg._src.errors import wrong_kind
 from thalweg._src.graph import nest
 from thalweg._src.graph.tensor import Tensor
 
@@ -65,6 +66,8 @@ def has_history(value: Any) -> bool:
 
 def history_of(tensor: Any) -> History:
     """Returns where a symbolic tensor comes from."""
+    if not hasattr(tensor, _HISTORY):
+        raise wrong_kind("tensor", "a tensor that a Keras layer has returned", tensor)
     found: History = tensor._keras_history
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.keras.engine.node import node_of
@@ -12,6 +13,8 @@ from thalweg._src.keras.engine.node import node_of
 @export("keras.utils.get_source_inputs")
 def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = None) -> list[Any]:
     """Returns the inputs from which layers compute a symbolic tensor."""
+    if layer is not None:
+        require_members("layer", layer, "a Keras layer or None", "_inbound_nodes")
     start = node_of(tensor) if layer is None else layer._inbound_nodes[node_index or -1]
     found: dict[Any, None] = {}
     stack, seen = [start], {start}

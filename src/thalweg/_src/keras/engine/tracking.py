@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
@@ -274,4 +275,6 @@ def map_shapes(function: Callable[[Any], Any], shapes: Any) -> Any:
 
 def shapes_of(tensors: Any) -> Any:
     """Returns the shapes of tensors, in their structure."""
+    for tensor in nest.flatten(tensors):
+        require_members("inputs", tensor, "tensors", "shape")
     return nest.map_structure(lambda tensor: tensor.shape, tensors)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.keras.engine import input_layer
 from thalweg._src.keras.engine.base_layer import Layer
@@ -57,6 +58,7 @@ for _alias, _name in _ALIASES.items():
 @export("keras.layers.serialize")
 def serialize(layer: Any) -> dict[str, Any]:
     """Returns the class and the configuration of a layer."""
+    require_members("layer", layer, "a layer", "get_config")
     return class_and_config(type(layer).__name__, layer.get_config())
 
 

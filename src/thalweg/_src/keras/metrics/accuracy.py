@@ -65,6 +65,8 @@ def _among_best(classes: Tensor, y_pred: Tensor, k: Any) -> Tensor:
     """Returns 1 where a class has one of the k highest predictions, and 0 elsewhere."""
     scores = cast(y_pred, dtypes.float32)
     is_flat = y_pred.dims is not None and len(y_pred.dims) == 2
+    if y_pred.dims == ():
+        raise ValueError("y_pred: expected a prediction of each class, received a scalar")
     if not is_flat:
         last = shape(y_pred)[-1] if y_pred.dims is None or y_pred.dims[-1] is None else y_pred.dims[-1]
         scores = reshape(scores, [-1, last])

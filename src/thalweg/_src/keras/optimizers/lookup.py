@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from thalweg._src.errors import wrong_kind
 from thalweg._src.export import export
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.optimizers.moments import Adam, Adamax, Nadam
@@ -28,6 +29,8 @@ def serialize(optimizer: Any) -> Any:
 @export("keras.optimizers.deserialize")
 def deserialize(config: dict[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
     """Returns the optimizer that a configuration stands for."""
+    if not isinstance(config, Mapping) or not isinstance(config.get("class_name"), str):
+        raise wrong_kind("config", "a dict with a class_name and a config", config)
     name = config["class_name"].lower()
     known = {**config, "class_name": name} if name in _OPTIMIZERS else config
     return deserialize_keras_object(known, _OPTIMIZERS, custom_objects, "optimizer")

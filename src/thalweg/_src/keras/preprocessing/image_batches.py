@@ -130,6 +130,8 @@ class NumpyArrayIterator(Iterator):
     ) -> None:
         self.dtype = dtype or floatx()
         self.data_format = required_format(data_format)
+        if isinstance(x, tuple | list) and len(x) < 2:
+            raise ValueError(f"x: expected images, or images and further arrays, received {len(x)} values")
         images, further = (x[0], x[1]) if isinstance(x, tuple | list) else (x, [])
         further = [np.asarray(each) for each in (further if isinstance(further, list) else [further])]
         parts = [*further, *(None if part is None else np.asarray(part) for part in (y, sample_weight))]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import IO, Any
 
 import numpy as np
 
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.keras.backend.settings import floatx, image_data_format
@@ -42,6 +44,8 @@ def load_img(
         color_mode = "grayscale"
     if color_mode not in _MODES:
         raise ValueError(f'color_mode: expected "grayscale", "rgb" or "rgba", received {color_mode!r}')
+    if not isinstance(path, str | bytes | os.PathLike):
+        require_members("path", path, "a path or an open file", "read", "seek")
     image: Any = Image.open(path)
     image.load()
     if image.mode != _MODES[color_mode] and not (color_mode == "grayscale" and image.mode in _GRAYS):

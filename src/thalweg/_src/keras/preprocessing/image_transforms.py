@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.keras.preprocessing.image_files import Array, array_to_img, img_to_array
 
@@ -28,13 +29,7 @@ def apply_affine_transform(
     order: int = 1,
 ) -> Array:
     """Returns an image that is rotated, shifted, sheared and zoomed about its center."""
-    if sorted((row_axis, col_axis, channel_axis)) != [0, 1, 2] or channel_axis == 1:
-        raise ValueError(
-            "row_axis, col_axis and channel_axis: expected 0, 1 and 2 in some order, with channels at 0 or 2, received "
-            f"{row_axis}, {col_axis} and {channel_axis}"
-        )
-    if x.ndim != 3:
-        raise ValueError(f"x: expected one image, of rank 3, received shape {x.shape}")
+    _require_image(x, row_axis, col_axis, channel_axis)
     matrix = _affine_matrix(theta, tx, ty, shear, zx, zy)
     if matrix is None:
         return x
@@ -49,6 +44,18 @@ def apply_affine_transform(
         for channel in np.moveaxis(x, channel_axis, 0)
     ]
     return np.stack(channels, axis=channel_axis)
+
+
+def _require_image(x: Array, row_axis: int, col_axis: int, channel_axis: int) -> None:
+    """Raises an error unless an array is one image with these axes."""
+    if sorted((row_axis, col_axis, channel_axis)) != [0, 1, 2] or channel_axis == 1:
+        raise ValueError(
+            "row_axis, col_axis and channel_axis: expected 0, 1 and 2 in some order, with channels at 0 or 2, received "
+            f"{row_axis}, {col_axis} and {channel_axis}"
+        )
+    require_kind("x", x, np.ndarray, "an array")
+    if x.ndim != 3:
+        raise ValueError(f"x: expected one image, of rank 3, received shape {x.shape}")
 
 
 def _affine_matrix(theta: float, tx: float, ty: float, shear: float, zx: float, zy: float) -> Array | None:
@@ -112,6 +119,7 @@ def random_shift(
     interpolation_order: int = 1,
 ) -> Array:
     """Returns an image that is shifted by random fractions of its height and width."""
+    _require_image(x, row_axis, col_axis, channel_axis)
     tx = np.random.uniform(-hrg, hrg) * x.shape[row_axis]
     ty = np.random.uniform(-wrg, wrg) * x.shape[col_axis]
     return apply_affine_transform(

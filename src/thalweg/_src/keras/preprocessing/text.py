@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.compat import logging
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.keras.engine.config import read_json
 
@@ -21,6 +22,7 @@ _MODES = ("binary", "count", "freq", "tfidf")
 @export("keras.preprocessing.text.text_to_word_sequence")
 def text_to_word_sequence(text: str, filters: str = _FILTERS, lower: bool = True, split: str = " ") -> list[str]:
     """Returns the words of a text."""
+    require_text("text", text)
     if lower:
         text = text.lower()
     separated = text.translate({ord(character): split for character in filters})

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
 from thalweg._src.keras.engine.network import Network
@@ -44,6 +45,7 @@ def model_to_dot(
     subgraph: bool = False,
 ) -> Any:
     """Returns a graph of pydot with the layers of a model, or a cluster of one if it is a part of another."""
+    require_members("model", model, "a Keras model", "_is_graph_network", "layers")
     pydot = _pydot()
     if pydot is None:
         return None

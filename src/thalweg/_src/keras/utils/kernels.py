@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
 from thalweg._src.keras.layers.convolutional import Conv1D, Conv2D, Conv3D, SeparableConv1D, SeparableConv2D
@@ -17,6 +18,7 @@ _CONVOLUTIONS = (Conv1D, Conv2D, Conv3D, Conv2DTranspose, SeparableConv1D, Separ
 @export("keras.utils.convert_all_kernels_in_model")
 def convert_all_kernels_in_model(model: Any) -> None:
     """Turns the kernels of all convolutions of a model around, from Theano's form to TensorFlow's or back."""
+    require_members("model", model, "a model", "layers")
     kernels = [_kernel(layer) for layer in model.layers if isinstance(layer, _CONVOLUTIONS)]
     batch_set_value([(kernel, _turned(value)) for kernel, value in zip(kernels, batch_get_value(kernels))])
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.errors import wrong_kind
 from thalweg._src.export import export
 from thalweg._src.keras.engine.sequential import Sequential
 from thalweg._src.keras.losses import functions
@@ -24,6 +25,8 @@ class BaseWrapper:
     _kind: str
 
     def __init__(self, build_fn: Callable[..., Any] | None = None, **sk_params: Any) -> None:
+        if not callable(self if build_fn is None else build_fn):
+            raise wrong_kind("build_fn", "a function that returns a model", build_fn)
         self.build_fn = build_fn
         self.sk_params = sk_params
         self.check_params(sk_params)

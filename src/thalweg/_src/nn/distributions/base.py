@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType, DTypeLike, as_dtype
+from thalweg._src.errors import require_text
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -65,6 +66,8 @@ class Distribution:
         for i, parent in enumerate(self._graph_parents):
             if not isinstance(parent, Tensor):
                 raise ValueError(f"Graph parent item {i} is not a Tensor; {parent}.")
+        if name:
+            require_text("name", name)
         if not name or not name.endswith("/"):
             with name_scope(name or type(self).__name__) as scope:
                 name = scope

@@ -11,6 +11,7 @@ import numpy as np
 from thalweg._src import dtypes
 from thalweg._src.checkpoint.reader import init_from_checkpoint
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys
@@ -163,6 +164,7 @@ class EmbeddingColumn(DenseColumn):
         use_safe_embedding_lookup: bool = True,
         shared_name: str | None = None,
     ) -> None:
+        require_members("categorical_column", categorical_column, "a categorical column", "name")
         if dimension is None or dimension < 1:
             raise ValueError(f"Invalid dimension {dimension}.")
         if (ckpt_to_load_from is None) != (tensor_name_in_ckpt is None):

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
@@ -168,6 +169,9 @@ def sequence_input_layer(
 ) -> tuple[Tensor, Tensor]:
     """Returns all columns concatenated, [batch, steps, width], and the number of steps of each example."""
     collections = variable_collections(weight_collections)
+    require_kind("features", features, Mapping, "a dict of features")
+    for column in feature_columns:
+        require_members("feature_columns", column, "feature columns", "name")
     columns = sorted(feature_columns, key=lambda column: str(column.name))
     with variable_scope(None, "sequence_input_layer", list(features.values())):
         known = Features(features)

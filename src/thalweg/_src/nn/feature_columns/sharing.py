@@ -35,6 +35,8 @@ def shared_embedding_columns(
 ) -> list[EmbeddingColumn]:
     """Returns one embedding column per categorical column, all with one table."""
     plain = [c.categorical_column if isinstance(c, WeightedCategoricalColumn) else c for c in categorical_columns]
+    if not plain:
+        raise ValueError("categorical_columns: expected at least one column, received none")
     first = plain[0]
     for column in plain:
         if not isinstance(column, CategoricalColumn) or type(column) is not type(first):

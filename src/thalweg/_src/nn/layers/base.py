@@ -17,6 +17,7 @@ import numpy as np
 from thalweg._src import dtypes
 from thalweg._src.checkpoint.trackable import Part, attributes_of, is_trackable, parts_of
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
@@ -327,6 +328,8 @@ class Layer(RestoresParts):
         return outputs
 
     def _build(self, inputs: Any, tensors: Sequence[Any]) -> None:
+        for tensor in tensors:
+            require_members("inputs", tensor, "tensors", "dtype", "get_shape")
         if self._dtype is None and tensors:
             self._dtype = tensors[0].dtype.base_dtype.name
         self.build(_map(lambda x: x.get_shape(), inputs))

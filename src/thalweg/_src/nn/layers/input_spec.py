@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.errors import wrong_kind
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 
@@ -64,6 +65,8 @@ def require_inputs(specs: Any, inputs: Iterable[Any], layer_name: str) -> None:
     if len(specs) != len(inputs):
         raise ValueError(f"Layer {layer_name} expects {len(specs)} inputs, but it received {len(inputs)}: {inputs}")
     for index, (spec, tensor) in enumerate(zip(specs, inputs)):
+        if spec is not None and not hasattr(tensor, "dims"):
+            raise wrong_kind("inputs", f"tensors for the layer {layer_name}", tensor)
         wrong = None if spec is None else spec.mismatch(tensor)
         if wrong is not None:
             raise ValueError(f"Input {index} of layer {layer_name} is incompatible with the layer: {wrong}")

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, hinted
@@ -35,6 +36,8 @@ _HINTS = ("is_non_singular", "is_self_adjoint", "is_positive_definite")
 
 def _inherited(operators: Sequence[LinearOperator], key: str, given: bool | None) -> bool | None:
     """Returns a hint for the whole: the given one, or True if it is True for all parts."""
+    for operator in operators:
+        require_kind("operators", operator, LinearOperator, "linear operators")
     if given is not None:
         return given
     return True if all(getattr(op, key) for op in operators) else None

@@ -6,7 +6,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DTypeLike
-from thalweg._src.errors import invalid
+from thalweg._src.errors import invalid, require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
@@ -57,6 +57,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         is_square: bool | None = None,
         name: str = "LinearOperatorLowRankUpdate",
     ) -> None:
+        require_kind("base_operator", base_operator, LinearOperator, "a linear operator")
         self._base = base_operator
         self._u = convert_to_tensor(u, dtype=base_operator.dtype, name="u")
         self._v = self._u if v is None else convert_to_tensor(v, dtype=base_operator.dtype, name="v")
@@ -133,6 +134,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 def _require_sizes(base: LinearOperator, u: Tensor, v: Tensor) -> None:
     """Raises ValueError if U and V are known to be of a size that the base operator does not have."""
     for side, rows in ((u, base.range_dimension), (v, base.domain_dimension)):
+        side.shape.with_rank_at_least(2)
         if side.dims is not None:
             rows.assert_is_compatible_with(side.shape[-2])
     if u.dims is not None and v.dims is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_members
 from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
@@ -105,6 +106,8 @@ def static_state_saving_rnn(
     scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
     """Runs a cell over a list of inputs from the state of `state_saver`, and saves the state afterwards."""
+    require_cell("cell", cell)
+    require_members("state_saver", state_saver, "an object with state and save_state", "state", "save_state")
     nested = nest.is_nested(cell.state_size)
     if nested != nest.is_nested(state_name):
         raise ValueError(f"state_name: expected the structure of {cell.state_size!r}, received {state_name!r}")

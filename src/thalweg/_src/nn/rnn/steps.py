@@ -9,6 +9,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.control_flow.context import Loop
 from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.errors import require_kind
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -44,7 +45,10 @@ def _same_device(operation: Any) -> Any:
 
 def batch_size_of(tensors: Sequence[Tensor], axis: int = 1) -> Any:
     """Returns the batch size: an integer if it is known statically, otherwise a tensor."""
+    if not tensors:
+        raise ValueError("inputs: expected at least one tensor, received none")
     for tensor in tensors:
+        require_kind("inputs", tensor, Tensor, "tensors")
         shape = tensor.dims
         if shape is not None and len(shape) > axis and shape[axis] is not None:
             return shape[axis]

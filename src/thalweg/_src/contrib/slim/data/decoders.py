@@ -10,6 +10,7 @@ from thalweg._src import dtypes
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.control_flow.functional import map_fn
 from thalweg._src.dtypes import DTypeLike
+from thalweg._src.errors import require_kind
 from thalweg._src.export import export
 from thalweg._src.graph.sparse_tensor import SparseTensor as Sparse
 from thalweg._src.graph.types import TensorLike
@@ -164,6 +165,8 @@ class BackupHandler(ItemHandler):
     """The item of one handler, or of another if that is empty."""
 
     def __init__(self, handler: ItemHandler, backup: ItemHandler) -> None:
+        require_kind("handler", handler, ItemHandler, "an ItemHandler")
+        require_kind("backup", backup, ItemHandler, "an ItemHandler")
         super().__init__([*handler.keys, *backup.keys])
         self._handler = handler
         self._backup = backup

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes as types
+from thalweg._src.errors import require_kind, require_members
 from thalweg._src.export import export
 from thalweg._src.formats import gfile
+from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.input.coordinator import Coordinator
@@ -66,6 +68,7 @@ class ParallelReader:
         num_readers: int = 4,
         reader_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
+        require_kind("common_queue", common_queue, QueueBase, "a queue")
         if len(common_queue.dtypes) != 2:
             raise TypeError("common_queue must have two components, for keys and values")
         self._readers = [reader_class(**(reader_kwargs or {})) for _ in range(num_readers)]
@@ -171,6 +174,7 @@ class DatasetDataProvider(DataProvider):
         seed: int | None = None,
         scope: str | None = None,
     ) -> None:
+        require_members("dataset", dataset, "a slim Dataset", "data_sources", "reader", "decoder")
         key, data = parallel_read(
             dataset.data_sources,
             dataset.reader,
@@ -204,6 +208,7 @@ def prefetch_queue(
     names = sorted(tensors) if isinstance(tensors, dict) else None
     listed = list(tensors) if names is None else [tensors[key] for key in names]
     with name_scope(name, "prefetch_queue", listed):
+        listed = [convert_to_tensor(tensor, name="tensors") for tensor in listed]
         kind: Any = PaddingFIFOQueue if dynamic_pad else FIFOQueue
         queue = kind(
             capacity=capacity,
