@@ -24,7 +24,7 @@ from thalweg._src.distributed.channel_pump import AVAILABLE, ChannelPump
 from thalweg._src.distributed.control import CreateWorkerSession, DeviceInfo, RegisterStep
 from thalweg._src.distributed.finalizers import Finalizer
 from thalweg._src.distributed.master_state import MasterStep
-from thalweg._src.distributed.peers import Peer, Reply, SocketReply, await_reply
+from thalweg._src.distributed.peers import InProcessReply, Peer, Reply, SocketReply, await_reply
 from thalweg._src.distributed.worker import Worker
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.operation import Operation
@@ -251,7 +251,9 @@ class ClusterExecutable:
             # With a time limit, the part of this task runs on another thread.
             is_pumped = AVAILABLE and self._own is not None and step.deadline is None
             for task, part in self._others.items():
-                replies[task] = part.peer.start(self._request(part, step_id, step, feeds, is_pumped))
+                replies[task] = reply = part.peer.start(self._request(part, step_id, step, feeds, is_pumped))
+                if isinstance(reply, InProcessReply):
+                    reply.end(step)
             if step.cancelled:
                 step.stop()
             if self._own is not None:

@@ -406,6 +406,7 @@ class InProcessReply:
         self._done = threading.Event()
         self._result: Any = None
         self._error: BaseException | None = None
+        self._step: Step | None = None
         threads.start(self._run)
 
     def _run(self) -> None:
@@ -414,7 +415,17 @@ class InProcessReply:
                 self._result = self._worker.serve(self._request)
         except BaseException as error:
             self._error = unpack_error(pack_error(error))
+            self._fail()
         self._done.set()
+
+    def end(self, step: Step) -> None:
+        """Ends the step of the master as soon as this part of it fails, which then may not have told the others."""
+        self._step = step
+        self._fail()
+
+    def _fail(self) -> None:
+        if self._step is not None and self._error is not None:
+            self._step.fail(self._error)
 
     def wait(self, seconds: float) -> bool:
         return self._done.wait(seconds)

@@ -299,6 +299,8 @@ class Worker:
     ) -> None:
         """Starts a step: its tensors arrive here from now on, and it fails if one of the other tasks does."""
         with self._lock:
+            if self.is_closed:  # before it could end this step
+                raise self._stopped()
             mailbox = self._steps.start(step_id, step, others, time.monotonic())
         if isinstance(mailbox, BaseException):
             raise mailbox
@@ -373,20 +375,22 @@ class Worker:
 
     def close(self) -> None:
         """Ends all steps and destroys all resources."""
-        stopped = errors.CancelledError(None, None, f"{self.task} was stopped")
         with self._lock:
             self.is_closed = True
             runs = list(self._steps.runs().values())
             sessions, self._sessions = list(self._sessions.values()), {}
             self._registered.clear()
         for run in runs:
-            _fail(run, stopped)
+            _fail(run, self._stopped())
         for session in sessions:
             session.collectives.close()
             if session.is_isolated:
                 session.resources.clear()
         self._resources.clear()
         self.shared.reset()
+
+    def _stopped(self) -> errors.OpError:
+        return errors.CancelledError(None, None, f"{self.task} was stopped")
 
 
 def _fail(run: Step, error: BaseException) -> None:
