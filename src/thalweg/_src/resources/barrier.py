@@ -9,7 +9,7 @@ from thalweg._src import errors
 from thalweg._src.dtypes import DType
 from thalweg._src.resources.queues import ByPriority, Queue
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.waiting import Fail, Finish, Outcome
+from thalweg._src.resources.waiting import Fail, Finish, Outcome, notify
 from thalweg._src.shapes import Shape
 
 _FIRST = -(2**63)
@@ -36,7 +36,6 @@ class Barrier:
     def insert(self, component: int, keys: Sequence[bytes], values: Sequence[Any]) -> None:
         """Inserts one component for each key and moves the elements that it completes to the queue."""
         failed: errors.OpError | None = None
-        complete: list[tuple[Any, ...]] = []
         with self._lock:
             index, is_new = _FIRST + self._calls, False
             for key, value in zip(keys, values):
@@ -48,9 +47,10 @@ class Barrier:
                 entry[2 + component] = (value,)
                 if None not in entry[2:]:
                     self._incomplete.pop(key, None)
-                    complete.append((entry[0], key, *[part for (part,) in entry[2:]]))
+                    self._ready.put((entry[0], key, *[part for (part,) in entry[2:]]))
             self._calls += is_new
-        self._ready.enqueue_many(complete, Step(), _ignore, _raise)
+            ended = self._ready.advance()
+        notify(ended)
         self._close_when_complete()
         if failed is not None:
             raise failed

@@ -161,6 +161,10 @@ class Queue(Resource):
         else:
             finish()
 
+    def put(self, element: Element) -> None:
+        """Enqueues an element of a queue without a limit, which its owner then advances; the lock is held."""
+        self._store.put(element)
+
     def dequeue(self, step: Step, finish: Finish, fail: Fail) -> None:
         """Dequeues one element, immediately if possible and no dequeue waits; calls `finish` with its components."""
         with self.lock:
