@@ -35,6 +35,7 @@ class EventFileWriter:
         self._flush_secs = flush_secs
         self._suffix = filename_suffix or ""
         self._prefix = filename_prefix
+        self._lock = threading.RLock()  # nothing is queued after the end
         self._open()
 
     def _open(self) -> None:
@@ -58,28 +59,33 @@ class EventFileWriter:
 
     def add_event(self, event: Any) -> None:
         """Queues an event for writing; blocks while the queue is full."""
-        if not self._closed:
-            self._worker.put(event.SerializeToString())
+        with self._lock:
+            if not self._closed:
+                self._worker.put(event.SerializeToString())
 
     def flush(self) -> None:
         """Waits until all events are in the file."""
-        if not self._closed:
-            flushed = threading.Event()
-            self._worker.put(flushed)
-            flushed.wait()
-            self._worker.raise_failure()
+        with self._lock:
+            if self._closed:
+                return
+            worker, flushed = self._worker, threading.Event()
+            worker.put(flushed)
+        flushed.wait()
+        worker.raise_failure()
 
     def close(self) -> None:
         """Writes the remaining events and closes the file; later events are dropped."""
-        if not self._closed:
-            self._closed = True
-            self._ended()
-            self._worker.raise_failure()
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._ended()
+                self._worker.raise_failure()
 
     def reopen(self) -> None:
         """Starts another file after `close`."""
-        if self._closed:
-            self._open()
+        with self._lock:
+            if self._closed:
+                self._open()
 
 
 class _Worker(threading.Thread):
