@@ -230,6 +230,7 @@ def weights(tmp_path):
         def changed(change):
             model.save_weights(str(tmp_path / "w.h5"))
             with h5py.File(tmp_path / "w.h5", "r+") as file:
+                del file.attrs["thalweg_checksum"]
                 del file["d/d/kernel:0"]
                 change(file["d/d"], h5py)
             return str(tmp_path / "w.h5")
@@ -339,6 +340,7 @@ def test_the_state_of_an_optimizer_is_not_read_if_its_size_is_another(tmp_path):
         model.save(tmp_path / "model.h5")
         models.load_model(tmp_path / "model.h5")
         with h5py.File(tmp_path / "model.h5", "r+") as file:
+            del file.attrs["thalweg_checksum"]
             name = file["optimizer_weights"].attrs["weight_names"][1]
             del file["optimizer_weights"][name]
             file["optimizer_weights"].create_dataset(name, (1 << 40,), "<f4", chunks=(1,))

@@ -52,6 +52,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "input_tensors": "Tensors to use in the place of new inputs.",
         "clone_function": "Function from a layer to its copy.",
         "trusted": "Whether functions of any loaded module may be named; False refuses to read files.",
+        "strict": "Whether a file that was changed is refused, and values that a weight does not hold.",
     },
     "keras.layers.Dense": {
         "units": "Number of output units.",

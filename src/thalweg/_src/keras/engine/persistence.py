@@ -15,7 +15,8 @@ from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine import tracking
 from thalweg._src.keras.engine.config import as_json, as_yaml, describe_graph, make_graph
 from thalweg._src.keras.layers.lookup import deserialize
-from thalweg._src.keras.saving import hdf5, hdf5_contents, saved_model
+from thalweg._src.keras.places import in_file
+from thalweg._src.keras.saving import hdf5, hdf5_checksum, hdf5_contents, saved_model
 
 _HDF5 = (".h5", ".keras", ".hdf5")
 
@@ -62,7 +63,7 @@ class Persistence:
             raise ValueError("signatures: an HDF5 file has none; save the model with save_format='tf'")
         if not overwrite and os.path.exists(filepath):
             raise FileExistsError(f"{filepath} exists, and overwrite is False")
-        with hdf5_contents.h5py().File(filepath, "w") as file:
+        with hdf5_checksum.created(filepath) as file:
             hdf5.write_model(file, self, include_optimizer)
 
     def save_weights(self, filepath: Any, overwrite: bool = True, save_format: str | None = None) -> None:
@@ -76,14 +77,17 @@ class Persistence:
         if not overwrite and os.path.exists(path if is_hdf5 else f"{path}.index"):
             raise FileExistsError(f"{path} exists, and overwrite is False")
         if is_hdf5:
-            with hdf5_contents.h5py().File(path, "w") as file:
+            with hdf5_checksum.created(path) as file:
                 hdf5.write_weights(file, self.layers)
         else:
             self._checkpoint().write(path, None if executing_eagerly_outside_functions() else state.get_session())
             update_checkpoint_state(os.path.dirname(path) or ".", path)
 
-    def load_weights(self, filepath: Any, by_name: bool = False) -> Any:
-        """Loads weights from an HDF5 file or a checkpoint; of a checkpoint, returns the status of the loading."""
+    def load_weights(self, filepath: Any, by_name: bool = False, *, strict: bool = True) -> Any:
+        """Loads weights from an HDF5 file or a checkpoint; of a checkpoint, returns the status of the loading.
+
+        strict: as that of `tf.keras.models.load_model`
+        """
         path = os.fspath(filepath)
         if not path.endswith(_HDF5) and os.path.exists(f"{path}.index"):
             if by_name:
@@ -96,10 +100,13 @@ class Persistence:
             return status
         if not self.built:
             raise ValueError("the weights of an HDF5 file are for a model that was built: call or build it first")
-        with hdf5_contents.open_file(path) as file:
-            is_model = "layer_names" not in file.attrs and hdf5_contents.link_to(file, "model_weights") is not None
+        with in_file(path), hdf5_checksum.opened(path, strict) as file:
+            is_model = (
+                hdf5_contents.attribute(file, "layer_names") is None
+                and hdf5_contents.link_to(file, "model_weights") is not None
+            )
             group = hdf5_contents.member(file, "model_weights") if is_model else file
-            hdf5.read_weights(group, self.layers, by_name)
+            hdf5.read_weights(group, self.layers, by_name, strict)
         logging.debug("loaded the weights of %s", path)
         return None
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
 from thalweg._src.keras.engine.config import VERSION, _plain, read_json
-from thalweg._src.keras.saving.hdf5_contents import array, attribute, dataset, link_to, member
+from thalweg._src.keras.places import within
+from thalweg._src.keras.saving.hdf5_contents import array, converted, dataset, link_to, member, text, texts
 from thalweg._src.keras.saving.training_config import training_config
 
 _MAX_ATTRIBUTE = 64512  # bytes of an attribute of a file
@@ -23,11 +24,14 @@ def write_weights(group: Any, layers: list[Any]) -> None:
     group.attrs["backend"] = b"tensorflow"
     group.attrs["keras_version"] = VERSION.encode()
     for layer in layers:
-        inner = group.create_group(layer.name)
-        weights = in_file_order(layer)
-        _set_names(inner, "weight_names", [weight.name for weight in weights])
-        for weight, value in zip(weights, batch_get_value(weights)):
-            inner.create_dataset(weight.name, data=np.asarray(value))
+        _write_datasets(group.create_group(layer.name), in_file_order(layer))
+
+
+def _write_datasets(group: Any, weights: list[Any]) -> None:
+    """Writes weights into a group."""
+    _set_names(group, "weight_names", [weight.name for weight in weights])
+    for weight, value in zip(weights, batch_get_value(weights)):
+        group.create_dataset(weight.name, data=np.asarray(value))
 
 
 def in_file_order(layer: Any) -> list[Any]:
@@ -35,7 +39,7 @@ def in_file_order(layer: Any) -> list[Any]:
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 
 
-def read_weights(group: Any, layers: list[Any], by_name: bool = False) -> None:
+def read_weights(group: Any, layers: list[Any], by_name: bool = False, strict: bool = True) -> None:
     """Sets the weights of layers to those of a file, by their order or by the names of the layers."""
     with_weights = [layer for layer in layers if layer.weights]
     stored = {name: _datasets(member(group, name)) for name in _names(group, "layer_names")}
@@ -60,7 +64,7 @@ def read_weights(group: Any, layers: list[Any], by_name: bool = False) -> None:
                     f"Layer {layer.name!r}: weight {weight.name!r} has shape {_shape(weight)}, the file "
                     f"has {value.shape} for it."
                 )
-            values.append((weight, array(value, _shape(weight))))
+            values.append((weight, _value(value, weight, strict)))
     batch_set_value(values)
 
 
@@ -71,6 +75,12 @@ def _shape(weight: Any) -> tuple[int, ...]:
 def _datasets(group: Any) -> list[Any]:
     """Returns the data sets of a group, whose values are not read yet."""
     return [dataset(group, name) for name in _names(group, "weight_names")]
+
+
+def _value(found: Any, weight: Any, strict: bool) -> Any:
+    """Returns the value of a data set for a weight."""
+    value = array(found, _shape(weight))
+    return converted(value, weight.dtype.base_dtype.as_numpy_dtype, found.name) if strict else value
 
 
 def _set_names(group: Any, key: str, names: list[str]) -> None:
@@ -87,13 +97,13 @@ def _set_names(group: Any, key: str, names: list[str]) -> None:
 
 def _names(group: Any, key: str) -> list[str]:
     """Returns a list of names that an attribute, or several parts of one, contain."""
-    found = attribute(group, key)
-    if found is None:
-        found, number = [], 0
-        while f"{key}{number}" in group.attrs:
-            found += list(attribute(group, f"{key}{number}"))
-            number += 1
-    return [name.decode() if isinstance(name, bytes) else str(name) for name in found]
+    found = texts(group, key)
+    if found is not None:
+        return found
+    parts: list[list[str]] = []
+    while (part := texts(group, f"{key}{len(parts)}")) is not None:
+        parts.append(part)
+    return [name for part in parts for name in part]
 
 
 # -- models -----------------------------------------------------------------------------------------------------------
@@ -107,33 +117,25 @@ def write_model(file: Any, model: Any, include_optimizer: bool) -> None:
     file.attrs["model_config"] = json.dumps(description, default=_plain).encode()
     write_weights(file.create_group("model_weights"), model.layers)
     training = training_config(model) if include_optimizer else None
-    if training is None:
-        return
-    file.attrs["training_config"] = json.dumps(training, default=_plain).encode()
-    weights = model.optimizer.weights
-    if weights:
-        group = file.create_group("optimizer_weights")
-        _set_names(group, "weight_names", [weight.name for weight in weights])
-        for weight, value in zip(weights, batch_get_value(weights)):
-            group.create_dataset(weight.name, data=np.asarray(value))
+    if training is not None:
+        file.attrs["training_config"] = json.dumps(training, default=_plain).encode()
+        if model.optimizer.weights:
+            _write_datasets(file.create_group("optimizer_weights"), model.optimizer.weights)
 
 
-def read_description(file: Any) -> dict[str, Any]:
-    """Returns the description of a model."""
-    found = attribute(file, "model_config")
-    if found is None:
-        raise ValueError("No model found in config file.")
-    content: dict[str, Any] = read_json(found)
-    return content
+def read_descriptions(file: Any) -> tuple[Any, Any]:
+    """Returns the description of a model, and what it was compiled with, None if the file does not say."""
+    model, training = (_read_json(file, key) for key in ("model_config", "training_config"))
+    if model is None:
+        with within(None, "model_config"):
+            raise ValueError("No model found in config file.")
+    return model, training
 
 
-def read_training(file: Any) -> dict[str, Any] | None:
-    """Returns what a model was compiled with, None if the file does not say."""
-    found = attribute(file, "training_config")
-    if found is None:
-        return None
-    content: dict[str, Any] = read_json(found)
-    return content
+def _read_json(file: Any, key: str) -> Any:
+    found = text(file, key)
+    with within(None, key):
+        return None if found is None else read_json(found)
 
 
 def has_optimizer_weights(file: Any) -> bool:
@@ -142,9 +144,9 @@ def has_optimizer_weights(file: Any) -> bool:
     return is_there and bool(_names(member(file, "optimizer_weights"), "weight_names"))
 
 
-def read_optimizer_weights(file: Any, weights: list[Any]) -> list[Any]:
+def read_optimizer_weights(file: Any, weights: list[Any], strict: bool = True) -> list[Any]:
     """Returns the state of an optimizer that has these weights."""
     found = _datasets(member(file, "optimizer_weights"))
     if len(found) != len(weights):
         raise ValueError(f"the optimizer has {len(weights)} weights, the file has {len(found)} for it")
-    return [array(each, _shape(weight)) for each, weight in zip(found, weights)]
+    return [_value(each, weight, strict) for each, weight in zip(found, weights)]

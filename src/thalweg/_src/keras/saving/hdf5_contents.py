@@ -7,6 +7,9 @@ without having the values. Neither is followed or read here.
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ _CHUNK = 1 << 24  # bytes of a chunk that any data set may have
 _TEXTS = 1 << 12  # of variable length in an attribute; no more fit into one as most programs write it
 _NUMBERS = "biufc"
 ANY_KIND = f"{_NUMBERS}OSUVmM"
+_CONVERT = "pass strict=False to convert them"
 _HINT = "copy the values into one file if you know where it comes from"
 
 
@@ -43,12 +47,30 @@ def h5py() -> Any:
 def open_file(path: Any) -> Any:
     """Returns an HDF5 file, opened for reading."""
     require_regular(path)
-    return h5py().File(path, "r")
+    try:
+        return h5py().File(path, "r")
+    except OSError as error:
+        raise type(error)(error.errno, f"cannot be opened as an HDF5 file: {error}", os.fspath(path)) from error
+    except Exception as error:
+        raise OSError(None, f"is a damaged HDF5 file: {error}", os.fspath(path)) from error
+
+
+@contextmanager
+def readable(place: str) -> Iterator[None]:
+    """A context in which h5py reads a place in a file: what it raises becomes an error that names the place."""
+    try:
+        yield
+    except RefusedContentError:
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise RefusedContentError(place, f"cannot be read, since the file is damaged; HDF5 says: {why}") from error
 
 
 def link_to(group: Any, name: str) -> Any:
     """Returns how a group refers to a member, which is not opened; None if there is none of that name."""
-    return group.get(name, getlink=True) if isinstance(group, h5py().Group) else None
+    with readable(f"{group.name.rstrip('/')}/{name}"):
+        return group.get(name, getlink=True) if isinstance(group, h5py().Group) else None
 
 
 def member(group: Any, path: str) -> Any:
@@ -57,10 +79,11 @@ def member(group: Any, path: str) -> Any:
     for name in (each for each in path.split("/") if each not in ("", ".")):
         place, link = f"{found.name.rstrip('/')}/{name}", link_to(found, name)
         if link is None:
-            raise KeyError(f"{shown(place)} is not in the HDF5 file")
+            raise RefusedContentError(place, "is missing")
         if not isinstance(link, h5py().HardLink):
             raise RefusedContentError(place, f"is a link, which may lead to another file, and is refused; {_HINT}")
-        found = found[name]
+        with readable(place):
+            found = found[name]
     return found
 
 
@@ -70,30 +93,71 @@ def dataset(group: Any, path: str, kinds: str = _NUMBERS) -> Any:
     kinds: of the types that it may have, as NumPy has them
     """
     found = member(group, path)
-    if not isinstance(found, h5py().Dataset) or found.shape is None or found.dtype.kind not in kinds:
-        raise RefusedContentError(found.name, "is no data set of such values as were expected")
-    if found.is_virtual or found.external:
-        raise RefusedContentError(found.name, f"has its values in other files, which is refused; {_HINT}")
-    size = math.prod(found.chunks or ()) * found.dtype.itemsize
-    if size > max(_CHUNK, found.nbytes):
-        raise RefusedContentError(found.name, f"has chunks of {size} bytes, more than all of its values")
+    with readable(found.name):
+        if not isinstance(found, h5py().Dataset) or found.shape is None or found.dtype.kind not in kinds:
+            raise RefusedContentError(found.name, "is no data set of such values as were expected")
+        if found.is_virtual or found.external:
+            raise RefusedContentError(found.name, f"has its values in other files, which is refused; {_HINT}")
+        size = math.prod(found.chunks or ()) * found.dtype.itemsize
+        if size > max(_CHUNK, found.nbytes):
+            raise RefusedContentError(found.name, f"has chunks of {size} bytes, more than all of its values")
     return found
 
 
 def array(found: Any, shape: tuple[int, ...]) -> Array:
     """Returns the values of a data set, which must have a shape."""
-    if found.shape != shape:
-        raise RefusedContentError(found.name, f"has shape {found.shape}, {shape} was expected")
-    return np.asarray(found)
+    with readable(found.name):
+        if found.shape != shape:
+            raise RefusedContentError(found.name, f"has shape {found.shape}, {shape} was expected")
+        return np.asarray(found)
+
+
+def converted(value: Array, kind: Any, place: str) -> Array:
+    """Returns values in the type of the weight that they are for, in which they must not become others."""
+    if value.dtype == kind:
+        return value
+    if value.dtype.kind == "c" and np.dtype(kind).kind != "c":
+        raise RefusedContentError(place, f"has complex values, the weight has {np.dtype(kind)}; {_CONVERT}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = value.astype(kind)
+        fits = found == value if np.dtype(kind).kind in "biu" else np.isfinite(found) == np.isfinite(value)
+    if not np.all(fits):
+        first = value[~fits].flat[0]
+        raise RefusedContentError(place, f"has the value {first}, which {np.dtype(kind)} does not hold; {_CONVERT}")
+    return found
 
 
 def attribute(holder: Any, key: str) -> Any:
     """Returns an attribute, None if there is none."""
-    if key not in holder.attrs:
+    place = f"{holder.name}@{key}"
+    with readable(place):
+        if key not in holder.attrs:
+            return None
+        claimed = holder.attrs.get_id(key)
+        count, stored = math.prod(claimed.shape or ()), holder.file.id.get_filesize()
+        # Texts of variable length refer to bytes in the file, which may be the same ones for all of them.
+        if count > _TEXTS if claimed.dtype.kind == "O" else count * claimed.dtype.itemsize > stored:
+            raise RefusedContentError(place, f"has {count} values, which is refused")
+        return holder.attrs[key]
+
+
+def text(holder: Any, key: str) -> str | None:
+    """Returns an attribute that is a text, None if there is none."""
+    found = attribute(holder, key)
+    if found is None:
         return None
-    claimed = holder.attrs.get_id(key)
-    count, stored = math.prod(claimed.shape or ()), holder.file.id.get_filesize()
-    # Texts of variable length refer to bytes in the file, which may be the same ones for all of them.
-    if count > _TEXTS if claimed.dtype.kind == "O" else count * claimed.dtype.itemsize > stored:
-        raise RefusedContentError(f"{holder.name}@{key}", f"has {count} values, which is refused")
-    return holder.attrs[key]
+    if not isinstance(found, str | bytes):
+        raise RefusedContentError(f"{holder.name}@{key}", f"is no text: {shown(repr(found))}")
+    with readable(f"{holder.name}@{key}"):
+        return found.decode() if isinstance(found, bytes) else found
+
+
+def texts(holder: Any, key: str) -> list[str] | None:
+    """Returns an attribute that is a list of texts, None if there is none."""
+    found = attribute(holder, key)
+    if found is None:
+        return None
+    if not isinstance(found, np.ndarray) or found.ndim != 1 or (found.size and found.dtype.kind not in "SUO"):
+        raise RefusedContentError(f"{holder.name}@{key}", f"is no list of texts: {shown(repr(found))}")
+    with readable(f"{holder.name}@{key}"):
+        return [name.decode() if isinstance(name, bytes) else str(name) for name in found]

@@ -11,6 +11,7 @@ import numpy as np
 
 from thalweg._src.export import export
 from thalweg._src.formats.text import PathLike
+from thalweg._src.keras.places import in_file
 from thalweg._src.keras.saving import hdf5_contents
 
 
@@ -31,8 +32,9 @@ class HDF5Matrix:
         *,
         trusted: bool | None = None,
     ) -> None:
-        file = hdf5_contents.open_file(os.fspath(datapath))
-        self.data: Any = file[dataset] if trusted else hdf5_contents.dataset(file, dataset, hdf5_contents.ANY_KIND)
+        with in_file(datapath):
+            file = hdf5_contents.open_file(os.fspath(datapath))
+            self.data: Any = file[dataset] if trusted else hdf5_contents.dataset(file, dataset, hdf5_contents.ANY_KIND)
         self.start = start
         self.end: int = self.data.shape[0] if end is None else end
         self.normalizer = normalizer
