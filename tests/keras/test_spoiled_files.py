@@ -80,10 +80,11 @@ def test_a_checksum_covers_files_of_several_pieces(path, monkeypatch):
     load(path)
 
 
-def test_every_byte_of_a_file_is_covered(path):
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_every_byte_of_a_file_is_covered(count, path):
     content = contents(path)
     mark = content.index(b"thalweg file crc32c ")
-    for place in random.Random(1).sample(range(len(content)), 100):
+    for place in random.Random(count).sample(range(len(content)), count):
         if not mark <= place < mark + 20:
             content[place] ^= 1
             contents(path, content)
