@@ -1,6 +1,8 @@
 """Paths of TensorFlow's source: those of public things lead to them, others do not exist."""
 
 import importlib
+import pickle
+import pydoc
 import sys
 
 import pytest
@@ -196,3 +198,8 @@ def test_every_name_that_a_public_module_lists_exists():
 def test_messages_that_tensorboard_lacks_are_listed_with_the_names_of_others():
     module = importlib.import_module("thalweg.core.example.example_pb2")
     assert {"Example", "SequenceExample"} <= set(dir(module))
+
+
+def test_help_shows_modules_with_messages():
+    assert "class Example" in pydoc.render_doc(importlib.import_module("thalweg.core.example.example_pb2"))
+    assert pickle.loads(pickle.dumps(tf.train.Example)) is tf.train.Example

@@ -60,7 +60,12 @@ def _classes() -> dict[str, Any]:
 
     pool = descriptor_pool.DescriptorPool()
     pool.Add(_file())
-    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"tensorflow.{name}")) for name in NAMES}
+    classes = {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"tensorflow.{name}")) for name in NAMES
+    }
+    for made in classes.values():
+        made.__module__ = "thalweg.train"  # for help() and pickle, which need a name that leads to the class
+    return classes
 
 
 def message_class(name: str) -> Any:
