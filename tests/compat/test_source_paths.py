@@ -201,5 +201,6 @@ def test_messages_that_tensorboard_lacks_are_listed_with_the_names_of_others():
 
 
 def test_help_shows_modules_with_messages():
-    assert "class Example" in pydoc.render_doc(importlib.import_module("thalweg.core.example.example_pb2"))
+    text = pydoc.render_doc(importlib.import_module("thalweg.core.example.example_pb2"), renderer=pydoc.plaintext)
+    assert "class Example(" in text
     assert pickle.loads(pickle.dumps(tf.train.Example)) is tf.train.Example
