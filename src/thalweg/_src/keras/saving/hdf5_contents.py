@@ -50,9 +50,9 @@ def open_file(path: Any) -> Any:
     try:
         return h5py().File(path, "r")
     except OSError as error:
-        raise type(error)(error.errno, f"cannot be opened as an HDF5 file: {error}", os.fspath(path)) from error
+        raise type(error)(f"expected an HDF5 file, which can be opened: {error}\n  file: {os.fspath(path)}") from error
     except Exception as error:
-        raise OSError(None, f"is a damaged HDF5 file: {error}", os.fspath(path)) from error
+        raise OSError(f"expected an HDF5 file, this one is damaged: {error}\n  file: {os.fspath(path)}") from error
 
 
 @contextmanager
