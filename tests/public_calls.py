@@ -68,6 +68,8 @@ RIGHT = {
     ("AttributeError", "convert_image_dtype"): "TensorFlow documents this class",
     ("AttributeError", "fail"): "an eager tensor has no name, operation and graph, as in TensorFlow",
     ("KeyError", "exception_type_from_error_code"): "a code has no exception, as a key no value",
+    ("LookupError", "as_bytes"): "Python raises it for an unknown encoding",
+    ("LookupError", "as_text"): "Python raises it for an unknown encoding",
     ("IndexError", "dimension_at_index"): "an index is out of range, as of a list",
 }
 

@@ -187,7 +187,8 @@ def find_object(
     printable_module_name: str = "object",
 ) -> Any:
     """Returns the object of a name."""
-    require_members("custom_objects", custom_objects or {}, "a dict of objects by their names, or None", "get")
+    for argument, objects in (("custom_objects", custom_objects), ("module_objects", module_objects)):
+        require_members(argument, objects or {}, "a dict of objects by their names, or None", "get")
     for objects in (custom_objects, _custom_objects, module_objects):
         if objects and objects.get(name) is not None:
             return objects[name]

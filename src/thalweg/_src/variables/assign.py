@@ -227,6 +227,8 @@ def report_uninitialized_variables(
     with name_scope(name):
         if not variables:
             return constant([], dtypes.string)
+        for variable in variables:
+            require_members("var_list", variable, "variables", "_shared_name", "is_initialized")
         names = constant([variable._shared_name for variable in variables], dtypes.string)
         missing = [logical_not(is_variable_initialized(variable)) for variable in variables]
         with device("/cpu:0"):

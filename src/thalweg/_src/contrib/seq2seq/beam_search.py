@@ -182,7 +182,10 @@ class BeamSearchDecoder(Decoder):
 
     def _split(self, t: Any) -> Any:
         """Reshapes [batch * beam, ...] to [batch, beam, ...]; scalars and TensorArrays are unchanged."""
-        if isinstance(t, TensorArray) or t.dims == ():
+        if isinstance(t, TensorArray):
+            return t
+        t = convert_to_tensor(t)
+        if t.dims == ():
             return t
         result = reshape(t, concat([[self._batch_size, self._beam_width], shape(t)[1:]], 0))
         result.set_shape((self._known_batch, self._beam_width, *(t.dims or ())[1:]) if t.dims else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.errors import wrong_kind
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
@@ -134,7 +135,11 @@ def _sizes(kernel: Tensor) -> list[int]:
 
 def _with_batch(output_shape: Any, x: Tensor) -> Any:
     """Returns an output shape with the number of examples of the input, if it has none."""
-    if isinstance(output_shape, Tensor) or output_shape[0] is not None:
+    if isinstance(output_shape, Tensor):
+        return output_shape
+    if isinstance(output_shape, str | dict) or not hasattr(output_shape, "__len__") or len(output_shape) == 0:
+        raise wrong_kind("output_shape", "a list of sizes or a tensor", output_shape)
+    if output_shape[0] is not None:
         return output_shape
     return [shape(x)[0], *output_shape[1:]]
 

@@ -214,19 +214,20 @@ def read_yaml(text: str) -> Any:
     Loader.add_constructor(
         "tag:yaml.org,2002:python/tuple", lambda loader, node: tuple(loader.construct_sequence(node, deep=True))
     )
-    loader = Loader(text)
     try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _count(node, {})
-        return loader.construct_document(node)
+        loader = Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _count(node, {})
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     except package.YAMLError as error:
         raise ValueError(f"the description of a model is no YAML: {error}") from error
-    finally:
-        loader.dispose()
 
 
 def _count(node: Any, counts: dict[int, int]) -> int:
