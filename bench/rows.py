@@ -313,6 +313,15 @@ CLUSTER = (
         workload="cnn",
     ),
     Row(
+        "cluster_once",
+        "MLP, 1 worker and 2 ps, exactly once; reference: without",
+        "ms",
+        1e3,
+        Target(1.3, ("thalweg_reference",)),
+        BESIDE,
+        workload="once",
+    ),
+    Row(
         "cluster_first_step",
         f"first step of {data.CLUSTER_NODES:,} nodes, 4 tasks",
         "s",

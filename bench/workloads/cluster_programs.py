@@ -120,6 +120,28 @@ def cnn(tf: Any, place: Place) -> Step:
     return graph_programs.cnn(tf, device=_replica(tf, place), target=place.target)
 
 
+def once(tf: Any, place: Place, is_whole: bool = True) -> Step:
+    """Trains the MLP of one worker; each update is applied exactly once to the variables of all parameter servers."""
+    with tf.Graph().as_default() as graph, tf.device(_replica(tf, place)):
+        x = tf.placeholder(tf.float32, [data.MLP_BATCH, data.MLP_SIZES[0]])
+        labels = tf.placeholder(tf.int32, [data.MLP_BATCH])
+        layers = [graph_programs.variables(tf, f"layer{i}", layer) for i, layer in enumerate(data.mlp_layers())]
+        logits = graph_programs.mlp_logits(tf, x, layers)
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+        optimizer = tf.train.AdamOptimizer(data.MLP_RATE)
+        if is_whole:
+            optimizer = tf.train.experimental.ExactlyOnceOptimizer(optimizer)
+        train = optimizer.minimize(loss, global_step=tf.train.get_or_create_global_step())
+        session = _session(tf, graph, place)
+    images, classes = data.mlp_batch()
+    feeds = {x: images, labels: classes}
+    if not is_whole:
+        return lambda: session.run([loss, train], feeds)[0]
+    claim, _ = session.run(optimizer.claim)
+    numbers = count(1)
+    return lambda: session.run([loss, train], {**feeds, optimizer.identity: [claim, next(numbers)]})[0]
+
+
 def _replica(tf: Any, place: Place) -> Any:
     return tf.train.replica_device_setter(cluster=place.jobs, worker_device=place.worker) if place.servers else None
 
@@ -172,7 +194,11 @@ PROGRAMS: dict[str, Program] = {
     "push": Program(push),
     "mlp": Program(mlp, ps=2, workers=4),
     "cnn": Program(cnn),
+    "once": Program(once, ps=2),
     "first_step": Program(first_step, ps=0, workers=4),
     **SCALING,
 }
-REFERENCES: dict[str, Program] = {"cnn": Program(cnn, ps=0, workers=0, client=True)}
+REFERENCES: dict[str, Program] = {
+    "cnn": Program(cnn, ps=0, workers=0, client=True),
+    "once": Program(lambda tf, place: once(tf, place, is_whole=False), ps=2),
+}
