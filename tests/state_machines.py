@@ -15,6 +15,7 @@ from thalweg._src.distributed.liveness import Liveness
 from thalweg._src.distributed.master_state import MasterStep
 from thalweg._src.distributed.worker_state import WorkerSteps
 from thalweg._src.execute.readiness import Readiness
+from thalweg._src.resources.transaction_state import Part
 from thalweg._src.serving.batch_queue import BatchQueues
 from thalweg._src.serving.versions import State, Versions
 
@@ -67,6 +68,11 @@ def check_tiers(tiers):
     assert tiers._undecided == sum(trial.winner is None for trial in tiers._trials.values())
 
 
+def check_part(part):
+    """Segments do not end more often than they start."""
+    assert part.running >= 0
+
+
 def check_versions(versions):
     """The last available version goes only if none is wanted."""
     for version, status in versions.status.items():
@@ -87,6 +93,7 @@ CHECKS = {
     SendWindow: check_send_window,
     Readiness: check_readiness,
     Tiers: check_tiers,
+    Part: check_part,
     Versions: check_versions,
     BatchQueues: check_batch_queues,
 }

@@ -254,3 +254,100 @@ def test_training_steps_keep_the_buffers(optimizer):
         losses = [sess.run([train, loss])[1] for _ in range(3)]
         assert [address(r) for r in buffers] == before and len(before) >= 2
         assert losses[0] > losses[-1]
+
+
+def _numbers(count=6):
+    return variable(torch.arange(3.0 * count).reshape(count, 3).clone())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [lambda v: v.assign(torch.zeros(6, 3))],
+        [lambda v: v.update(add, torch.ones(6, 3))],
+        [lambda v: v.update_rows(set_rows, torch.tensor([4, 1]), -1.0)],
+        [
+            lambda v: v.update_rows(set_rows, torch.tensor([4, 4]), -1.0),
+            lambda v: v.update_rows(set_rows, torch.tensor([4]), 5.0),
+        ],
+        [
+            lambda v: v.update_rows(set_rows, torch.tensor([0]), -1.0),
+            grow,
+            lambda v: v.update_rows(set_rows, torch.tensor([0, 2]), 3.0),
+        ],
+        [grow, lambda v: v.update_rows(set_rows, torch.tensor([3]), 3.0), lambda v: v.assign(torch.ones(6, 3))],
+        [lambda v: v.update_rows(set_rows, torch.zeros([0], dtype=torch.int32), 3.0)],
+    ],
+)
+@torch.inference_mode()  # as steps compute
+def test_changes_are_undone(changes):
+    v = _numbers()
+    expected = v.read().tolist()
+    v.remember()
+    for change in changes:
+        change(v)
+    read = v.read()
+    changed = read.tolist()
+    v.undo()
+    assert v.read().tolist() == expected and read.tolist() == changed
+    v.remember()
+    for change in changes:
+        change(v)
+    v.forget()
+    v.undo()
+    assert v.read().tolist() == changed
+
+
+def set_rows(buffer, indices, value):
+    buffer[indices.long()] = value
+
+
+def test_an_update_of_rows_that_can_be_undone_changes_the_buffer_in_place():
+    v = _numbers()
+    before = address(v)
+    v.remember()
+    v.update_rows(set_rows, torch.tensor([1]), 0.0)
+    assert address(v) == before
+    v.undo()
+    assert address(v) == before
+    assert v.read().tolist() == _numbers().read().tolist()
+
+
+def test_a_value_that_was_read_stays_when_rows_of_the_variable_are_undone():
+    v = _numbers()
+    v.remember()
+    v.update_rows(set_rows, torch.tensor([1]), 0.0)
+    read = v.read()
+    v.undo()
+    assert read[1].tolist() == [0.0] * 3 and v.read()[1].tolist() == [3.0, 4.0, 5.0]
+
+
+def test_an_initialization_is_undone():
+    v = variable(shape=(2,))
+    v.remember()
+    v.assign(torch.zeros(2))
+    v.undo()
+    assert not v.is_initialized
+
+
+def test_any_thread_can_undo_what_a_step_has_changed():
+    with torch.inference_mode():  # as steps compute
+        v = _numbers()
+        v.remember()
+        v.update_rows(set_rows, torch.tensor([1]), 0.0)
+    v.undo()
+    with torch.inference_mode():
+        grow(v)
+    assert v.read()[1].tolist() == [4.0, 5.0, 6.0]
+
+
+def test_a_change_of_texts_is_undone():
+    v = variable(np.array([b"a", b"b"], object), dtype=dtypes.string)
+    v.remember()
+    v.update_rows(set_rows_of_texts, torch.tensor([1]), b"c")
+    v.undo()
+    assert v.read().tolist() == [b"a", b"b"]
+
+
+def set_rows_of_texts(buffer, indices, value):
+    buffer[indices.numpy()] = value

@@ -161,3 +161,87 @@ def test_loops_and_branches():
 def test_bad_arguments():
     with pytest.raises(TypeError, match="expected variables"):
         tf.train.experimental.sequential_consistency([tf.constant(1.0)])
+
+
+@pytest.mark.parametrize("mark", ["atomic_updates", "sequential_consistency"])
+def test_a_step_that_fails_changes_nothing(cluster, mark):
+    first, second, _ = _build("resource")
+    third = tf.get_variable("third", [], tf.string, initializer=tf.constant_initializer("before"))
+    getattr(tf.train.experimental, mark)([first, second, third])
+    limit = tf.placeholder(tf.float32, [])
+    updates = [first.assign_add(tf.ones([4])), third.assign("after")]
+    with tf.control_dependencies(updates):
+        allowed = tf.assert_less(tf.reduce_sum(first.read_value()), limit)
+    with tf.control_dependencies([allowed]):
+        both = tf.group(*updates, second.assign_add(tf.ones([4])))
+    with tf.Session(cluster.target("worker")) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(both, {limit: 100.0})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="less"):
+            session.run(both, {limit: 8.0})
+        assert [value.tolist() for value in session.run([first, second])] == [[1.0] * 4] * 2
+        assert session.run(third) == b"after"
+
+
+def test_variables_stay_uninitialized_if_their_initialization_fails(cluster):
+    first, second, _ = _build("resource")
+    tf.train.experimental.atomic_updates([first, second])
+    wrong = second.assign(tf.check_numerics(tf.log([-1.0] * 4), "wrong"))
+    with tf.Session(cluster.target("worker")) as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="wrong"):
+            session.run([first.initializer, wrong])
+        assert session.run(tf.report_uninitialized_variables()).tolist() == [b"first", b"second"]
+
+
+def test_variables_of_several_calls_have_one_lock(cluster):
+    first, second, _ = _build("resource")
+    tf.train.experimental.atomic_updates([second])
+    tf.train.experimental.sequential_consistency([first])
+    graph = tf.get_default_graph()
+    devices = {op.get_attr("_lock_device") for op in graph.get_operations() if "_lock_device" in op.node_def.attr}
+    assert devices == {b"/job:ps/task:0"}
+
+
+def test_the_order_of_updates_of_different_variables_costs_no_message(cluster):
+    first, second, _ = _build("resource")
+    tf.train.experimental.atomic_updates([first, second])
+    with tf.control_dependencies([first.assign_add(tf.ones([4]))]):
+        last = second.assign_add(2.0 * tf.ones([4]), read_value=False)
+    with tf.Session(cluster.target("worker")) as session:
+        session.run(tf.global_variables_initializer())
+        metadata = tf.RunMetadata()
+        session.run(last, options=tf.RunOptions(output_partition_graphs=True), run_metadata=metadata)
+        assert session.run(second).tolist() == [2.0] * 4
+    sent = [node.name for graph in metadata.partition_graphs for node in graph.node if node.op == "_Send"]
+    assert not [name for name in sent if "AssignAdd" in name]
+
+
+def test_updates_that_read_what_others_have_written_keep_their_order(cluster):
+    first, second, _ = _build("resource")
+    tf.train.experimental.atomic_updates([first, second])
+    with tf.control_dependencies([first.assign_add(tf.ones([4]))]):
+        copied = second.assign(first.read_value())
+    with tf.control_dependencies([copied]):
+        last = first.assign_add(10.0 * second.read_value())
+    with tf.Session(cluster.target("worker")) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(last.op)
+        assert [value.tolist() for value in session.run([first, second])] == [[11.0] * 4, [1.0] * 4]
+
+
+def test_a_loop_that_updates_at_two_tasks_is_whole(cluster):
+    first, second, _ = _build("resource")
+    tf.train.experimental.atomic_updates([first, second])
+    last = tf.placeholder(tf.float32, [])
+
+    def body(i):
+        with tf.control_dependencies([first.assign_add(tf.ones([4])), second.assign_add(tf.ones([4]))]):
+            return tf.check_numerics(tf.where(i < last, i + 1.0, tf.log(-1.0)), "too many")
+
+    looped = tf.while_loop(lambda i: i < 5.0, body, [0.0])
+    with tf.Session(cluster.target("worker")) as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(looped, {last: 10.0}) == 5.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="too many"):
+            session.run(looped, {last: 2.0})
+        assert [value.tolist() for value in session.run([first, second])] == [[5.0] * 4] * 2

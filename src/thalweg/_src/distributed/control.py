@@ -17,7 +17,7 @@ from thalweg._src.distributed.limits import MAX_FIELDS
 from thalweg._src.messages import Message, Repeated, message
 from thalweg._src.resources.devices import Device
 
-VERSION = 2
+VERSION = 3
 SERVICE = "thalweg.Task"
 _HEAD = struct.Struct("<4sII")  # magic, version, bytes of the fields
 _MAGIC = b"THLW"
@@ -215,6 +215,21 @@ class Status(Message):
 
 
 @message
+class TransactionRequest(Message):
+    """Asks the coordinator of a step's transaction, whose participant asks, whether it was committed."""
+
+    step: int
+    participant: str
+
+
+@message
+class TransactionState(Message):
+    """Whether a transaction was committed; if not, it never will be."""
+
+    is_committed: bool
+
+
+@message
 class JoinGroup(Message):
     """Joins a group of collectives at its leader, with members of one task.
 
@@ -291,6 +306,7 @@ CALLS: dict[type[Message], type[Message]] = {
     StartPartial: Nothing,
     SessionName: Nothing,  # closes a session
     StatusRequest: Status,
+    TransactionRequest: TransactionState,
     JoinGroup: GroupInfo,
     GroupValue: GroupAnswer,
     EndGroup: Nothing,

@@ -243,6 +243,11 @@ class SocketPeer:
         if link is not None:
             link.abort(step, error)
 
+    def has_committed(self, step: int, participant: str) -> bool:
+        self.link()
+        request = control.TransactionRequest(step=step, participant=participant)
+        return self.repeat(request, control.TransactionState).is_committed
+
     def start(self, request: Request, kind: Kind = Kind.RUN_PARTITIONS) -> SocketReply:
         """Asks the task to run something on a channel of its own."""
         link = self.link()
@@ -392,6 +397,10 @@ class InProcessPeer:
 
     def abort(self, step: int, error: BaseException) -> None:
         self._worker.abort(step, unpack_error(pack_error(error)))
+
+    def has_committed(self, step: int, participant: str) -> bool:
+        self.require()
+        return self._worker.transactions.answer(step, participant)
 
     def start(self, request: Request) -> InProcessReply:
         self.require()

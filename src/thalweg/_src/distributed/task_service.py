@@ -124,6 +124,7 @@ class TaskService:
             control.StartPartial: self._start_partial,
             control.SessionName: self._close_session,
             control.StatusRequest: self._status,
+            control.TransactionRequest: self._answer_transaction,
             control.JoinGroup: self._answer_group,
             control.GroupValue: self._answer_group,
             control.EndGroup: self._answer_group,
@@ -180,6 +181,10 @@ class TaskService:
         else:
             self._worker.reset(request.container)
         return control.Nothing()
+
+    def _answer_transaction(self, request: control.TransactionRequest, attachment: memoryview) -> Message:
+        is_committed = self._worker.transactions.answer(request.step, request.participant)
+        return control.TransactionState(is_committed=is_committed)
 
     def _answer_group(self, request: Message, attachment: memoryview) -> Message:
         return self._worker.collectives.answer(request)

@@ -36,6 +36,7 @@ from thalweg._src.resources.containers import Containers, SharedContainers
 from thalweg._src.resources.devices import Device, local_devices
 from thalweg._src.resources.rendezvous import Receive, Rendezvous
 from thalweg._src.resources.step import Step
+from thalweg._src.resources.transactions import TransactionLog
 from thalweg._src.runtime.cpu_contention import core_share
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import compile_partitions
@@ -58,6 +59,9 @@ class Destination(Protocol):
 
     def abort(self, step: int, error: BaseException) -> None:
         """Reports that a step failed."""
+
+    def has_committed(self, step: int, participant: str) -> bool:
+        """Returns whether the task committed the transaction of a step, in which another one took part."""
 
 
 class TaskRendezvous(LinkedRendezvous):
@@ -140,6 +144,7 @@ class Worker:
         self._config = config
         if config.intra_op_parallelism_threads > 0:
             core_share.limit(config.intra_op_parallelism_threads)
+        self.transactions = TransactionLog()
         self.shared = SharedContainers()
         self._resources = Containers(self.shared)
         self._sessions: dict[str, WorkerSession] = {}
@@ -159,6 +164,7 @@ class Worker:
         collectives = self.collectives.session(merged, cluster)
         for device in devices:
             device.collectives = collectives
+            device.transactions = self.transactions
         with self._lock:
             if session in self._sessions:
                 raise errors.AlreadyExistsError(None, None, f"{self.task} has a session {session!r}")
@@ -273,8 +279,7 @@ class Worker:
             registered = self.find(handle)
             registered.running.add(step)
         try:
-            tasks = {*registered.others, master}
-            self.open(step_id, step, tasks, registered.routes, registered.received, back)
+            self.open(step_id, step, registered.others, registered.routes, registered.received, back, master)
             try:
                 for task, other in registered.others.items():
                     other.require(registered.incarnations.get(task, 0))
@@ -292,23 +297,26 @@ class Worker:
         self,
         step_id: int,
         step: Step,
-        others: Collection[str],
+        others: Mapping[str, Destination],
         routes: Mapping[str, Destination],
         received: Mapping[str, Sequence[Expected]] = MappingProxyType({}),
         back: WayBack | None = None,
+        master: str = "",
     ) -> None:
         """Starts a step: its tensors arrive here from now on, and it fails if one of the other tasks does."""
         with self._lock:
             if self.is_closed:  # before it could end this step
                 raise self._stopped()
-            mailbox = self._steps.start(step_id, step, others, time.monotonic())
+            mailbox = self._steps.start(step_id, step, {*others, master}, time.monotonic())
         if isinstance(mailbox, BaseException):
             raise mailbox
         mailbox.route(routes, received, back)
+        step.number = step_id
+        step.ask = lambda task: others[task].has_committed(step_id, self.task)
         step.use(mailbox)
 
     def open_partial(
-        self, step_id: int, step: Step, others: Collection[str], routes: Mapping[str, Destination]
+        self, step_id: int, step: Step, others: Mapping[str, Destination], routes: Mapping[str, Destination]
     ) -> None:
         """Starts a step that the client runs in parts; it is open until the client drops it."""
         self.open(step_id, weakref.proxy(step), others, routes)
@@ -382,6 +390,7 @@ class Worker:
             self._registered.clear()
         for run in runs:
             _fail(run, self._stopped())
+        self.transactions.close()
         for session in sessions:
             session.collectives.close()
             if session.is_isolated:

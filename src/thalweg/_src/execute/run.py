@@ -91,6 +91,17 @@ class Run:
 
     def _run_segment(self, index: int) -> bool:
         """Runs one segment; returns False if it failed and the step with it."""
+        transaction = self._step.transaction
+        if transaction is None:
+            return self._compute(index)
+        if not transaction.enter():
+            return False
+        try:
+            return self._compute(index)
+        finally:
+            transaction.leave()
+
+    def _compute(self, index: int) -> bool:
         program = self._program
         segment = program.segments[index]
         try:

@@ -101,11 +101,23 @@ class SynchronousRun:
         return not self._after and getattr(step.finished, "results", None) is not None
 
     def _run_segment(self, index: int, step: Step, values: dict[Output, Any]) -> None:
+        transaction = step.transaction
+        if transaction is None:
+            self._compute(index, step, values)
+            return
+        if not transaction.enter():
+            step.stop()
+        try:
+            self._compute(index, step, values)
+        finally:
+            transaction.leave()
+
+    def _compute(self, index: int, step: Step, values: dict[Output, Any]) -> None:
         segment = self._program.segments[index]
         try:
             results = self._program.functions[index](step, *[values[output] for output in segment.inputs])
-        except Exception as error:
-            failure = self._program.explain(error)
+        except BaseException as error:
+            failure = self._program.explain(error) if isinstance(error, Exception) else error
             step.fail(failure)  # notifies its other waiters, which may hold resources
             raise failure from None
         values.update(zip(segment.outputs, results))

@@ -194,7 +194,7 @@ def bind_gather_nd(node: Node, device: Device) -> Call:
 @kernel("ResourceScatterMin", "ResourceScatterMax", dtype=dtypes.REAL)
 def bind_scatter(node: Node, device: Device) -> Call:
     change = SCATTER[node.type.removeprefix("ResourceScatter")]
-    return call_method(node, device, "update", change, Input(1), Input(2))
+    return call_method(node, device, "update_rows", change, Input(1), Input(2))
 
 
 @kernel("ResourceScatterNdUpdate", T=_TENSORS)

@@ -48,6 +48,13 @@ class _Buffers:
         found = {variable: variable.writable() for variable in set(self.variables)}
         return [found[variable] for variable in self.variables]
 
+    def writable_rows(self, indices: torch.Tensor) -> list[torch.Tensor]:
+        """Returns the buffers, of which only some rows will be changed."""
+        if all(variable.before is None for variable in self.variables):
+            return self.writable()
+        found = {variable: variable.writable_rows(indices) for variable in set(self.variables)}
+        return [found[variable] for variable in self.variables]
+
     def have_equal_layouts(self, count: int) -> bool:
         """Returns whether each of `count` variables has the memory layout of its slots."""
         orders = [variable.memory_format for variable in self.variables]
@@ -115,7 +122,7 @@ def _bind_rows(rule: Rule, node: Node, device: Device) -> Call:
 
     def update(buffers: _Buffers, indices: torch.Tensor, *values: Any) -> None:
         with buffers.guard:
-            writable = buffers.writable()
+            writable = buffers.writable_rows(indices)
             _require_rows(writable, values[position], indices)
             if distinct or len(indices) == len(torch.unique(indices)):
                 update_rows(writable, indices, values)

@@ -53,6 +53,12 @@ class Containers:
                 resources[resource_type, name] = make()
             return resources[resource_type, name]  # type: ignore[no-any-return]
 
+    def lookup(self, container: str, resource_type: str, name: str) -> Any:
+        """Returns the resource, or None if it has not been created."""
+        with self._shared.lock:
+            resources = self._shared.find(container) if container else self._own
+            return resources.get((resource_type, name))
+
     def clear(self) -> None:
         """Destroys the default container, when its session is closed."""
         with self._shared.lock:

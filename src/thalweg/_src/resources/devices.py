@@ -16,6 +16,7 @@ from thalweg._src.resources.accelerators import Accelerator, accelerators
 from thalweg._src.resources.collectives import Collectives
 from thalweg._src.resources.containers import Containers
 from thalweg._src.resources.gpu_options import LogicalGpu, logical_gpus
+from thalweg._src.resources.transactions import TransactionLog
 
 PREFIX = "/job:localhost/replica:0/task:0"
 _HOST = torch.device("cpu")
@@ -43,6 +44,7 @@ class Device:
     compiling: bool = False  # a placeholder for tracing: kernels are bound on it and never run
     collectives: Collectives | None = None  # of a task of a cluster
     readable_folder: str = ""  # the only one whose files steps may read; empty for no limit
+    transactions: TransactionLog = field(default_factory=TransactionLog)  # of the task
     drawing: threading.RLock = field(
         default_factory=threading.RLock
     )  # held to use generators, and to capture their use
@@ -60,6 +62,7 @@ class Device:
             self.resources,
             compiling=self.compiling,
             readable_folder=self.readable_folder,
+            transactions=self.transactions,
         )
 
     def synchronize(self) -> None:

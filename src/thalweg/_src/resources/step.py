@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from thalweg._src import errors
@@ -53,12 +54,22 @@ class PumpedEvent:
         return self._is_set
 
 
+class Changes(Protocol):
+    """The transaction of a step, as the executors see it."""
+
+    def enter(self) -> bool:
+        """Returns whether a segment of the step may start."""
+
+    def leave(self) -> None:
+        """Takes the end of a segment."""
+
+
 class Step:
     """The rendezvous and the cancellation of a running step."""
 
     __slots__ = (
         *("__weakref__", "_cancellation", "_limit", "_rendezvous"),
-        *("cancelled", "deadline", "finished", "pump", "trace", "waiting"),
+        *("ask", "cancelled", "deadline", "finished", "number", "pump", "trace", "transaction", "waiting"),
     )
 
     def __init__(self) -> None:
@@ -70,6 +81,9 @@ class Step:
         self.waiting: set[str] = set()
         self.trace: Any = None
         self.deadline: float | None = None  # by the monotonic clock
+        self.number = 0  # by which the tasks of a cluster know the step
+        self.transaction: Changes | None = None  # what it changes of consistent variables here
+        self.ask: Callable[[str], bool] | None = None  # another task whether it committed the changes of this step
 
     @property
     def rendezvous(self) -> Rendezvous:

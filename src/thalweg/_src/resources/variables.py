@@ -4,6 +4,9 @@ A buffer is changed in place only while nothing else references its memory, whic
 of its storage show; otherwise the variable moves to a copy first. So a value that was read or fetched never changes,
 and an update normally needs no copy.
 
+While a transaction may still undo its changes, a variable keeps what restores it (`before`): the buffer as it was, or,
+of a table of which only rows changed, those rows.
+
 A CUDA graph replays on fixed addresses. So a variable keeps the buffer that graphs were captured with (`captured`), and
 before a replay its current value is moved back there; during a capture the variable must not change its buffer at all.
 """
@@ -24,6 +27,7 @@ from thalweg._src.dtypes import DType
 from thalweg._src.shapes import Shape, compact, compatible, show
 
 _use_count = torch._C._storage_Use_Count
+_NOT_INDEXED = (torch.uint16, torch.uint32, torch.uint64)  # by torch
 _GIVEN_AWAY = "_thalweg_given_away"
 
 
@@ -44,11 +48,22 @@ def capturing() -> Iterator[None]:
         _thread.capturing = False
 
 
+class _Before:
+    """What restores a variable: its whole value, and the rows that changed while it was not kept, oldest first."""
+
+    __slots__ = ("is_whole", "rows", "value")
+
+    def __init__(self) -> None:
+        self.is_whole = False
+        self.value: Any = None
+        self.rows: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+
 class VariableResource:
     """One variable: a buffer, or None before initialization, guarded by a lock."""
 
     __slots__ = (
-        *("__weakref__", "captured", "device", "dtype", "layout_pinned", "lock"),
+        *("__weakref__", "before", "captured", "device", "dtype", "layout_pinned", "lock"),
         *("memory_format", "name", "shape", "value"),
     )
     some_have_formats: ClassVar[bool] = False  # a variable of this process has been given a memory format
@@ -60,6 +75,7 @@ class VariableResource:
         self.device = device
         self.lock = threading.Lock()
         self.value: Any = None
+        self.before: _Before | None = None
         self.memory_format: tuple[int, ...] | None = None  # dimensions in memory, outermost first; None: as given
         self.layout_pinned = False  # compiled steps depend on the memory format
         self.captured: Any = None  # the buffer that captured CUDA graphs use
@@ -90,6 +106,8 @@ class VariableResource:
             kept = self.in_memory_format(value) if is_tensor else np.array(value, dtype=object)
             with self.lock:
                 if self.memory_format == memory_format:  # not changed meanwhile
+                    if self.before is not None:
+                        self._keep(self.before)
                     self.value = kept
                     return
 
@@ -136,6 +154,8 @@ class VariableResource:
         value = self.value
         if value is None:
             raise uninitialized(self)
+        if self.before is not None:
+            self._keep(self.before)
         if not isinstance(value, torch.Tensor):
             value = self.value = value.copy()
         elif not _is_unshared(value, _SOLE + (value is self.captured)):
@@ -144,11 +164,55 @@ class VariableResource:
             value = self.value = value.clone()
         return value
 
+    def writable_rows(self, indices: torch.Tensor) -> Any:
+        """Returns a buffer of which only these rows will be changed; the caller holds the lock."""
+        before = self.before
+        if before is None or before.is_whole or not _has_rows(self.value, indices):
+            return self.writable()
+        indices = indices.flatten().long()
+        before.rows.append((indices, self.value.index_select(0, indices)))
+        self.before = None  # what else refers to the buffer still has it copied
+        try:
+            return self.writable()
+        finally:
+            self.before = before
+
+    def _keep(self, before: _Before) -> None:
+        """Keeps the value as it is now; as long as it is kept, changes go to a copy."""
+        if not before.is_whole:
+            before.is_whole, before.value = True, self.value
+
+    def remember(self) -> None:
+        """Lets changes from now on be undone."""
+        with self.lock:
+            self.before = _Before()
+
+    def forget(self) -> None:
+        """Drops what would undo changes."""
+        with self.lock:
+            self.before = None
+
+    def undo(self) -> None:
+        """Restores the value at the call of `remember`; any thread may do so, not only one that computes."""
+        with self.lock, torch.inference_mode():
+            before, self.before = self.before, None
+            if before is None:
+                return
+            if before.is_whole:
+                value, before.value = before.value, None
+                is_tensor = isinstance(value, torch.Tensor)
+                self.value = self.in_memory_format(value) if is_tensor else value
+                del value
+            for indices, rows in reversed(before.rows):
+                self.writable().index_copy_(0, indices, rows)
+
     def find_captured(self, changes: bool) -> bool:
         """Returns whether the value is in the captured buffer, moving it there if possible; the caller holds the lock.
 
         If the step writes the variable (`changes`), the buffer must not be shared either.
         """
+        if changes and self.before is not None:
+            return False
         if self.captured is None:
             self.captured = self.value
         buffer = self.captured
@@ -165,13 +229,18 @@ class VariableResource:
         with self.lock:
             return change(self.writable(), *args)
 
+    def update_rows(self, change: Callable[..., Any], indices: torch.Tensor, *args: Any) -> Any:
+        """Does the same with a change of some rows, whose indices are the next argument."""
+        with self.lock:
+            return change(self.writable_rows(indices), indices, *args)
+
     @property
     def is_initialized(self) -> bool:
         return self.value is not None
 
     def destroy(self) -> None:
         with self.lock:
-            self.value = self.captured = None
+            self.value = self.captured = self.before = None
 
     def __repr__(self) -> str:
         state = "initialized" if self.is_initialized else "uninitialized"
@@ -182,6 +251,13 @@ def given_away(value: torch.Tensor) -> torch.Tensor:
     """Returns a tensor of memory that torch did not allocate, but that variables may keep: nothing else changes it."""
     setattr(value.untyped_storage(), _GIVEN_AWAY, True)
     return value
+
+
+def _has_rows(value: Any, indices: torch.Tensor) -> bool:
+    """Returns whether rows of a value can be kept; for others, the operation that would change them raises an error."""
+    if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.dtype in _NOT_INDEXED:
+        return False
+    return not indices.numel() or bool(indices.min() >= 0 and indices.max() < len(value))
 
 
 def _inverse(permutation: tuple[int, ...]) -> list[int]:
@@ -219,7 +295,12 @@ def all_writable(variables: Sequence[VariableResource]) -> list[Any]:
     buffers: list[Any] = []
     for variable in variables:
         value = variable.value
-        if value is None or sys.getrefcount(value) > _LOCAL or _use_count(value.untyped_storage()._cdata) > 2:
+        if (
+            value is None
+            or variable.before is not None
+            or sys.getrefcount(value) > _LOCAL
+            or _use_count(value.untyped_storage()._cdata) > 2
+        ):
             del value
             value = variable.writable()
         buffers.append(value)

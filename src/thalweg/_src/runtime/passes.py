@@ -148,6 +148,10 @@ def _place(c: Compilation) -> None:
         place_resident_feeds(c.step, c.placement.devices, [device.name for device in c.feed_devices])
 
 
+def _make_consistent(c: Compilation) -> None:
+    make_consistent(c.step, c.placement.devices, [device.name for device in c.devices])
+
+
 def _partition(c: Compilation) -> None:
     c.partitions = partition(c.step, c.placement.devices, c.config.graph_options.enable_bfloat16_sendrecv)
 
@@ -207,12 +211,12 @@ STEP_PASSES: tuple[Pass, ...] = (
     Pass("functionalize", _functionalize),
     Pass("fetched variables", lambda c: order_latest_reads(c.step)),
     Pass("first reads", lambda c: order_first_reads(c.step)),
-    Pass("consistency", lambda c: make_consistent(c.step)),
     Pass("client transfers", _transfer_to_client),
     Pass("order hints", lambda c: apply_order_hints(c.step)),
     Pass("freeze", _freeze, level=0),
     *map(_optimize, OPTIMIZATIONS),
     Pass("place", _place),
+    Pass("consistency", _make_consistent),
     Pass("partition", _partition),
     Pass("sends first", _send_first),
     Pass("merge transfers", lambda c: merge_transfers(c.partitions)),
