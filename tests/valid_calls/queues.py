@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.sandbox import Variable
-from tests.valid_calls.values import Call, floats, ints, longs, texts
+from tests.valid_calls.values import Call, floats, held, ints, longs, texts
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,7 @@ def _handle(kind: str, closed: bool = False) -> Handle:
 _QUEUE, _CLOSED, _NAMES, _READER = _handle("queue"), _handle("queue", True), _handle("names"), _handle("reader")
 _SUM, _SPARSE_SUM, _BARRIER = _handle("accumulator"), _handle("sparse_accumulator"), _handle("barrier")
 _REPLICAS = _handle("replica_group")
+_RECORD = held(np.array([[0, 0], [5, 7]], np.int64))
 _TYPES = {"component_types": ["float32", "int32"]}
 _ELEMENT, _ELEMENTS = [floats(2), ints(1)], [floats(3, 2), ints(1, 2, 3)]
 _AREA = {"dtypes": ["float32", "int32"], "shared_name": "area"}
@@ -146,6 +147,8 @@ VALID: dict[str, Call] = {
     "_ReplicaGroupJoin": ((_handle("replica_group", True),), {"replica": 1}),
     **{f"_ReplicaGroup{what}": ((_REPLICAS,), {}) for what in ("Cancel", "Pause", "Resume", "Stop", "Take")},
     "ConsumeMutexLock": ((_handle("lock"),), {}),
+    "_ClaimUpdates": ((_RECORD, longs(1)), {}),
+    "_RecordUpdate": ((_RECORD, longs(1), longs(6, 8)), {}),
     "GetSessionHandle": ((floats(2, 3),), {}),
     "GetSessionTensor": ((texts("handle").reshape(()),), {"dtype": "float32"}),
     "DeleteSessionTensor": ((texts("handle").reshape(()),), {}),

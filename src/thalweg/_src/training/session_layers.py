@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from thalweg._src import errors
@@ -15,6 +16,12 @@ from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunCon
 
 _GIVE_UP_SECONDS = 7200.0  # without a session, as long as workers wait for the chief by default
 _LONGEST_PAUSE = 1.0  # seconds between two attempts to create a session
+_call: ContextVar[object] = ContextVar("call", default=None)  # of a session that repeats it when it is lost
+
+
+def current_call() -> object:
+    """Returns the call of a recoverable session that runs on this thread, the same when it is repeated; or None."""
+    return _call.get()
 
 
 class StepContext:
@@ -250,13 +257,17 @@ class RecoverableSession(Layer):
             return True
 
     def _retrying(self, call: Callable[[Any], Any]) -> Any:
-        while True:
-            if self._sess is None:
-                self._sess = self._create_session()
-            try:
-                return call(self._sess)
-            except PREEMPTION_ERRORS as error:
-                self._lost(error)
+        token = _call.set(object())
+        try:
+            while True:
+                if self._sess is None:
+                    self._sess = self._create_session()
+                try:
+                    return call(self._sess)
+                except PREEMPTION_ERRORS as error:
+                    self._lost(error)
+        finally:
+            _call.reset(token)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         return self._retrying(lambda sess: sess.run(*args, **kwargs))
