@@ -40,10 +40,12 @@ test-slow: $(VENV)/test
 test-wire: $(VENV)/test
 	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.distributed.wire_faults $(FAULTS)
 
-# Training in which tasks are killed, stopped, kept from running and cut off: how soon it is noticed, and goes on.
+# Training in which tasks are killed, stopped, kept from running and cut off: how soon it is noticed, and goes on, and
+# whether updates stay whole.
 faults: $(VENV)/test
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.distributed.scenarios
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.distributed.soak
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.distributed.kills
 
 # A model server that 5,000 connections try to exhaust for five minutes, and the latency of a client meanwhile.
 flood: $(VENV)/test
