@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -184,7 +183,6 @@ def _count(number: int, what: str) -> str:
 
 def main(arguments: list[str] | None = None, program_name: str = "thalweg") -> None:
     """Executes a command line, by default that of the process."""
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # else it logs peers that go, and errors that are also raised
     try:
         program = commands.main(arguments, program_name, standalone_mode=False)
     except click.ClickException as error:

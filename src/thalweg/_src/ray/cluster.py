@@ -333,8 +333,7 @@ def _runtime_env(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Tasks on several hosts need credentials; those of this process apply if there are any.
     """
-    variables = {"GRPC_VERBOSITY": "NONE"}  # else it logs tasks that go, and errors that are also raised
-    variables |= {name: value for name, value in os.environ.items() if name.startswith("THALWEG_CLUSTER_")}
+    variables = {name: value for name, value in os.environ.items() if name.startswith("THALWEG_CLUSTER_")}
     variables |= given.get("env_vars", {})
     if not any(variables.get(name) for name in (TOKEN, TOKEN_FILE, TLS_CERT, INSECURE)):
         variables[TOKEN] = secrets.token_hex(32)
