@@ -93,6 +93,27 @@ def test_a_token_is_asked_for(serve, tmp_path):
         assert json.load(response) == {"ready": True}
 
 
+LOADING = """
+import threading
+from thalweg._src.cli.main import main
+from thalweg._src.serving.server import ModelServer
+def start(server):
+    print("loading", flush=True)
+    threading.Event().wait()
+ModelServer.start = start
+main(["serve", "--model", "m=absent", "--port", "0", "--rest_api_port", "0"])
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_model_that_loads_forever_does_not_hold_the_process(number, status, start_child):
+    process = start_child([sys.executable, "-c", LOADING], forked=True, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "loading\n"
+    process.send_signal(signal.SIGHUP)  # is for later
+    process.send_signal(number)
+    assert process.wait(LIMIT) == status
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [

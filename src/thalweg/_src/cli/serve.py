@@ -190,20 +190,32 @@ def _write_line(line: str) -> None:
 
 def _serve(server: ModelServer, configured: Callable[[], list[Model]], drain_seconds: float) -> int:
     """Serves until SIGTERM or SIGINT; returns the exit status of the process."""
-    signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    is_started = False
+
+    def receive(number: int) -> None:
+        if not is_started and number != signal.SIGHUP:
+            os._exit(_status(number))  # nothing is being answered, and a load takes as long as its model likes
+
+    signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGHUP, receive=receive)
     server.start()
+    is_started = True
     lines = [f"{name}: {server.describe(name)}" for name in server.manager.models()]
     _announce(lines, server.options.host, server.port, server.rest_api_port)
     while (number := _next_signal(signals)) == signal.SIGHUP:
         with _telling():
             server.reload(configured())
-    status = 128 + signal.SIGINT if number == signal.SIGINT else 0
+    status = _status(number)
     limit = threading.Timer(drain_seconds + STOP_SECONDS, os._exit, [status])  # what never ends cannot hold it
     limit.daemon = True
     limit.start()
     server.stop(drain_seconds)
     limit.cancel()
     return status
+
+
+def _status(number: int) -> int:
+    """Returns the exit status of a process that a signal ended."""
+    return 128 + signal.SIGINT if number == signal.SIGINT else 0
 
 
 def _announce(lines: Iterable[str], host: str, grpc: int | None, rest: int | None) -> None:
@@ -280,4 +292,4 @@ async def _supervise(
         serving.result()  # raises
     serving.cancel()
     await workers.stop()
-    return 128 + signal.SIGINT if stopped.result() == signal.SIGINT else 0
+    return _status(stopped.result())
