@@ -69,6 +69,12 @@ def test_larger_integers_are_doubles(value):
     assert found == float(value) and type(found) is float
 
 
+def test_the_last_value_of_a_key_counts():
+    for content in (b'{"x": 1, "y": 2, "x": 3}', b'{"x": 1, "y": 2, "x": 3, "z": NaN}'):
+        found = json_text.parse(content)
+        assert (found["x"], found["y"]) == (3, 2)
+
+
 @pytest.mark.parametrize("text", [b"", b"[1]", b"{", b"{]", b"\xff", b"[" * 100_000, b'{"a": 1,}'])
 def test_what_is_no_object_is_refused(text):
     with pytest.raises(errors.InvalidArgumentError, match="JSON Parse error"):

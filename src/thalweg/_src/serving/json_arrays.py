@@ -47,7 +47,7 @@ def parse_array(content: bytes) -> dict[str, Array] | None:
 def _shape(brackets: bytes) -> list[int] | None:
     """Returns the sizes of nested lists, given their brackets and commas; None if lists have different lengths."""
     rank = len(brackets) - len(brackets.lstrip(b"["))
-    if rank > _MAX_RANK:
+    if rank > _MAX_RANK or brackets.strip(b"[],"):  # there is more than numbers
         return None
     shape: list[int] = []
     inner = b""  # all that is in one list of this depth
