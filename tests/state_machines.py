@@ -110,7 +110,7 @@ def install():
 def _noting(machine, name, method, check):
     @wraps(method)
     def call(self, *args, **kwargs):
-        _events.append((time.monotonic(), threading.current_thread().name, machine, id(self), name, _words(args)))
+        _events.append((time.monotonic(), _thread_name(), machine, id(self), name, _words(args)))
         result = method(self, *args, **kwargs)
         if check is not None and _size(self) <= _CHECKED:
             try:
@@ -121,6 +121,12 @@ def _noting(machine, name, method, check):
         return result
 
     return call
+
+
+def _thread_name():
+    """Returns the name of this thread; one that native code has started gets no object, which would stay."""
+    thread = threading._active.get(threading.get_ident())
+    return "native" if thread is None else thread.name
 
 
 def _size(machine):

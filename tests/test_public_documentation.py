@@ -19,7 +19,8 @@ FOREIGN = re.compile(r"\b(somebody|nobody|whoever)\b|Tells whether|\bIs a ")
 
 def own(value: Any) -> bool:
     """Whether a public name is not one of another package, such as absl's flags or a protocol message."""
-    return isinstance(value, type | FunctionType) and str(value.__module__).startswith("thalweg.")
+    is_ours = isinstance(value, type | FunctionType) and str(value.__module__).startswith("thalweg.")
+    return is_ours and not hasattr(value, "DESCRIPTOR")
 
 
 @pytest.fixture(scope="module")

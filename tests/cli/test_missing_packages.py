@@ -31,7 +31,7 @@ def folder(tmp_path):
     [
         ("onnx", "export saved/1 --onnx model.onnx", "thalweg[onnx]"),
         ("h5py", "export model.h5 --onnx model.onnx", "thalweg[keras]"),
-        ("uvicorn", "serve --model m=saved --port -1 --rest_api_port 0", "thalweg[serving]"),
+        ("httptools", "serve --model m=saved --port -1 --rest_api_port 0", "thalweg[serving]"),
         ("matplotlib", "simulate --workers 1 --model 1MB --plot figure.png", "matplotlib"),
     ],
 )
@@ -44,7 +44,7 @@ def test_the_package_and_its_extra_are_named(package, arguments, install, folder
 
 
 @pytest.mark.parametrize(
-    "package", ["onnx", "h5py", "uvicorn", "uvloop", "orjson", "ray", "lmdb", "yaml", "matplotlib"]
+    "package", ["onnx", "h5py", "httptools", "uvloop", "orjson", "ray", "lmdb", "yaml", "matplotlib"]
 )
 def test_other_commands_do_not_need_the_package(package, folder):
     command = [sys.executable, "-c", BLOCKED, package, "show", "saved/1", "--all"]

@@ -77,8 +77,11 @@ def test_a_version_with_such_a_file_is_refused(kind, name, tmp_path):
     server = ModelServer({"m": str(tmp_path)}, port=None, rest_api_port=None)
     server.load()
     error = server.manager.status(Spec("m"))[1].error
-    assert isinstance(error, errors.FailedPreconditionError)
-    assert re.search(rf"{name}.*: expected a regular file, received {kind}", error.message)
+    if isinstance(error, errors.PermissionDeniedError):  # a link to a device leaves the folder of the version
+        assert re.search(rf"{name}.* is not in .*, the only folder whose files may be read", error.message)
+    else:
+        assert isinstance(error, errors.FailedPreconditionError)
+        assert re.search(rf"{name}.*: expected a regular file, received {kind}", error.message)
     server.stop()
 
 

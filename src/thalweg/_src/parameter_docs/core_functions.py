@@ -367,6 +367,7 @@ SCOPED: dict[str, dict[str, str]] = {
     "kernel": {
         "priority": "Among kernels that serve a node the highest number wins.",
         "cpu_types": "Types `T` that other devices have no kernel for; such nodes are placed on the CPU.",
+        "dense": "Names of inputs that native code reads without their strides; others than dense values are copied.",
     },
     "register_tensor_conversion_function": {"priority": "Functions with a lower number are tried first."},
     "lin_space": {"start": "The first value.", "num": "Number of values."},

@@ -183,6 +183,7 @@ PARAMETERS: dict[str, str] = {
 _FILES = "data.TFRecordDataset data.TextLineDataset data.FixedLengthRecordDataset data.experimental.CsvDataset"
 
 SCOPED: dict[str, dict[str, str]] = {
+    "data.Dataset": {"options": "The options of the pipeline; by default those of its inputs."},
     "train.JobDef": {"name": "Name of the job."},
     "train.ClusterSpec": {
         "cluster": "Addresses by job, each a list or a dictionary by task number; a `ClusterDef`; or a `ClusterSpec`."

@@ -34,6 +34,7 @@ PARAMETERS: dict[str, str] = {
     "variable_averages": "An `ExponentialMovingAverage` that follows each update, or None.",
     "variables_to_average": "The variables that it averages.",
     "staleness_bound": "Largest number of updates between reading and updating; None for no bound.",
+    "max_replicas": "Number of replicas that may ever update, the chief included.",
     "min_replicas": "Number of replicas that an update needs at least.",
     "backup_replicas": "Number of members that an update does not wait for.",
     "equalities": "Tensors that must be zero.",
