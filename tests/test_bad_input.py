@@ -29,6 +29,11 @@ EXEMPT = {
     ),
     **dict.fromkeys(FUNCTIONAL, "calls functions of the graph's library"),
     "MutexLock": "is a value that only ConsumeMutexLock can read",
+    **dict.fromkeys(
+        [f"_{what}Transaction" for what in ("Begin", "Prepare", "Commit", "End", "Release")],
+        "takes part in what several tasks do",
+    ),
+    "_ClaimUpdates": "gives another claim each time",
     "_Dataset": "is a value that only iterators can read",
     **dict.fromkeys(
         ["OptionalFromValue", "OptionalNone", "IteratorGetNextAsOptional"],

@@ -51,6 +51,12 @@ class Handle(Variable):
 
         return mutex_lock_op(mutex_op())
 
+    def _transaction(self, setup: list[Any]) -> Any:
+        from thalweg._src.ops.mutex import mutex_op
+        from thalweg._src.ops.transactions import begin_transaction_op
+
+        return begin_transaction_op(mutex_op(), variables=[])
+
     def _accumulator(self, setup: list[Any]) -> Any:
         from thalweg._src.input.accumulators import ConditionalAccumulator
 
@@ -147,6 +153,11 @@ VALID: dict[str, Call] = {
     "_ReplicaGroupJoin": ((_handle("replica_group", True),), {"replica": 1}),
     **{f"_ReplicaGroup{what}": ((_REPLICAS,), {}) for what in ("Cancel", "Pause", "Resume", "Stop", "Take")},
     "ConsumeMutexLock": ((_handle("lock"),), {}),
+    "_BeginTransaction": ((_handle("mutex"),), {"variables": []}),
+    "_PrepareTransaction": ((_handle("transaction"),), {}),
+    "_CommitTransaction": ((_handle("transaction"), [np.array(True)]), {"participants": []}),
+    "_EndTransaction": ((_handle("transaction"), np.array(True)), {}),
+    "_ReleaseTransaction": ((_handle("transaction"),), {}),
     "_ClaimUpdates": ((_RECORD, longs(1)), {}),
     "_RecordUpdate": ((_RECORD, longs(1), longs(6, 8)), {}),
     "GetSessionHandle": ((floats(2, 3),), {}),
