@@ -267,8 +267,9 @@ class ClusterExecutable:
             self._stop(step_id, state, replies, step.cancellation.error or reason)
             for reply in replies.values():
                 reply.discard()
-            if step.cancelled and isinstance(error, errors.UnavailableError):
-                step.stop()  # the channel was closed because the step was cancelled
+            is_consequence = isinstance(error, errors.UnavailableError | errors.CancelledError)
+            if is_consequence and step.cancellation.error is not None:
+                step.stop()  # the answer was given up because the step was cancelled
             raise
         finally:
             step.cancellation.deregister(token)
