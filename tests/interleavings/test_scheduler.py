@@ -11,16 +11,7 @@ import pytest
 from tests.interleavings import scheduler
 from tests.interleavings.explore import ScheduleFailed, Settings, explore, search
 from tests.interleavings.strategies import decode, encode
-
-
-def run_all(*functions):
-    """Runs functions on a thread each, and waits for all."""
-    threads = [threading.Thread(target=function) for function in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
+from tests.interleavings.threads import run_all
 
 # -- planted faults ---------------------------------------------------------------------------------------------------
 
