@@ -51,9 +51,18 @@ def test_step_counter_measures(counting, tmp_path, caplog, info):
 def test_step_counter_warns_if_the_step_does_not_increase(counting, caplog):
     still = tf.constant(1)
     with tf.train.MonitoredSession(hooks=[tf.train.StepCounterHook(every_n_steps=100)]) as session:
-        for _ in range(3):
+        for _ in range(30):
             session.run(still)
-    assert any("does not increase" in text for text in logged(caplog))
+    assert sum("does not increase (it was 0 in 20 runs)" in text for text in logged(caplog)) == 1
+
+
+def test_step_counter_does_not_warn_of_runs_that_do_not_train(counting, caplog):
+    _step, count = counting
+    still = tf.constant(1)
+    with tf.train.MonitoredSession(hooks=[tf.train.StepCounterHook(every_n_steps=100)]) as session:
+        for fetch in [still] * 5 + [count] + [still] * 30:
+            session.run(fetch)
+    assert not any("does not increase" in text for text in logged(caplog))
 
 
 def test_seconds_as_an_interval(counting, tmp_path, monkeypatch):

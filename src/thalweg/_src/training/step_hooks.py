@@ -12,6 +12,8 @@ from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunCon
 from thalweg._src.training.timers import SecondOrStepTimer
 from thalweg._src.variables.global_step import get_global_step, global_step_read
 
+_RUNS_BEFORE_WARNING = 20  # that see the same global step
+
 
 def required_global_step(user: str) -> Any:
     """Returns the value of the default graph's global step before a step, which a hook requires."""
@@ -66,7 +68,8 @@ class StepCounterHook(SessionRunHook):
         self._timer = SecondOrStepTimer(every_secs=every_n_secs, every_steps=every_n_steps)
         self._output_dir = output_dir
         self._summary_writer = summary_writer
-        self._last_step: int | None = None
+        self._first_step: int | None = None
+        self._runs_without: int | None = 0  # an increased step; None once it has increased
         self._steps_per_run = 1
 
     def _set_steps_per_run(self, steps_per_run: int) -> None:
@@ -77,9 +80,6 @@ class StepCounterHook(SessionRunHook):
             self._summary_writer = FileWriterCache.get(self._output_dir)
         self._global_step = required_global_step("StepCounterHook")
         self._summary_tag = f"{get_global_step().op.name}/sec"
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        self._last_step = None  # a session that replaces a lost one repeats steps
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
@@ -92,15 +92,27 @@ class StepCounterHook(SessionRunHook):
                 seconds, steps = self._timer.update_last_triggered_step(step)
                 if seconds is not None and steps is not None:
                     self._log_and_record(steps, seconds, step)
-        if seen == self._last_step:
-            logging.log_first_n(
-                logging.WARN,
-                "the global step does not increase (now %s, before %s): does the training operation increment it?",
-                5,
-                seen,
-                self._last_step,
+        self._warn_if_constant(seen)
+
+    def _warn_if_constant(self, step: int) -> None:
+        """Warns if no training operation seems to increment the global step.
+
+        In synchronous training several runs see the same step while others are waited for, and a run that does not train
+        sees it at any time: a step that has increased once is incremented.
+        """
+        if self._first_step is None:
+            self._first_step = step
+        elif step != self._first_step:
+            self._runs_without = None
+        if self._runs_without is None:
+            return
+        self._runs_without += 1
+        if self._runs_without == _RUNS_BEFORE_WARNING:
+            logging.warning(
+                "the global step does not increase (it was %s in %s runs): does the training operation increment it?",
+                step,
+                _RUNS_BEFORE_WARNING,
             )
-        self._last_step = seen
 
     def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
         self._record_rate(self._summary_tag, elapsed_steps, elapsed_time, global_step)
