@@ -1,4 +1,4 @@
-"""Commands without the packages of an extra: an error that names the package and the extra."""
+"""Commands without a package, of an extra or required: an error that names the package and the extra."""
 
 import sys
 
@@ -33,6 +33,9 @@ def folder(tmp_path):
         ("h5py", "export model.h5 --onnx model.onnx", "thalweg[keras]"),
         ("httptools", "serve --model m=saved --port -1 --rest_api_port 0", "thalweg[serving]"),
         ("matplotlib", "simulate --workers 1 --model 1MB --plot figure.png", "matplotlib"),
+        ("grpc", "status 127.0.0.1:1", "thalweg"),
+        ("google.protobuf", "show saved/1 --all", "thalweg"),
+        ("tensorboard", "freeze saved/1 frozen.pb", "thalweg"),
     ],
 )
 def test_the_package_and_its_extra_are_named(package, arguments, install, folder):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from thalweg._src import errors
 from thalweg._src.cli import status
 from thalweg._src.cli.check import Report, check_files
 from thalweg._src.cli.cluster import Jobs, commands as cluster_commands
@@ -189,6 +190,11 @@ def main(arguments: list[str] | None = None, program_name: str = "thalweg") -> N
         error.show()
         sys.exit(error.exit_code)
     except click.Abort:
+        sys.exit(1)
+    except ModuleNotFoundError as error:  # of what every installation has; features name the packages of extras
+        if error.name is None or error.name.partition(".")[0] == "thalweg":
+            raise
+        click.ClickException(str(errors.MissingPackageError("thalweg", error.name, "thalweg"))).show()
         sys.exit(1)
     if isinstance(program, Program):  # which runs outside of click, since that treats some exceptions in its own way
         run(program)
