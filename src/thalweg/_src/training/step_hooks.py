@@ -97,8 +97,8 @@ class StepCounterHook(SessionRunHook):
     def _warn_if_constant(self, step: int) -> None:
         """Warns if no training operation seems to increment the global step.
 
-        In synchronous training several runs see the same step while others are waited for, and a run that does not train
-        sees it at any time: a step that has increased once is incremented.
+        In synchronous training several runs see the same step while others are waited for, and a run that does not
+        train sees it at any time: a step that has increased once is incremented.
         """
         if self._first_step is None:
             self._first_step = step
