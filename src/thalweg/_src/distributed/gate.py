@@ -19,12 +19,14 @@ from typing import Any
 
 from thalweg._src.distributed import handshake
 from thalweg._src.distributed.admission import Admission, State, group_of
+from thalweg._src.distributed.background import with_pauses
 from thalweg._src.distributed.credentials import Credentials
 from thalweg._src.distributed.data_plane import abstract
 from thalweg._src.distributed.handshake import Peer, Steps, Stream
 from thalweg._src.distributed.limits import ConnectionLimits
 
-_AT_ONCE = 64  # connections that are accepted before those that are there already have their turn
+_AT_ONCE = 16  # connections that are accepted before those that are there already have their turn
+_SHAKEN_AT_ONCE = 4  # connections that go on with their handshakes without a pause
 _FEW = 32  # connections that need no rest
 _REST_SECONDS = 0.002  # between two turns with more, in which steps of sessions go first
 _SWEEP_SECONDS = 0.25  # between two looks for connections whose time is over
@@ -86,9 +88,8 @@ class Gate:
             ready = [key.data for key, _ in self._selector.select(_SWEEP_SECONDS)]
             if None in ready:
                 return
-            for each in ready:
-                if isinstance(each, _Unproved):
-                    self._step(each)
+            for unproved in with_pauses((each for each in ready if isinstance(each, _Unproved)), _SHAKEN_AT_ONCE):
+                self._step(unproved)
             for each in ready:
                 if isinstance(each, socket.socket):
                     self._accept(each)

@@ -15,24 +15,22 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 from urllib.parse import unquote
 
 from thalweg._src import errors
 from thalweg._src.distributed.admission import Admission, State, group_of
+from thalweg._src.distributed.background import with_pauses
 from thalweg._src.distributed.limits import ConnectionLimits
 
 _FILES = "/dev/fd"
 _SECONDS = 0.25  # between two looks
 _SOON_SECONDS = 0.05  # if a call was refused meanwhile
-_SLICE = 16  # connections that are looked at without a pause
-_PAUSE_SECONDS = 0.0005
+_AT_ONCE = 16  # connections that are looked at without a pause
 _REST = 10  # times the time of a look that pass before the next one
 _QUESTIONS = 8  # calls without a proof that a connection may make between two looks, on behalf of several channels
 Client = tuple[str, int]  # address and port
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +162,7 @@ def links_of(port: int, before: Mapping[int, Link | None]) -> dict[int, Link | N
     before: the result of an earlier call, from which those that are still there are taken
     """
     links: dict[int, Link | None] = {}
-    for name in _with_pauses(os.listdir(_FILES)):
+    for name in with_pauses(os.listdir(_FILES), _AT_ONCE):
         with contextlib.suppress(OSError):  # the file was closed meanwhile
             file = int(name)
             status = os.fstat(file)
@@ -188,21 +186,9 @@ def _ask(file: int, port: int) -> Link | None:
         return Link((_plain(host), client_port), file, os.fstat(end.fileno()).st_ino)
 
 
-def _with_pauses(items: Iterable[T]) -> Iterator[T]:
-    """Yields items with pauses, in which threads that answer calls go on.
-
-    One that wants the interpreter's lock seldom gets it from a thread that gives it up for short calls of the system:
-    it was taken back before the other one is awake.
-    """
-    for number, item in enumerate(items, 1):
-        yield item
-        if number % _SLICE == 0:
-            time.sleep(_PAUSE_SECONDS)
-
-
 def shut_down(links: Iterable[Link]) -> None:
     """Ends connections, as if their clients had done so; gRPC then closes the sockets."""
-    for link in _with_pauses(links):
+    for link in with_pauses(links, _AT_ONCE):
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(link.file)) as end:
             if os.fstat(end.fileno()).st_ino == link.inode:
                 end.shutdown(socket.SHUT_RDWR)
