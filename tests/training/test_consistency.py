@@ -245,3 +245,49 @@ def test_a_loop_that_updates_at_two_tasks_is_whole(cluster):
         with pytest.raises(tf.errors.InvalidArgumentError, match="too many"):
             session.run(looped, {last: 2.0})
         assert [value.tolist() for value in session.run([first, second])] == [[5.0] * 4] * 2
+
+
+def _follows(cluster, fetch, last, first):
+    """Returns whether an operation of a step waits for another one, within the partition that has both."""
+    with tf.Session(cluster.target("worker")) as session:
+        session.run(tf.global_variables_initializer())
+        metadata = tf.RunMetadata()
+        session.run(fetch, options=tf.RunOptions(output_partition_graphs=True), run_metadata=metadata)
+    nodes = {node.name: node for graph in metadata.partition_graphs for node in graph.node}
+    waits, stack = set(), [last.name]
+    while stack:
+        for name in nodes[stack.pop()].input:
+            name = name.lstrip("^").partition(":")[0]
+            if name not in waits:
+                waits.add(name)
+                stack.append(name)
+    return first.name in waits
+
+
+def test_updates_of_one_variable_keep_their_order_past_those_of_others(cluster):
+    first, second, _ = _build("resource")
+    tf.train.experimental.atomic_updates([first, second])
+    one = first.assign(tf.ones([4]), read_value=False)
+    with tf.control_dependencies([one]):
+        other = second.assign(tf.ones([4]), read_value=False)
+    with tf.control_dependencies([other]):
+        three = first.assign(3.0 * tf.ones([4]), read_value=False)
+    assert _follows(cluster, three, three, one)
+    assert not _follows(cluster, three, other, one)
+
+
+def test_an_update_stays_after_a_read_that_an_update_of_another_variable_uses(cluster):
+    first, second, _ = _build("resource")
+    tf.train.experimental.atomic_updates([first, second])
+    with tf.control_dependencies([second.assign(tf.ones([4]), read_value=False)]):
+        read = second.read_value()
+    user, fives = first.assign(read, read_value=False), tf.constant([5.0] * 4)
+    with tf.control_dependencies([user]):
+        last = second.assign(fives, read_value=False)
+    with tf.Session(cluster.target("worker")) as session:
+        session.run(tf.global_variables_initializer())
+        metadata = tf.RunMetadata()
+        session.run(last, options=tf.RunOptions(output_partition_graphs=True), run_metadata=metadata)
+        assert [value.tolist() for value in session.run([first, second])] == [[1.0] * 4, [5.0] * 4]
+    nodes = {node.name: node for graph in metadata.partition_graphs for node in graph.node}
+    assert any(f"^{user.name}/" in name for name in nodes[last.name].input)

@@ -111,7 +111,7 @@ class _Sections:
         later = self._by_task(node for node in section if node not in before)
         tasks = dict.fromkeys((self.coordinator, *inside, *later))
         participants = [task for task in tasks if task != self.coordinator]
-        self._drop_order(updates)
+        self._drop_order(section, updates)
 
         def attrs(task: str) -> dict[str, Any]:
             changed = {handle: None for node in updates for handle in _handles(node) if self._task(handle) == task}
@@ -140,23 +140,31 @@ class _Sections:
                 node.controls = [*node.controls, decided[task]]
             self._end("updates_end", "_ReleaseTransaction", lock, [decided[task], *later.get(task, ())])
 
-    def _drop_order(self, updates: Collection[Node]) -> None:
+    def _drop_order(self, section: Iterable[Node], updates: Collection[Node]) -> None:
         """Removes the order of updates of different variables: all of them happen when the transaction is committed.
 
         An optimizer changes the global step after all else. This would take a message to each of the tasks in turn.
+        Updates of one variable keep their order, whatever stood between them. So does what follows from a read after an
+        update: the order of such a read and of a later update is that of the nodes between them.
         """
-        only_for_updates = self._operands(updates)
-        changed: dict[Node, frozenset[Node]] = {}  # what updates and groups of them change, if they do nothing else
+        fixed = _descendants(self.step, [node for node in section if node not in updates])
+        operands = self._operands(updates)
+        earlier: dict[Node, dict[Node, None]] = {}  # the updates that come before a node, itself included
         for node in self.step.nodes:
-            own = frozenset(_handles(node))
-            if node in updates:
-                node.controls = [c for c in node.controls if not changed.get(c, own).isdisjoint(own)]
-                if not node.guard and not any(producer in changed for producer, _ in node.inputs):
-                    changed[node] = own
-            elif node.type == "NoOp" and node.controls and all(c in changed for c in node.controls):
-                changed[node] = frozenset().union(*(changed[c] for c in node.controls))
-            elif node in only_for_updates:
-                node.controls = [c for c in node.controls if c not in changed]
+            is_update = node in updates
+            is_group = node.type == "NoOp" and bool(node.controls) and all(c in earlier for c in node.controls)
+            if node in fixed or node.guard or not (is_update or is_group or node in operands):
+                continue
+            before = {update: None for p in node.predecessors() for update in earlier.get(p, ())}
+            if is_update:
+                own = set(_handles(node))
+                same = [update for update in before if not own.isdisjoint(_handles(update))]
+                node.controls = [*(c for c in node.controls if c not in earlier), *same]
+                before[node] = None
+            elif not is_group:
+                node.controls = [c for c in node.controls if c not in earlier]
+            if before:
+                earlier[node] = before
 
     def _operands(self, updates: Collection[Node]) -> set[Node]:
         """Returns the pure nodes whose values only updates use: nothing else can tell when they are computed."""
