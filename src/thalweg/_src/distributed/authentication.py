@@ -68,20 +68,20 @@ def server(
     import grpc
 
     guard = _Guard(credentials, connections)
-    made = grpc.server(pool, handlers, [guard], [*_size_options(max_message_bytes), *_SERVER_OPTIONS])
+    grpc_server = grpc.server(pool, handlers, [guard], [*_size_options(max_message_bytes), *_SERVER_OPTIONS])
     target = _target(address, credentials.tls)
     try:
         if credentials.tls is None:
-            port: int = made.add_insecure_port(target)
+            port: int = grpc_server.add_insecure_port(target)
         else:
             authority, key, certificate = _contents(credentials.tls)
             checked = grpc.ssl_server_credentials([(key, certificate)], authority, require_client_auth=True)
-            port = made.add_secure_port(target, checked)
+            port = grpc_server.add_secure_port(target, checked)
     except RuntimeError as error:
-        made.stop(None)
+        grpc_server.stop(None)
         raise UnknownError(None, None, f"Could not start gRPC server at {address}: {error}") from None
     guard.listens_at(port)
-    return made, port
+    return grpc_server, port
 
 
 def channel(

@@ -230,10 +230,10 @@ class _Wire:
         """Returns exactly as many bytes, however slowly they come: what follows belongs to the caller."""
         data = b""
         while len(data) < size:
-            part = yield from self._when_ready(selectors.EVENT_READ, self.socket.recv, size - len(data))
-            if not part:
+            received = yield from self._when_ready(selectors.EVENT_READ, self.socket.recv, size - len(data))
+            if not received:
                 raise ConnectionError("the connection was closed")
-            data += part
+            data += received
         return data
 
     def receive_hello(self) -> Steps[bytes]:

@@ -25,8 +25,8 @@ class name_scope:
     def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
         if name is None and default_name is None and values is not None:
             raise TypeError("at least one of name and default_name must be given")
-        given = default_name if name is None else name
-        self._name = as_name(given) if given else given
+        scope = default_name if name is None else name
+        self._name = as_name(scope) if scope else scope
         self._values = values
         self._stack: list[Any] = []
 
