@@ -38,22 +38,22 @@ test-slow: $(VENV)/test
 
 # Loses, repeats, delays and breaks each frame and each call between tasks, and prints a table; takes half an hour.
 test-wire: $(VENV)/test
-	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.distributed.wire_faults $(FAULTS)
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.cluster.distributed.wire_faults $(FAULTS)
 
 # Training in which tasks are killed, stopped, kept from running and cut off: how soon it is noticed, and goes on, and
 # whether updates stay whole.
 faults: $(VENV)/test
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.distributed.scenarios
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.distributed.soak
-	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.distributed.kills
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.cluster.distributed.scenarios
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.cluster.distributed.soak
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.cluster.distributed.kills
 
 # A model server that 5,000 connections try to exhaust for five minutes, and the latency of a client meanwhile.
 flood: $(VENV)/test
-	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.serving.flood $(FLOOD)
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.deploy.serving.flood $(FLOOD)
 
 # The tasks of a cluster that 3,000 connections try to exhaust, and the times of two clients meanwhile.
 flood-cluster: $(VENV)/test
-	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.distributed.flood $(FLOOD)
+	OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR) $(BIN)/python -m tests.cluster.distributed.flood $(FLOOD)
 
 # On a machine with a GPU; with an empty VENV, $(PYTHON) runs them, with the torch and the packages that it finds.
 GPU_PYTEST = OMP_NUM_THREADS=1 PYTHONPATH=$(CURDIR)/src$(PYTHONPATH:%=:%) $(or $(VENV:%=%/bin/python),$(PYTHON)) -m pytest
@@ -63,7 +63,7 @@ test-gpu: $(if $(VENV),$(VENV)/test)
 
 # 5,000 random programs, on the GPU and on the CPU.
 test-gpu-random: $(if $(VENV),$(VENV)/test)
-	$(GPU_PYTEST) -m slow -n $(JOBS) tests/control_flow/test_random_programs.py::test_devices_agree
+	$(GPU_PYTEST) -m slow -n $(JOBS) tests/graph/control_flow/test_random_programs.py::test_devices_agree
 
 # The tests as they run on a machine with a GPU, on any machine.
 test-pretended-gpu: $(VENV)/test

@@ -21,7 +21,7 @@ class Process(Peer):
 
 
 def _thalweg(tf: Any, addresses: list[str], rank: int) -> dict[str, Callable[[], Any]]:
-    all_reduce = importlib.import_module("thalweg._src.ops.collective").all_reduce
+    all_reduce = importlib.import_module("thalweg._src.graph.ops.collective").all_reduce
     server = tf.train.Server({"worker": addresses}, "worker", rank)
     device, size = f"/job:worker/task:{rank}", len(addresses)
     graph_programs = importlib.import_module("workloads.graph_programs")

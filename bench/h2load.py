@@ -24,8 +24,8 @@ class Requests:
     def __init__(self, model: str, folder: Path) -> None:
         import numpy as np
 
-        from thalweg._src.serving.protos import message_class
-        from thalweg._src.serving.tensors import write_tensor
+        from thalweg._src.deploy.serving.protos import message_class
+        from thalweg._src.deploy.serving.tensors import write_tensor
 
         array: Any = np.random.default_rng(0).random((1, *SHAPES[model]), np.float32)
         request = message_class("PredictRequest")()
@@ -45,8 +45,8 @@ class Requests:
     def _ask_grpc(self, port: int) -> list[float]:
         import grpc
 
-        from thalweg._src.serving.protos import message_class
-        from thalweg._src.serving.tensors import read_tensor
+        from thalweg._src.deploy.serving.protos import message_class
+        from thalweg._src.deploy.serving.tensors import read_tensor
 
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
             answer = message_class("PredictResponse").FromString(channel.unary_unary(PREDICT)(self.message))

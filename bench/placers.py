@@ -35,15 +35,15 @@ import placed_report
 from workloads.placed_programs import PROGRAMS, Built, Hand
 
 import thalweg as tf
-from thalweg._src.kernels.registry import device_types
-from thalweg._src.optimize.build import step_graph
-from thalweg._src.optimize.optimize import optimize
-from thalweg._src.place.cost import CostModel
-from thalweg._src.place.place import make_problem
-from thalweg._src.place.placers import PLACERS
+from thalweg._src.compiler.optimize.build import step_graph
+from thalweg._src.compiler.optimize.optimize import optimize
+from thalweg._src.compiler.place.cost import CostModel
+from thalweg._src.compiler.place.place import make_problem
+from thalweg._src.compiler.place.placers import PLACERS
+from thalweg._src.runtime.kernels.registry import device_types
 from thalweg._src.runtime.passes import evaluate
-from thalweg._src.session.learned_placement import initialize, learn_placement
-from thalweg._src.session.measured_costs import learn_costs, measure_costs, time_of
+from thalweg._src.runtime.session.learned_placement import initialize, learn_placement
+from thalweg._src.runtime.session.measured_costs import learn_costs, measure_costs, time_of
 
 WARM_STEPS = 2
 ROUND_SECONDS = 0.3

@@ -29,7 +29,7 @@ import environments
 import h2load
 from workloads.serving_models import save
 
-COMMAND = [sys.executable, "-m", "thalweg._src.cli.main", "serve"]
+COMMAND = [sys.executable, "-m", "thalweg._src.tools.cli.main", "serve"]
 RATES = {"mlp": 500, "resnet": 15}  # requests per second, about half of what a server of two cores answers
 BEFORE_SECONDS, AFTER_SECONDS, POLL_SECONDS, PATIENCE_SECONDS = 10.0, 10.0, 0.05, 60.0
 BOUND_MS, SHARE_OF_PLAN, BUSY_SECONDS = 5.0, 0.7, 20.0

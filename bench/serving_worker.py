@@ -15,8 +15,8 @@ BATCH = 16
 
 def serve(name: str, folder: str) -> Any:
     """Starts the front end, with batches of what arrives together."""
-    from thalweg._src.serving.config import BatchingParameters
-    from thalweg._src.serving.server import ModelServer
+    from thalweg._src.deploy.serving.config import BatchingParameters
+    from thalweg._src.deploy.serving.server import ModelServer
 
     sizes = (1, 2, 4, 8, BATCH)
     batching = BatchingParameters(
@@ -31,9 +31,9 @@ def serve_tensorflow(name: str, folder: str) -> Any:
     """Starts the front end, with TensorFlow behind it."""
     import tensorflow as tf
 
-    from thalweg._src.saved_model.files import meta_graph_with_tags, read_saved_model
-    from thalweg._src.serving import server
-    from thalweg._src.serving.servable import Signature
+    from thalweg._src.deploy.saved_model.files import meta_graph_with_tags, read_saved_model
+    from thalweg._src.deploy.serving import server
+    from thalweg._src.deploy.serving.servable import Signature
 
     class TensorFlowServable:
         """A version of a model that TensorFlow computes."""

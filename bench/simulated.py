@@ -37,9 +37,9 @@ from workloads.data import SCALING_WORKERS
 
 sys.path.insert(0, str(environments.ROOT / "src"))
 
-from thalweg._src.place.cost import Link
-from thalweg._src.simulate.run import simulate
-from thalweg._src.simulate.scenario import Compute, Scenario
+from thalweg._src.compiler.place.cost import Link
+from thalweg._src.tools.simulate.run import simulate
+from thalweg._src.tools.simulate.scenario import Compute, Scenario
 
 # The bytes that a step copies at each parameter server.
 PROGRAMS = {"scalar": 0, "sparse": 0, "dense_1mb": 500_000, "dense_10mb": 5_000_000, "mlp": 1_080_000}

@@ -17,9 +17,9 @@ import environments
 
 sys.path.insert(0, str(environments.ROOT / "src"))
 
-from thalweg._src.place.cost import Link
-from thalweg._src.simulate.run import simulate
-from thalweg._src.simulate.scenario import Compute, Scenario, even_shards
+from thalweg._src.compiler.place.cost import Link
+from thalweg._src.tools.simulate.run import simulate
+from thalweg._src.tools.simulate.scenario import Compute, Scenario, even_shards
 
 FIGURE = environments.ROOT / "docs" / "images" / "simulated_inception.png"
 WORKERS = (25, 50, 100, 200)

@@ -26,10 +26,10 @@ import quiet
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import thalweg as tf
-from thalweg._src.contrib.opt import adam_variants, decoupled as decoupled
-from thalweg._src.contrib.opt.accumulation import AccumulatingOptimizer
-from thalweg._src.optimizers import optimizers, proximal as proximal
-from thalweg._src.optimizers.mixed_precision import MixedPrecisionLossScaleOptimizer
+from thalweg._src.compat.contrib.opt import adam_variants, decoupled as decoupled
+from thalweg._src.compat.contrib.opt.accumulation import AccumulatingOptimizer
+from thalweg._src.training.optimizers import optimizers, proximal as proximal
+from thalweg._src.training.optimizers.mixed_precision import MixedPrecisionLossScaleOptimizer
 
 WIDTH = 16
 LOOKED_UP = 32

@@ -10,17 +10,17 @@ import textwrap
 import numpy as np
 
 import thalweg as tf
-from thalweg._src.execute.program import Program
+from thalweg._src.compiler.optimize.build import step_graph
+from thalweg._src.compiler.optimize.optimize import optimize
+from thalweg._src.compiler.partition.partition import partition
+from thalweg._src.compiler.place.place import place
 from thalweg._src.graph.show import show_graph, show_step
-from thalweg._src.kernels.registry import device_types
-from thalweg._src.kernels.types import from_numpy
-from thalweg._src.optimize.build import step_graph
-from thalweg._src.optimize.optimize import optimize
-from thalweg._src.partition.partition import partition
-from thalweg._src.place.place import place
-from thalweg._src.resources.step import Step
 from thalweg._src.runtime.executable import Executable
+from thalweg._src.runtime.execute.program import Program
+from thalweg._src.runtime.kernels.registry import device_types
+from thalweg._src.runtime.kernels.types import from_numpy
 from thalweg._src.runtime.passes import evaluate
+from thalweg._src.runtime.resources.step import Step
 
 WIDTH = 110
 
@@ -66,9 +66,9 @@ def differentiate(graph, loss):
     added = graph.get_operations()[before:]
     telling = [op.name for op in added if op.type in ("MatMul", "ReluGrad", "ResourceApplyMomentum")]
     text = f"""`minimize` walks from the loss back to the variables. The gradient rule of each operation, in
-        `src/thalweg/_src/autodiff/rules/`, adds the operations that compute its gradient; one update per variable
+        `src/thalweg/_src/graph/autodiff/rules/`, adds the operations that compute its gradient; one update per variable
         follows. {before} operations have become {before + len(added)}. Some of the new ones:"""
-    chapter("The gradients", "src/thalweg/_src/autodiff/gradients.py", text, folded(show_graph(graph, telling)))
+    chapter("The gradients", "src/thalweg/_src/graph/autodiff/gradients.py", text, folded(show_graph(graph, telling)))
     return train
 
 
@@ -79,12 +79,12 @@ def compile_by_hand(sess, feeds, loss, train):
         {len(sess.graph.get_operations())} operations are needed; the feeds replace the placeholders (`_Arg`).
         This is a private copy: no later stage touches the user's graph. `^name` is a control dependency: run after it,
         without using its value."""
-    chapter("1 prune", "src/thalweg/_src/optimize/prune.py", text, folded(show_step(step)))
+    chapter("1 prune", "src/thalweg/_src/compiler/optimize/prune.py", text, folded(show_step(step)))
 
     optimize(step, sess._config.graph_options, lambda node: evaluate(node, sess._backend.placed[0]))
     text = f"""{len(step.nodes)} nodes are left. Look for `hidden`: product, bias and Relu are fused into one node. What
         depended on constants only is a constant. The three updates are one node that takes all variables."""
-    chapter("2 optimize", "src/thalweg/_src/optimize/optimize.py", text, folded(show_step(step)))
+    chapter("2 optimize", "src/thalweg/_src/compiler/optimize/optimize.py", text, folded(show_step(step)))
 
     for node in step.nodes:  # a program would write `with tf.device("/cpu:1"):`
         if node.name.startswith(("loss", "gradients/loss")):
@@ -95,19 +95,19 @@ def compile_by_hand(sess, feeds, loss, train):
     text = """The session has two (virtual) devices, and the loss is constrained to the second one. All other nodes are
         placed on the first device that has a kernel for them, a variable together with all nodes that use it."""
     shown = [folded(f"{name}\n    {', '.join(nodes)}\n") for name, nodes in homes.items()]
-    chapter("3 place", "src/thalweg/_src/place/place.py", text, *shown)
+    chapter("3 place", "src/thalweg/_src/compiler/place/place.py", text, *shown)
 
     parts = partition(step, placement.devices)
     text = """One graph per device. Two tensors cross: the logits in one direction, their gradient in the other. For
         each there is a `_Send` on one side and a `_Recv` on the other; nothing else connects the two graphs."""
     shown = [folded(f"{name}\n{show_step(part)}\n") for name, part in parts.items()]
-    chapter("4 partition", "src/thalweg/_src/partition/partition.py", text, *shown)
+    chapter("4 partition", "src/thalweg/_src/compiler/partition/partition.py", text, *shown)
 
     programs = [Program(part, devices[name]) for name, part in parts.items()]
     text = """Nodes that depend on the same `_Recv` nodes form a segment: one Python function, which starts when those
         have completed. Each line calls a kernel, in most cases a torch function itself. Constant arguments, such as the
         axis of a sum, are inlined. `del` frees a value after its last use."""
-    chapter("5 compile", "src/thalweg/_src/compile/codegen.py", text, *[program.text for program in programs])
+    chapter("5 compile", "src/thalweg/_src/runtime/compile/codegen.py", text, *[program.text for program in programs])
     return programs
 
 
@@ -131,7 +131,7 @@ def follow(graph, sess):
     last = sess.run(loss, feed)
     text = "Stages 1 to 5 run once per step signature. Their programs are cached; every later run is stage 6 alone."
     shown = f"loss before training  {first:.4f}\nloss after 21 steps   {last:.4f}"
-    chapter("The result", "src/thalweg/_src/session/session.py", text, shown)
+    chapter("The result", "src/thalweg/_src/runtime/session/session.py", text, shown)
     assert np.isclose(by_hand, first) and last < first
     return float(last)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from thalweg._src.cli.names import Name, PublicNames, public_names
 from thalweg._src.graph.op_def import OpDef
+from thalweg._src.tools.cli.names import Name, PublicNames, public_names
 
 # Import paths of TensorFlow's source tree, and operations by their registered names: both repeat what other pages say.
 REPEATED = ("core", "python", "raw_ops")

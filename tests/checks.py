@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.base.shapes import compatible
+from thalweg._src.graph.autodiff.gradients import gradients
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.ops.constants import placeholder
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.constants import placeholder
-from thalweg._src.session.session import Session
-from thalweg._src.shapes import compatible
+from thalweg._src.runtime.session.session import Session
 
 
 def check_op(

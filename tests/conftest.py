@@ -20,10 +20,10 @@ from tests.failure_reports import (  # noqa: F401  (a hook and a fixture)
 )
 from tests.interleavings.explore import Settings
 from tests.leftovers import leftovers
-from thalweg._src import entropy
-from thalweg._src.eager.mode import eager_graph, eager_mode
-from thalweg._src.resources import accelerators
+from thalweg._src.base import entropy
 from thalweg._src.runtime import executable
+from thalweg._src.runtime.eager.mode import eager_graph, eager_mode
+from thalweg._src.runtime.resources import accelerators
 
 # Kernels are compared with exact float32; by default a GPU's products round their factors to 10 bits.
 accelerators.enable_tensor_float_32_execution(False)

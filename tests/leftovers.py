@@ -11,7 +11,7 @@ from tests import children
 _POOLS = ("thalweg", "ThreadPoolExecutor", "tqdm_monitor")
 _POLLER = "_poll_wrapper"  # of grpc.aio
 _CACHE = "torchinductor_"
-_COMPILER = "thalweg._src.compile.inductor"
+_COMPILER = "thalweg._src.runtime.compile.inductor"
 _SECONDS = 10  # for what is about to end
 
 

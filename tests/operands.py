@@ -226,8 +226,8 @@ class _Call:
 
 
 def _variable(value: Variable, is_ref: bool, fed: Any, setup: list[Any], handles: list[Any]) -> Any:
-    from thalweg._src.ops.references import variable_v2_op
-    from thalweg._src.ops.state import assign_variable_op, var_handle_op
+    from thalweg._src.graph.ops.references import variable_v2_op
+    from thalweg._src.graph.ops.state import assign_variable_op, var_handle_op
 
     make = variable_v2_op if is_ref else var_handle_op
     handle = make(dtype=value.dtype, shape=value.shape, shared_name=f"variable{len(handles)}")
@@ -238,8 +238,8 @@ def _variable(value: Variable, is_ref: bool, fed: Any, setup: list[Any], handles
 
 
 def _read(handle: Any, dtype: str) -> Any:
-    from thalweg._src.ops.identity import identity
-    from thalweg._src.ops.state import read_variable_op
+    from thalweg._src.graph.ops.identity import identity
+    from thalweg._src.graph.ops.state import read_variable_op
 
     return identity(handle) if handle.op.type == "VariableV2" else read_variable_op(handle, dtype=dtype)
 

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes, _get_current_di
 from tests import away_tensors
 from tests.away_tensors import Away
 from tests.stream_capture import Capture
-from thalweg._src.compile import inductor, lowering
+from thalweg._src.runtime.compile import inductor, lowering
 
 
 class Library:

@@ -15,8 +15,8 @@ from torch.utils.backend_registration import _DummyBackendModule, _setup_private
 from tests import away_tensors, late_streams, pretended_compiler
 from tests.away_tensors import TYPE, Generator, call
 from tests.stream_capture import capture
-from thalweg._src.resources import accelerators
-from thalweg._src.resources.accelerators import Accelerator
+from thalweg._src.runtime.resources import accelerators
+from thalweg._src.runtime.resources.accelerators import Accelerator
 
 
 class _Event:

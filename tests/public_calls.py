@@ -23,9 +23,9 @@ import numpy as np
 
 import thalweg as tf
 from tests.sandbox import Case, Report
-from thalweg._src.cli.names import PublicNames
-from thalweg._src.eager.mode import eager_mode, graph_mode
 from thalweg._src.graph.default import start_with_an_empty_graph
+from thalweg._src.runtime.eager.mode import eager_mode, graph_mode
+from thalweg._src.tools.cli.names import PublicNames
 
 WRONG: dict[str, Any] = {
     "None": None,

@@ -193,9 +193,9 @@ def _input(
     value: Any, mode: str, feeds: dict[Any, Any], setup: list[Any], variables: list[Any], is_ref: bool = False
 ) -> Any:
     import thalweg as tf
-    from thalweg._src.ops.constants import array_constant
-    from thalweg._src.ops.references import variable_v2_op
-    from thalweg._src.ops.state import assign_variable_op, var_handle_op
+    from thalweg._src.graph.ops.constants import array_constant
+    from thalweg._src.graph.ops.references import variable_v2_op
+    from thalweg._src.graph.ops.state import assign_variable_op, var_handle_op
 
     if hasattr(value, "make_handle"):  # of another kind of resource
         return value.make_handle(setup)
@@ -218,8 +218,8 @@ def _input(
 
 def _state(session: Any, variable: Any) -> Any:
     """Returns what a variable holds after the step, having checked it."""
-    from thalweg._src.ops.identity import identity
-    from thalweg._src.ops.state import read_variable_op, var_is_initialized_op
+    from thalweg._src.graph.ops.identity import identity
+    from thalweg._src.graph.ops.state import read_variable_op, var_is_initialized_op
 
     handle, dtype = variable
     if not session.run(var_is_initialized_op(handle)):
@@ -256,7 +256,7 @@ def _run_error(error: Any) -> str:
 
 
 def _check(tensors: Any, values: Any) -> None:
-    from thalweg._src.shapes import compatible
+    from thalweg._src.base.shapes import compatible
 
     for tensor, value in zip(tensors, values, strict=True):
         if tensor.dtype.name == "resource":
@@ -315,7 +315,7 @@ def _short(error: BaseException) -> str:
 
 
 def _prepare_py_func(graph: Any) -> None:
-    from thalweg._src.ops import py_func
+    from thalweg._src.graph.ops import py_func
 
     for token, function in FUNCTIONS.items():
         entry = py_func.PythonFunction(token, function, takes_values=False)

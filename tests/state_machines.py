@@ -8,16 +8,16 @@ import time
 from collections import deque
 from functools import wraps
 
-from thalweg._src.compile.tiers import Tiers
-from thalweg._src.distributed.flow_control import SendWindow
-from thalweg._src.distributed.group_table import MAX_ATTEMPTS, MAX_GROUPS, GroupTable
-from thalweg._src.distributed.liveness import Liveness
-from thalweg._src.distributed.master_state import MasterStep
-from thalweg._src.distributed.worker_state import WorkerSteps
-from thalweg._src.execute.readiness import Readiness
-from thalweg._src.resources.transaction_state import Part
-from thalweg._src.serving.batch_queue import BatchQueues
-from thalweg._src.serving.versions import State, Versions
+from thalweg._src.cluster.distributed.flow_control import SendWindow
+from thalweg._src.cluster.distributed.group_table import MAX_ATTEMPTS, MAX_GROUPS, GroupTable
+from thalweg._src.cluster.distributed.liveness import Liveness
+from thalweg._src.cluster.distributed.master_state import MasterStep
+from thalweg._src.cluster.distributed.worker_state import WorkerSteps
+from thalweg._src.deploy.serving.batch_queue import BatchQueues
+from thalweg._src.deploy.serving.versions import State, Versions
+from thalweg._src.runtime.compile.tiers import Tiers
+from thalweg._src.runtime.execute.readiness import Readiness
+from thalweg._src.runtime.resources.transaction_state import Part
 
 _KEPT = 400
 _SHOWN = 40

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.sandbox import Case, Variable
 from tests.valid_calls import VALID
 from tests.valid_calls.values import S, X, floats, held, ints, texts
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType
 from thalweg._src.graph.attr import REQUIRED, AttrDef
 from thalweg._src.graph.op_def import OPS, OpDef
 

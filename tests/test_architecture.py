@@ -1,6 +1,7 @@
 """The layering of the package, proved from syntax trees: imports point down, files and functions stay small."""
 
 import ast
+import re
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
@@ -11,67 +12,81 @@ from tests import children
 
 PACKAGE = "thalweg._src"
 ROOT = Path(__file__).parent.parent / "src" / "thalweg" / "_src"
+PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 FILES = sorted(ROOT.rglob("*.py"))
 
-FOUNDATION = {
-    *("errors", "dtypes", "shapes", "devices", "messages", "config", "registry", "entropy"),
-    *("export", "documentation", "parameter_docs", "lazy_names", "read_only", "signatures"),
-}
-# Which folders a folder may import, besides itself, the foundation, and what those may import; lower ones come first.
+# The groups, in the order of processing: a module imports only its own group and those before it.
+GROUPS = (
+    "base",
+    "graph",
+    "compiler",
+    "runtime",
+    "cluster",
+    "training",
+    "deploy",
+    "keras",
+    "estimator",
+    "compat",
+    "tools",
+)
+# Which folders a folder may import, besides itself, `base`, and what those may import; lower ones come first.
 DOWN = {
-    # the user's graph
-    "formats": set(),
-    "graph": set(),
-    "ops": {"graph"},
-    "control_flow": {"ops"},
-    "autodiff": {"control_flow"},
-    "autograph": {"control_flow"},
-    # the compiler: step graph in, step graph out
-    "optimize": {"graph"},
-    "place": {"graph"},
-    "schedule": {"place"},
-    "partition": {"schedule"},
-    "simulate": {"optimize", "place"},
-    # torch
-    "resources": {"formats"},
-    "kernels": {"ops", "resources"},
-    "compile": {"kernels", "partition"},
-    "execute": {"compile"},
-    "runtime": {"execute", "optimize"},
-    "distributed": {"runtime"},
-    # what a user calls
-    "observe": {"formats", "place"},
-    "session": {"autodiff", "distributed"},
-    "compat": {"graph", "resources"},
-    "eager": {"autodiff", "runtime"},
-    "testing": {"compat", "session"},
-    "variables": {"autodiff", "compat", "eager"},
-    "function": {"autograph", "runtime", "variables"},
-    "optimizers": {"variables"},
-    "checkpoint": {"optimizers"},
-    "saved_model": {"checkpoint", "function"},
-    "input": {"checkpoint", "session"},
-    "data": {"autograph", "input"},
-    "nn": {"input"},
-    "training": {"input", "observe"},
-    "distribute": {"data", "training"},
-    "debug": {"training"},
-    "keras": {"distribute", "function", "nn", "saved_model"},
+    "base": set(),
+    "base.formats": {"base"},
+    "graph": {"base"},  # the user's graph
+    "graph.ops": {"graph"},
+    "graph.control_flow": {"graph.ops"},
+    "graph.autodiff": {"graph.control_flow"},
+    "graph.autograph": {"graph.control_flow"},
+    "compiler.optimize": {"graph"},  # step graph in, step graph out
+    "compiler.place": {"graph"},
+    "compiler.schedule": {"compiler.place"},
+    "compiler.partition": {"compiler.schedule"},
+    "runtime.resources": {"base.formats"},  # torch
+    "runtime.kernels": {"graph.ops", "runtime.resources"},
+    "runtime.compile": {"runtime.kernels", "compiler.partition"},
+    "runtime.execute": {"runtime.compile"},
+    "runtime": {"runtime.execute", "compiler.optimize"},
+    "runtime.session": {"graph.autodiff", "runtime"},
+    "runtime.eager": {"graph.autodiff", "runtime"},
+    "runtime.function": {"graph.autograph", "runtime.eager"},
+    "cluster.distributed": {"runtime.session"},
+    "cluster.resolvers": {"cluster.distributed"},
+    "training.observe": {"base.formats", "compiler.place"},
+    "training.variables": {"runtime.eager"},
+    "training.optimizers": {"training.variables"},
+    "training.checkpoint": {"training.optimizers"},
+    "training.input": {"training.checkpoint", "runtime.session"},
+    "training.data": {"graph.autograph", "training.input"},
+    "training.nn": {"training.input"},
+    "training": {"cluster.distributed", "training.input", "training.observe"},
+    "training.distribute": {"cluster.resolvers", "training", "training.data"},
+    "deploy.saved_model": {"runtime.function", "training.checkpoint"},
+    "deploy.transform": {"deploy.saved_model", "runtime.session"},
+    "deploy.quantize": {"deploy.transform", "training.data", "training.nn"},
+    "deploy.onnx_export": {"deploy.quantize"},
+    "deploy.serving": {"cluster.distributed", "deploy.saved_model", "training.input"},
+    "keras": {"deploy.saved_model", "runtime.function", "training.distribute", "training.nn"},
     "estimator": {"keras"},
-    "ray": {"compat", "distributed"},
-    # from research to production
-    "transform": {"saved_model", "session"},
-    "quantize": {"data", "nn", "transform"},
-    "onnx_export": {"quantize"},
-    "serving": {"input", "saved_model"},
-    "contrib": {"estimator"},
-    "internals": {"contrib", "testing", "transform"},
-    "gen_ops": {"ops"},
+    "compat": {"graph", "runtime.resources"},
+    "compat.contrib": {"compat", "estimator"},
+    "compat.internals": {"compat.contrib", "deploy.transform"},
+    "compat.gen_ops": {"graph.ops"},
+    "tools.simulate": {"compiler.optimize", "compiler.place"},
+    "tools.testing": {"cluster.distributed", "training.input"},
+    "tools.debug": {"training"},
+    "tools.ray": {"cluster.distributed", "compat"},
     # the generated modules around the package, and the tools that look names up in them
-    "public": {"contrib", "estimator", "gen_ops", "internals", "keras", "onnx_export", "ray", "serving", "testing"},
-    "cli": {"public", "simulate"},
+    "public": {
+        *("cluster.resolvers", "compat.gen_ops", "compat.internals", "deploy.onnx_export", "deploy.serving"),
+        *("tools.debug", "tools.ray", "tools.testing"),
+    },
+    "tools.cli": {"public", "tools.simulate"},
 }
-TORCH = {"resources", "kernels", "compile", "execute", "runtime", "distributed", "eager", "function"}
+TORCH = {
+    *("runtime", "runtime.resources", "runtime.kernels", "runtime.compile", "runtime.execute", "runtime.eager"),
+    *("runtime.function", "cluster.distributed"),
+}
 # What a function may import, since `import thalweg` does without it; fcntl does not exist on every platform.
 ON_DEMAND = (
     *("google.protobuf", "tensorboard", "PIL", "lmdb", "matplotlib", "scipy", "ml_dtypes", "google_crc32c", "fcntl"),
@@ -104,7 +119,23 @@ FOR_TYPES = {
     "graph.private_names": {"graph.function", "graph.operation"},
     "graph.tensor": {"graph.graph", "graph.operation"},
 }
-TABLES = {"gen_ops", "parameter_docs"}  # generated code and a table of texts may be long
+TABLES = ("compat.gen_ops", "base.parameter_docs")  # generated code and a table of texts may be long
+# Attributes of a class that a lower module calls and a higher one sets when it is imported.
+HOOKS = {
+    "graph.op_def.OpDef.apply": "graph.apply",
+    "graph.op_def.OpDef.execute": "runtime.eager.execute",
+    "graph.function.GraphFunction.differentiate": "graph.autodiff.functions",
+    "graph.control_flow.tensor_array.TensorArray._eager": "graph.control_flow.eager_tensor_array",
+    "runtime.session.session.BaseSession.connect": "cluster.distributed.client",
+    "runtime.session.session.BaseSession.reset_server": "cluster.distributed.client",
+    "training.variables.variables.Variable._use_resource_in_scope": "training.variables.variable_scope",
+    "training.data.structure.DatasetSpec.make": "training.data.dataset",
+    "training.nn.linear_operators.base.LinearOperator._lower_triangular_of": "training.nn.linear_operators.plain",
+    "training.nn.linear_operators.base.LinearOperator._adjoint_of": "training.nn.linear_operators.combined",
+    "training.nn.linear_operators.base.LinearOperator._inversion_of": "training.nn.linear_operators.combined",
+    "training.nn.linear_operators.base.LinearOperator._composition_of": "training.nn.linear_operators.combined",
+    "keras.engine.operation_layers.LayerMaker.make": "keras.engine.operation_layer",
+}
 MAX_LINES = 600
 MAX_FUNCTION = 80
 
@@ -166,12 +197,23 @@ def _imports(path):
     return found
 
 
+def _short(module):
+    return module.removeprefix(f"{PACKAGE}.")
+
+
 def _layer(module):
-    """Returns the folder or foundation module that a module of thalweg belongs to, None for other packages."""
-    parts = module.split(".")
-    if parts[0] != "thalweg":
+    """Returns the key of DOWN that a module of thalweg belongs to, None for other packages."""
+    if not _is_ours(module):
         return None
-    return parts[2] if parts[1:2] == ["_src"] and len(parts) > 2 else "public"
+    if not module.startswith(f"{PACKAGE}."):
+        return "public"
+    group, *inner = _short(module).split(".")
+    folder = ".".join((group, *inner[:1]))
+    return folder if folder in DOWN else group
+
+
+def _group(module):
+    return _short(module).split(".")[0]
 
 
 def _is_ours(module):
@@ -179,9 +221,7 @@ def _is_ours(module):
 
 
 def _allowed(layer):
-    if layer in FOUNDATION:
-        return FOUNDATION
-    return {layer} | FOUNDATION | {deeper for below in DOWN[layer] for deeper in _allowed(below)}
+    return {layer, "base"} | {deeper for below in DOWN[layer] for deeper in _allowed(below)}
 
 
 def _graph(*places):
@@ -193,8 +233,11 @@ def _graph(*places):
 
 
 def test_every_folder_is_in_the_layer_list():
-    folders = {_layer(module) for module in MODULES if module != PACKAGE}
-    assert folders == (set(DOWN) - {"public"}) | FOUNDATION
+    assert {_layer(module) for module in MODULES if module.count(".") > 2 or module.endswith("base")} <= DOWN.keys()
+    assert {path.name for path in ROOT.iterdir() if path.suffix != ".py" and path.name != "__pycache__"} == set(GROUPS)
+    folders = {f"{path.parent.name}.{path.name}" for path in ROOT.glob("*/*") if (path / "__init__.py").exists()}
+    inner = {"base.parameter_docs", "graph.ir"} | {name for name in folders if name.startswith(("keras", "estimator"))}
+    assert folders - inner <= DOWN.keys()
 
 
 def test_lower_folders_come_first():
@@ -204,7 +247,7 @@ def test_lower_folders_come_first():
 
 def test_imports_point_down():
     assert not _imports(ROOT / "__init__.py")
-    allowed = {layer: _allowed(layer) for layer in {*DOWN, *FOUNDATION}}
+    allowed = {layer: _allowed(layer) for layer in DOWN}
     wrong = [
         f"{_id(path)}:{line} imports {module}"
         for path in FILES
@@ -214,16 +257,52 @@ def test_imports_point_down():
     assert not wrong
 
 
+def test_groups_import_only_earlier_groups():
+    wrong = [
+        f"{_id(path)}:{line} imports {module}"
+        for path in FILES
+        for line, module, _ in _imports(path)
+        if module.startswith(f"{PACKAGE}.") and GROUPS.index(_group(module)) > GROUPS.index(_group(_module(path)))
+    ]
+    assert not wrong
+
+
+def test_the_documented_table_of_groups_is_that_of_the_imports():
+    edges = {group: set() for group in GROUPS}
+    for path in FILES:
+        for _, module, _ in _imports(path):
+            if module.startswith(f"{PACKAGE}."):
+                edges[_group(_module(path))].add(_group(module))
+    rows = re.findall(r"^\| `(\w+)/` \|.*\| ([\w, ]+) \|$", PAGE.read_text(), re.MULTILINE)
+    assert [name for name, _ in rows] == list(GROUPS)
+    table = {name: set(groups.split(", ")) - {"nothing"} for name, groups in rows}
+    assert table == {group: below - {group} for group, below in edges.items()}
+
+
 def test_no_module_cycles():
     TopologicalSorter(_graph("module", "function")).prepare()  # raises CycleError, which names the modules
 
 
 def test_imports_for_type_checkers_are_those_of_the_graph():
-    def short(module):
-        return module.removeprefix(f"{PACKAGE}.")
+    imports = {_short(name): {_short(module) for module in below} for name, below in _graph("typing").items() if below}
+    assert imports == FOR_TYPES
 
-    found = {short(name): {short(each) for each in below} for name, below in _graph("typing").items() if below}
-    assert found == FOR_TYPES
+
+def test_hooks_are_those_of_the_table():
+    hooks = {}
+    for path in FILES:
+        classes = {  # that this module imports, by name
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in _tree(path).body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if alias.name[0].isupper()
+        }
+        targets = [target for node in _tree(path).body if isinstance(node, ast.Assign) for target in node.targets]
+        for target in targets:
+            if isinstance(target, ast.Attribute) and ast.unparse(target.value) in classes:
+                hooks[f"{_short(classes[ast.unparse(target.value)])}.{target.attr}"] = _short(_module(path))
+    assert hooks == HOOKS
 
 
 def test_functions_import_only_what_a_feature_needs():
@@ -233,7 +312,7 @@ def test_functions_import_only_what_a_feature_needs():
         for line, module, place in _imports(path)
         if place == "function"
         and not any(f"{module}.".startswith(f"{name}.") for name in ON_DEMAND)
-        and not (module == "thalweg" and _layer(_module(path)) == "cli")
+        and not (module == "thalweg" and _layer(_module(path)) == "tools.cli")
     ]
     assert not wrong
 

@@ -12,9 +12,9 @@ import torch
 
 import thalweg as tf
 from tests import children
-from tests.distributed.clusters import run_script
-from thalweg._src.cli.names import PublicNames
+from tests.cluster.distributed.clusters import run_script
 from thalweg._src.runtime.passes import PASSES
+from thalweg._src.tools.cli.names import PublicNames
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")])
@@ -93,7 +93,7 @@ def test_converted_functions_print_what_is_shown(tmp_path, capsys):
 def test_the_migration_example_is_checked_as_shown(tmp_path):
     program, shown = blocks("docs/migrating.md")
     (tmp_path / "train.py").write_text(program)
-    command = [sys.executable, "-m", "thalweg._src.cli.main", "check", "train.py"]
+    command = [sys.executable, "-m", "thalweg._src.tools.cli.main", "check", "train.py"]
     done = children.run(command, cwd=tmp_path, env=children.environment(), check=False, forked=True)
     assert (done.returncode, done.stdout) == (1, shown)
 
@@ -231,8 +231,8 @@ def test_the_table_of_passes_is_that_of_the_code():
 
 
 def test_the_files_of_the_cluster_are_listed_once():
-    folder = "src/thalweg/_src/distributed/"
-    cells = [cells[0] for cells in rows("docs/distributed.md", f"| file in `{folder}` | |")]
+    folder = "src/thalweg/_src/cluster/distributed/"
+    cells = [cells[0] for cells in rows("docs/distributed.md", f"| file in [cluster/distributed/](../{folder}) | |")]
     listed = re.findall(r"`(\w+\.py)`", " ".join(cells))
     assert sorted(listed) == sorted(path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py")
 

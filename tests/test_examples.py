@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.distributed.clusters import run_script
+from tests.cluster.distributed.clusters import run_script
 
 FOLDER = pathlib.Path(__file__).parent.parent / "examples"
 

@@ -11,14 +11,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import thalweg as tf
-from thalweg._src.autodiff.numeric import compute_gradient_error
-from thalweg._src.autodiff.registry import GRADIENTS
-from thalweg._src.compile import clusters, lowering
+from thalweg._src.compiler.optimize.build import step_graph
+from thalweg._src.compiler.optimize.loop_invariants import hoist
+from thalweg._src.graph.autodiff.numeric import compute_gradient_error
+from thalweg._src.graph.autodiff.registry import GRADIENTS
 from thalweg._src.graph.op_def import OPS
-from thalweg._src.kernels import registry as kernels
-from thalweg._src.optimize.build import step_graph
-from thalweg._src.optimize.loop_invariants import hoist
-from thalweg._src.resources.accelerators import Accelerator
+from thalweg._src.runtime.compile import clusters, lowering
+from thalweg._src.runtime.kernels import registry as kernels
+from thalweg._src.runtime.resources.accelerators import Accelerator
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -112,7 +112,7 @@ def test_a_split_that_is_not_faster_is_not_used(own_placer):
 
 
 def test_an_uncompared_placer_is_always_used(own_placer):
-    from thalweg._src.place.placers import PLACERS, register_placer
+    from thalweg._src.compiler.place.placers import PLACERS, register_placer
 
     register_placer("stretches_as_they_are", own_placer.stretches, compared=False)
     _, homes = place_a_chain("stretches_as_they_are")

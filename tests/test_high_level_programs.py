@@ -12,10 +12,10 @@ import pytest
 
 import thalweg as tf
 from tests import children
-from tests.distributed.clusters import addresses
+from tests.cluster.distributed.clusters import addresses
 from tests.program_runner import FOLDER, run_program
 from tests.test_programs import IMPORT, _numbers
-from thalweg._src.eager.mode import eager_mode
+from thalweg._src.runtime.eager.mode import eager_mode
 
 NAMES = sorted(f"{path.parent.name}/{path.stem}" for path in FOLDER.glob("*/*.py"))
 NOT_EAGERLY = {"keras/saliency"}  # K.gradients is of graphs alone

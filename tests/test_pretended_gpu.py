@@ -9,31 +9,43 @@ from pathlib import Path
 import pytest
 
 from tests import children
-from tests.control_flow.programs import COUNT
+from tests.graph.control_flow.programs import COUNT
 
 ROOT = Path(__file__).parents[1]
-RANDOM = "tests/control_flow/test_random_programs.py::test_engines_agree"
-STREAMS = ("tests/kernels/test_streams.py", "tests/place/test_towers.py", "tests/control_flow/test_memory.py")
+RANDOM = "tests/graph/control_flow/test_random_programs.py::test_engines_agree"
+STREAMS = (
+    "tests/runtime/kernels/test_streams.py",
+    "tests/compiler/place/test_towers.py",
+    "tests/graph/control_flow/test_memory.py",
+)
 STREAMS += (
-    "tests/variables/test_other_memory.py",
-    "tests/execute",
-    "tests/eager/test_placement.py",
-    "tests/function",
+    "tests/training/variables/test_other_memory.py",
+    "tests/runtime/execute",
+    "tests/runtime/eager/test_placement.py",
+    "tests/runtime/function",
     "tests/test_away_tensors.py",
 )
-EAGER_PROGRAMS = ("tests/eager/test_control_flow.py", "tests/eager/test_programs.py", "tests/eager/test_bench.py")
+EAGER_PROGRAMS = (
+    "tests/runtime/eager/test_control_flow.py",
+    "tests/runtime/eager/test_programs.py",
+    "tests/runtime/eager/test_bench.py",
+)
 RUNS = {
     "device": ["tests/test_away_tensors.py"],
-    "types": ["tests/kernels/test_types.py"],
-    "programs": ["tests/test_programs.py", "tests/place/test_towers.py"],
+    "types": ["tests/runtime/kernels/test_types.py"],
+    "programs": ["tests/test_programs.py", "tests/compiler/place/test_towers.py"],
     "random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 9)],
-    "eager": ["tests/eager", "--ignore=tests/eager/test_cases.py", *(f"--ignore={file}" for file in EAGER_PROGRAMS)],
-    "values that arrays keep": ["tests/contrib/test_integrate.py"],
+    "eager": [
+        "tests/runtime/eager",
+        "--ignore=tests/runtime/eager/test_cases.py",
+        *(f"--ignore={file}" for file in EAGER_PROGRAMS),
+    ],
+    "values that arrays keep": ["tests/compat/contrib/test_integrate.py"],
     "late kernels": ["--late", *STREAMS],
-    "clusters": ["tests/compile/test_clusters.py", "-m", "not slow"],
+    "clusters": ["tests/runtime/compile/test_clusters.py", "-m", "not slow"],
 }
 SLOW_RUNS = {
-    "compiled clusters": ["tests/compile/test_clusters.py", "-m", "slow", "-k", "compiled"],
+    "compiled clusters": ["tests/runtime/compile/test_clusters.py", "-m", "slow", "-k", "compiled"],
     "programs with late kernels": ["--late", "tests/test_programs.py"],
     "random programs with late kernels": ["--late", *(f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 9))],
     "more random programs": [f"{RANDOM}[{seed}]" for seed in range(0, COUNT, 3) if seed % 9],

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from thalweg._src.cli.names import PublicNames
-from thalweg._src.documentation import undocumented
+from thalweg._src.base.documentation import undocumented
+from thalweg._src.tools.cli.names import PublicNames
 
 FOREIGN = re.compile(r"\b(somebody|nobody|whoever)\b|Tells whether|\bIs a ")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from thalweg._src.signatures import parameters_of, variant
+from thalweg._src.base.signatures import parameters_of, variant
 
 
 def resized(image: Any, size: int = 2, align: bool = False, **kwargs: Any) -> tuple[Any, ...]:

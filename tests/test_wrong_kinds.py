@@ -10,7 +10,7 @@ import pytest
 
 from tests.public_calls import LEFT_OUT, public
 from tests.sandbox import Case, Sandbox
-from thalweg._src.cli.names import PublicNames
+from thalweg._src.tools.cli.names import PublicNames
 
 NAMES = list(public())
 SPACES = sorted({name.rpartition(".")[0] for name in NAMES})

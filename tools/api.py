@@ -21,14 +21,14 @@ if __name__ == "__main__":  # the modules to be written may be missing or broken
     sys.modules["thalweg"].__path__ = [str(ROOT)]
 
 import thalweg._src
+from thalweg._src.base.documentation import document_parameters
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.export import EXPORTS, Export
 from thalweg._src.compat.source_paths import CONTRIB
-from thalweg._src.documentation import document_parameters
-from thalweg._src.dtypes import DType
-from thalweg._src.export import EXPORTS, Export
 from thalweg._src.graph.attr import REQUIRED, AttrDef
 from thalweg._src.graph.op_def import ArgDef, OpDef
 
-OPS = "thalweg._src.gen_ops"
+OPS = "thalweg._src.compat.gen_ops"
 NOTE = "# Written by `make api` from the names that thalweg/_src exports; edits are lost."
 V1 = "compat.v1"  # late TensorFlow 1 programs import the package under this name
 ALIASES = {"app.flags": "flags", "contrib.slim.layers": "contrib.layers"}
@@ -38,11 +38,13 @@ MAIN = f'''"""The command `python -m thalweg`."""
 
 {NOTE}
 
-from thalweg._src.cli.main import module_main
+from thalweg._src.tools.cli.main import module_main
 
 if __name__ == "__main__":
     module_main()
 '''
+# The module that gives sessions their way to servers; nothing else imports it.
+INSTALLER = "import thalweg._src.cluster.distributed.client as _client"
 CONTRIB_PATHS = "from thalweg._src.compat.source_paths import attach as _attach\n\n_attach(__name__)\n"
 DYNAMIC = {"raw_ops": RAW_OPS, "python": SOURCE_PATHS, "core": SOURCE_PATHS}  # names that are made on access
 
@@ -52,7 +54,7 @@ Tree = dict[str, dict[str, tuple[str, str, bool]]]  # namespace: public name: mo
 def load() -> None:
     """Imports the whole implementation, which declares its public names."""
     for module in walk_packages(thalweg._src.__path__, "thalweg._src."):
-        if module.name not in (OPS, "thalweg._src.compile.inductor"):
+        if module.name not in (OPS, "thalweg._src.runtime.compile.inductor"):
             import_module(module.name)
 
 
@@ -88,7 +90,7 @@ def modules() -> dict[str, str]:
             parent, _, last = space.rpartition(".")
             inside[parent].append(last)
     inside["compat"] = sorted({*inside["compat"], "v1"})
-    files = {"_src/gen_ops.py": _gen_ops(), "__main__.py": MAIN}
+    files = {"_src/compat/gen_ops.py": _gen_ops(), "__main__.py": MAIN}
     for space, names in tree.items():
         files[_path(space, bool(inside[space]))] = _module(space, names, inside[space])
         if space not in ("compat", *DYNAMIC):
@@ -118,8 +120,10 @@ def _module(space: str, names: dict[str, tuple[str, str, bool]], inside: list[st
         if not is_lazy:
             by_module[module].append((attribute, name))
     lines += [line for module, pairs in sorted(by_module.items()) for line in _import(module, sorted(pairs))]
+    if not space:
+        lines.append(INSTALLER)
     if inside or lazy:
-        lines += ["from thalweg._src.lazy_names import lazy_names as _lazy_names", "", "if _TYPE_CHECKING:"]
+        lines += ["from thalweg._src.base.lazy_names import lazy_names as _lazy_names", "", "if _TYPE_CHECKING:"]
         lines += [f"    from {full} import {name} as {name}" for name in inside]
         lines += [f"    from {module} import {name} as {name}" for name, module in sorted(lazy.items())]
         lines += ["", "__getattr__, __dir__ = _lazy_names(", "    __name__,", f"    {_tuple(inside)},"]
@@ -141,7 +145,7 @@ def _mirror(space: str, inside: list[str]) -> str:
         return "\n".join([*lines, f"from {full} import *", ""])
     own = [name for name in inside if name not in DYNAMIC and (space or name != "compat")]
     lines += ["from typing import TYPE_CHECKING as _TYPE_CHECKING", ""]
-    lines += ["from thalweg._src.lazy_names import lazy_names as _lazy_names", "", "if _TYPE_CHECKING:"]
+    lines += ["from thalweg._src.base.lazy_names import lazy_names as _lazy_names", "", "if _TYPE_CHECKING:"]
     lines += [f"    from {full} import *", ""]
     lines += [f'__getattr__, __dir__ = _lazy_names(__name__, {_tuple(own)}, {{}}, "{full}")', ""]
     return "\n".join(lines)
@@ -178,13 +182,13 @@ def _gen_ops() -> str:
         "from collections.abc import Sequence",
         "from typing import Any",
     ]
-    lines += ["", "from thalweg._src import dtypes", "from thalweg._src.dtypes import DTypeLike"]
+    lines += ["", "from thalweg._src.base import dtypes", "from thalweg._src.base.dtypes import DTypeLike"]
     by_module: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, entry in entries.items():
         by_module[entry.module].append((name, f"_{name}"))
     lines += [line for module, pairs in sorted(by_module.items()) for line in _import(module, sorted(pairs))]
     lines += ["from thalweg._src.graph.operation import Operation", "from thalweg._src.graph.tensor import Tensor"]
-    lines += ["from thalweg._src.graph.types import TensorLike", "from thalweg._src.shapes import ShapeLike"]
+    lines += ["from thalweg._src.graph.types import TensorLike", "from thalweg._src.base.shapes import ShapeLike"]
     for name, entry in sorted(entries.items()):
         lines += ["", "", *_function(name, entry.value, entry.names)]
     return "\n".join([*lines, ""])

@@ -4,57 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.autodiff.custom_gradient import (
-    custom_gradient as custom_gradient,
-)
-from thalweg._src.autodiff.gradients import (
-    AggregationMethod as AggregationMethod,
-    UnconnectedGradients as UnconnectedGradients,
-    gradients as gradients,
-)
-from thalweg._src.autodiff.hessians import (
-    hessians as hessians,
-)
-from thalweg._src.autodiff.registry import (
-    RegisterGradient as RegisterGradient,
-    no_gradient as NoGradient,
-    no_gradient as NotDifferentiable,
-    no_gradient as no_gradient,
-)
-from thalweg._src.compat.as_tensorflow import (
-    install_as_tensorflow as install_as_tensorflow,
-)
-from thalweg._src.compat.libraries import (
-    load_file_system_library as load_file_system_library,
-    load_library as load_library,
-    load_op_library as load_op_library,
-)
-from thalweg._src.compat.logging import (
-    get_logger as get_logger,
-)
-from thalweg._src.compat.switches import (
-    control_flow_v2_enabled as control_flow_v2_enabled,
-    disable_control_flow_v2 as disable_control_flow_v2,
-    disable_resource_variables as disable_resource_variables,
-    disable_tensor_equality as disable_tensor_equality,
-    disable_v2_behavior as disable_v2_behavior,
-    disable_v2_tensorshape as disable_v2_tensorshape,
-    enable_control_flow_v2 as enable_control_flow_v2,
-    enable_resource_variables as enable_resource_variables,
-    is_tensor as is_tensor,
-    resource_variables_enabled as resource_variables_enabled,
-)
-from thalweg._src.compat.versions import (
-    COMPILER_VERSION as COMPILER_VERSION,
-    CXX11_ABI_FLAG as CXX11_ABI_FLAG,
-    CXX_VERSION as CXX_VERSION,
-    GIT_VERSION as GIT_VERSION,
-    GRAPH_DEF_VERSION_MIN_PRODUCER as GRAPH_DEF_VERSION_MIN_PRODUCER,
-    MONOLITHIC_BUILD as MONOLITHIC_BUILD,
-    VERSION as VERSION,
-    VERSION as __version__,
-)
-from thalweg._src.config import (
+from thalweg._src.base.config import (
     ConfigProto as ConfigProto,
     GPUOptions as GPUOptions,
     GraphOptions as GraphOptions,
@@ -62,35 +12,10 @@ from thalweg._src.config import (
     RunMetadata as RunMetadata,
     RunOptions as RunOptions,
 )
-from thalweg._src.control_flow.cond import (
-    case as case,
-    cond as cond,
-    switch_case as switch_case,
-)
-from thalweg._src.control_flow.functional import (
-    foldl as foldl,
-    foldr as foldr,
-    map_fn as map_fn,
-    scan as scan,
-)
-from thalweg._src.control_flow.tensor_array import (
-    TensorArray as TensorArray,
-)
-from thalweg._src.control_flow.while_loop import (
-    while_loop as while_loop,
-)
-from thalweg._src.data.optional import (
-    OptionalSpec as OptionalSpec,
-)
-from thalweg._src.data.structure import (
-    SparseTensorSpec as SparseTensorSpec,
-    Spec as TypeSpec,
-    TensorSpec as TensorSpec,
-)
-from thalweg._src.devices import (
+from thalweg._src.base.devices import (
     DeviceSpec as DeviceSpec,
 )
-from thalweg._src.dtypes import (
+from thalweg._src.base.dtypes import (
     DType as DType,
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
     as_dtype as as_dtype,
@@ -120,23 +45,22 @@ from thalweg._src.dtypes import (
     uint8 as uint8,
     variant as variant,
 )
-from thalweg._src.eager.gradient_tape import (
-    GradientTape as GradientTape,
-)
-from thalweg._src.eager.mode import (
-    disable_eager_execution as disable_eager_execution,
-    enable_eager_execution as enable_eager_execution,
-)
-from thalweg._src.eager.py_function import (
-    py_function as py_function,
-)
-from thalweg._src.errors import (
+from thalweg._src.base.errors import (
     OpError as OpError,
 )
-from thalweg._src.function.function import (
-    function as function,
+from thalweg._src.base.logging import (
+    get_logger as get_logger,
 )
-from thalweg._src.gen_ops import (
+from thalweg._src.base.shapes import (
+    Dimension as Dimension,
+    TensorShape as TensorShape,
+    dimension_at_index as dimension_at_index,
+    dimension_value as dimension_value,
+)
+from thalweg._src.compat.as_tensorflow import (
+    install_as_tensorflow as install_as_tensorflow,
+)
+from thalweg._src.compat.gen_ops import (
     acos as acos,
     acosh as acosh,
     approx_top_k as approx_top_k,
@@ -260,6 +184,57 @@ from thalweg._src.gen_ops import (
     write_file as write_file,
     zeta as zeta,
 )
+from thalweg._src.compat.libraries import (
+    load_file_system_library as load_file_system_library,
+    load_library as load_library,
+    load_op_library as load_op_library,
+)
+from thalweg._src.compat.switches import (
+    control_flow_v2_enabled as control_flow_v2_enabled,
+    disable_control_flow_v2 as disable_control_flow_v2,
+    disable_tensor_equality as disable_tensor_equality,
+    disable_v2_behavior as disable_v2_behavior,
+    disable_v2_tensorshape as disable_v2_tensorshape,
+    enable_control_flow_v2 as enable_control_flow_v2,
+)
+from thalweg._src.compiler.place.placers import (
+    placer as placer,
+    register_placer as register_placer,
+)
+from thalweg._src.graph.autodiff.custom_gradient import (
+    custom_gradient as custom_gradient,
+)
+from thalweg._src.graph.autodiff.gradients import (
+    AggregationMethod as AggregationMethod,
+    UnconnectedGradients as UnconnectedGradients,
+    gradients as gradients,
+)
+from thalweg._src.graph.autodiff.hessians import (
+    hessians as hessians,
+)
+from thalweg._src.graph.autodiff.registry import (
+    RegisterGradient as RegisterGradient,
+    no_gradient as NoGradient,
+    no_gradient as NotDifferentiable,
+    no_gradient as no_gradient,
+)
+from thalweg._src.graph.control_flow.cond import (
+    case as case,
+    cond as cond,
+    switch_case as switch_case,
+)
+from thalweg._src.graph.control_flow.functional import (
+    foldl as foldl,
+    foldr as foldr,
+    map_fn as map_fn,
+    scan as scan,
+)
+from thalweg._src.graph.control_flow.tensor_array import (
+    TensorArray as TensorArray,
+)
+from thalweg._src.graph.control_flow.while_loop import (
+    while_loop as while_loop,
+)
 from thalweg._src.graph.convert import (
     convert_to_tensor as convert_to_tensor,
     register_tensor_conversion_function as register_tensor_conversion_function,
@@ -287,12 +262,317 @@ from thalweg._src.graph.indexed_slices import (
     IndexedSlices as IndexedSlices,
     IndexedSlicesValue as IndexedSlicesValue,
 )
+from thalweg._src.graph.is_tensor import (
+    is_tensor as is_tensor,
+)
 from thalweg._src.graph.op_def import (
     OPS as OPS,
     op as op,
 )
 from thalweg._src.graph.operation import (
     Operation as Operation,
+)
+from thalweg._src.graph.ops.bincount import (
+    bincount as bincount,
+    confusion_matrix as confusion_matrix,
+    histogram_fixed_width as histogram_fixed_width,
+    histogram_fixed_width_bins as histogram_fixed_width_bins,
+)
+from thalweg._src.graph.ops.cast import (
+    cast as cast,
+    to_bfloat16 as to_bfloat16,
+    to_complex128 as to_complex128,
+    to_complex64 as to_complex64,
+    to_double as to_double,
+    to_float as to_float,
+    to_int32 as to_int32,
+    to_int64 as to_int64,
+)
+from thalweg._src.graph.ops.check import (
+    assert_equal as assert_equal,
+    assert_greater as assert_greater,
+    assert_greater_equal as assert_greater_equal,
+    assert_integer as assert_integer,
+    assert_less as assert_less,
+    assert_less_equal as assert_less_equal,
+    assert_near as assert_near,
+    assert_negative as assert_negative,
+    assert_non_negative as assert_non_negative,
+    assert_non_positive as assert_non_positive,
+    assert_none_equal as assert_none_equal,
+    assert_positive as assert_positive,
+    assert_proper_iterable as assert_proper_iterable,
+    assert_rank as assert_rank,
+    assert_rank_at_least as assert_rank_at_least,
+    assert_rank_in as assert_rank_in,
+    assert_same_float_dtype as assert_same_float_dtype,
+    assert_scalar as assert_scalar,
+    assert_type as assert_type,
+    is_non_decreasing as is_non_decreasing,
+    is_numeric_tensor as is_numeric_tensor,
+    is_strictly_increasing as is_strictly_increasing,
+)
+from thalweg._src.graph.ops.comparison import (
+    equal as equal,
+    logical_xor as logical_xor,
+    not_equal as not_equal,
+)
+from thalweg._src.graph.ops.concat import (
+    concat as concat,
+    parallel_stack as parallel_stack,
+    split as split,
+    stack as stack,
+    unstack as unstack,
+)
+from thalweg._src.graph.ops.constants import (
+    constant as constant,
+    no_op as no_op,
+    placeholder as placeholder,
+    placeholder_with_default as placeholder_with_default,
+)
+from thalweg._src.graph.ops.contraction import (
+    einsum as einsum,
+    tensordot as tensordot,
+    trace as trace,
+)
+from thalweg._src.graph.ops.control import (
+    group as group,
+    tuple as tuple,
+)
+from thalweg._src.graph.ops.csv import (
+    decode_csv as decode_csv,
+)
+from thalweg._src.graph.ops.decoding import (
+    decode_raw as decode_raw,
+    string_to_number as string_to_number,
+)
+from thalweg._src.graph.ops.decompositions import (
+    self_adjoint_eig as self_adjoint_eig,
+    self_adjoint_eigvals as self_adjoint_eigvals,
+    svd as svd,
+)
+from thalweg._src.graph.ops.diagonal import (
+    eye as eye,
+    matrix_diag as matrix_diag,
+    matrix_diag_part as matrix_diag_part,
+    matrix_set_diag as matrix_set_diag,
+)
+from thalweg._src.graph.ops.edit_distance import (
+    edit_distance as edit_distance,
+)
+from thalweg._src.graph.ops.gather import (
+    batch_gather as batch_gather,
+    boolean_mask as boolean_mask,
+    dynamic_partition as dynamic_partition,
+    gather as gather,
+    gather_nd as gather_nd,
+    scatter_nd as scatter_nd,
+    tensor_scatter_add as tensor_scatter_add,
+    tensor_scatter_add as tensor_scatter_nd_add,
+    tensor_scatter_max as tensor_scatter_nd_max,
+    tensor_scatter_min as tensor_scatter_nd_min,
+    tensor_scatter_sub as tensor_scatter_nd_sub,
+    tensor_scatter_sub as tensor_scatter_sub,
+    tensor_scatter_update as tensor_scatter_nd_update,
+    tensor_scatter_update as tensor_scatter_update,
+)
+from thalweg._src.graph.ops.hashing import (
+    fingerprint as fingerprint,
+    string_to_hash_bucket as string_to_hash_bucket,
+)
+from thalweg._src.graph.ops.identity import (
+    ensure_shape as ensure_shape,
+    guarantee_const as guarantee_const,
+    identity_n as identity_n,
+)
+from thalweg._src.graph.ops.linalg import (
+    cholesky_solve as cholesky_solve,
+    matrix_solve_ls as matrix_solve_ls,
+    matrix_triangular_solve as matrix_triangular_solve,
+)
+from thalweg._src.graph.ops.math import (
+    abs as abs,
+    accumulate_n as accumulate_n,
+    add as add,
+    add_n as add_n,
+    angle as angle,
+    clip_by_value as clip_by_value,
+    complex as complex,
+    conj as conj,
+    div as div,
+    div_no_nan as div_no_nan,
+    divide as divide,
+    floor_div as floor_div,
+    floordiv as floordiv,
+    imag as imag,
+    multiply as multiply,
+    real as real,
+    round as round,
+    saturate_cast as saturate_cast,
+    scalar_mul as scalar_mul,
+    subtract as subtract,
+    truediv as truediv,
+)
+from thalweg._src.graph.ops.matrix import (
+    matmul as matmul,
+)
+from thalweg._src.graph.ops.nn import (
+    log_sigmoid as log_sigmoid,
+)
+from thalweg._src.graph.ops.numerics import (
+    add_check_numerics_ops as add_check_numerics_ops,
+    verify_tensor_all_finite as verify_tensor_all_finite,
+)
+from thalweg._src.graph.ops.pad_tile import (
+    broadcast_dynamic_shape as broadcast_dynamic_shape,
+    broadcast_static_shape as broadcast_static_shape,
+    meshgrid as meshgrid,
+    pad as pad,
+    repeat as repeat,
+    reverse as reverse,
+    reverse as reverse_v2,
+    reverse_sequence as reverse_sequence,
+)
+from thalweg._src.graph.ops.patches import (
+    extract_image_patches as extract_image_patches,
+)
+from thalweg._src.graph.ops.printing import (
+    Assert as Assert,
+    Print as Print,
+    print_v2 as print,
+)
+from thalweg._src.graph.ops.py_func import (
+    numpy_function as numpy_function,
+    py_func as py_func,
+)
+from thalweg._src.graph.ops.quantization import (
+    dequantize as dequantize,
+    quantize as quantize,
+    quantize_v2 as quantize_v2,
+)
+from thalweg._src.graph.ops.random import (
+    multinomial as multinomial,
+    random_crop as random_crop,
+    random_gamma as random_gamma,
+    random_normal as random_normal,
+    random_poisson as random_poisson,
+    random_shuffle as random_shuffle,
+    random_uniform as random_uniform,
+    truncated_normal as truncated_normal,
+)
+from thalweg._src.graph.ops.reduction import (
+    argmax as argmax,
+    argmin as argmin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    reduce_all as reduce_all,
+    reduce_any as reduce_any,
+    reduce_max as reduce_max,
+    reduce_mean as reduce_mean,
+    reduce_min as reduce_min,
+    reduce_prod as reduce_prod,
+    reduce_sum as reduce_sum,
+)
+from thalweg._src.graph.ops.reshape import (
+    constant_value as get_static_value,
+    expand_dims as expand_dims,
+    matrix_transpose as matrix_transpose,
+    ones as ones,
+    ones_like as ones_like,
+    rank as rank,
+    reshape as reshape,
+    shape as shape,
+    shape_n as shape_n,
+    size as size,
+    squeeze as squeeze,
+    transpose as transpose,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from thalweg._src.graph.ops.segment import (
+    unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
+)
+from thalweg._src.graph.ops.sequences import (
+    range as range,
+)
+from thalweg._src.graph.ops.slicing import (
+    newaxis as newaxis,
+    slice as slice,
+    strided_slice as strided_slice,
+)
+from thalweg._src.graph.ops.sorting import (
+    argsort as argsort,
+    searchsorted as searchsorted,
+    sort as sort,
+)
+from thalweg._src.graph.ops.space_to_depth import (
+    batch_to_space as batch_to_space,
+    depth_to_space as depth_to_space,
+    space_to_batch as space_to_batch,
+    space_to_depth as space_to_depth,
+)
+from thalweg._src.graph.ops.sparse import (
+    sparse_mask as sparse_mask,
+    sparse_placeholder as sparse_placeholder,
+    sparse_reset_shape as sparse_reset_shape,
+    sparse_retain as sparse_retain,
+    sparse_tensor_to_dense as sparse_tensor_to_dense,
+    sparse_to_dense as sparse_to_dense,
+)
+from thalweg._src.graph.ops.sparse_math import (
+    sparse_add as sparse_add,
+    sparse_maximum as sparse_maximum,
+    sparse_minimum as sparse_minimum,
+    sparse_reduce_max as sparse_reduce_max,
+    sparse_reduce_max_sparse as sparse_reduce_max_sparse,
+    sparse_reduce_sum as sparse_reduce_sum,
+    sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
+    sparse_softmax as sparse_softmax,
+    sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
+)
+from thalweg._src.graph.ops.sparse_rows import (
+    sparse_fill_empty_rows as sparse_fill_empty_rows,
+)
+from thalweg._src.graph.ops.sparse_segments import (
+    sparse_segment_mean as sparse_segment_mean,
+    sparse_segment_sqrt_n as sparse_segment_sqrt_n,
+    sparse_segment_sum as sparse_segment_sum,
+)
+from thalweg._src.graph.ops.sparse_serial import (
+    deserialize_many_sparse as deserialize_many_sparse,
+    serialize_many_sparse as serialize_many_sparse,
+    serialize_sparse as serialize_sparse,
+)
+from thalweg._src.graph.ops.sparse_shaping import (
+    sparse_concat as sparse_concat,
+    sparse_merge as sparse_merge,
+    sparse_reorder as sparse_reorder,
+    sparse_reshape as sparse_reshape,
+    sparse_slice as sparse_slice,
+    sparse_split as sparse_split,
+    sparse_to_indicator as sparse_to_indicator,
+    sparse_transpose as sparse_transpose,
+)
+from thalweg._src.graph.ops.special import (
+    lbeta as lbeta,
+)
+from thalweg._src.graph.ops.strings import (
+    reduce_join as reduce_join,
+    regex_replace as regex_replace,
+    string_join as string_join,
+    substr as substr,
+)
+from thalweg._src.graph.ops.tensor_proto import (
+    make_tensor_proto as make_tensor_proto,
+)
+from thalweg._src.graph.ops.where import (
+    one_hot as one_hot,
+    sequence_mask as sequence_mask,
+    setdiff1d as setdiff1d,
+    unique as unique,
+    where as where,
+    where_v2 as where_v2,
 )
 from thalweg._src.graph.scopes import (
     GraphKeys as GraphKeys,
@@ -324,12 +604,63 @@ from thalweg._src.graph.tensor import (
 from thalweg._src.graph.tensor_proto import (
     MakeNdarray as make_ndarray,
 )
-from thalweg._src.input.accumulators import (
+from thalweg._src.graph.variable_creators import (
+    variable_creator_scope as variable_creator_scope,
+)
+from thalweg._src.graph.versions import (
+    COMPILER_VERSION as COMPILER_VERSION,
+    CXX11_ABI_FLAG as CXX11_ABI_FLAG,
+    CXX_VERSION as CXX_VERSION,
+    GIT_VERSION as GIT_VERSION,
+    GRAPH_DEF_VERSION_MIN_PRODUCER as GRAPH_DEF_VERSION_MIN_PRODUCER,
+    MONOLITHIC_BUILD as MONOLITHIC_BUILD,
+    VERSION as VERSION,
+    VERSION as __version__,
+)
+from thalweg._src.runtime.eager.gradient_tape import (
+    GradientTape as GradientTape,
+)
+from thalweg._src.runtime.eager.mode import (
+    disable_eager_execution as disable_eager_execution,
+    enable_eager_execution as enable_eager_execution,
+)
+from thalweg._src.runtime.eager.py_function import (
+    py_function as py_function,
+)
+from thalweg._src.runtime.function.function import (
+    function as function,
+)
+from thalweg._src.runtime.kernels.registry import (
+    Call as Call,
+    Input as Input,
+    kernel as kernel,
+)
+from thalweg._src.runtime.session.critical_section import (
+    CriticalSection as CriticalSection,
+)
+from thalweg._src.runtime.session.session import (
+    InteractiveSession as InteractiveSession,
+    Session as Session,
+)
+from thalweg._src.runtime.session.session_tensors import (
+    delete_session_tensor as delete_session_tensor,
+    get_session_handle as get_session_handle,
+    get_session_tensor as get_session_tensor,
+)
+from thalweg._src.training.data.optional import (
+    OptionalSpec as OptionalSpec,
+)
+from thalweg._src.training.data.structure import (
+    SparseTensorSpec as SparseTensorSpec,
+    Spec as TypeSpec,
+    TensorSpec as TensorSpec,
+)
+from thalweg._src.training.input.accumulators import (
     ConditionalAccumulator as ConditionalAccumulator,
     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
     SparseConditionalAccumulator as SparseConditionalAccumulator,
 )
-from thalweg._src.input.features import (
+from thalweg._src.training.input.features import (
     FixedLenFeature as FixedLenFeature,
     FixedLenSequenceFeature as FixedLenSequenceFeature,
     SparseFeature as SparseFeature,
@@ -338,14 +669,14 @@ from thalweg._src.input.features import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
-from thalweg._src.input.queues import (
+from thalweg._src.training.input.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,
     PriorityQueue as PriorityQueue,
     QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
-from thalweg._src.input.readers import (
+from thalweg._src.training.input.readers import (
     FixedLengthRecordReader as FixedLengthRecordReader,
     IdentityReader as IdentityReader,
     LMDBReader as LMDBReader,
@@ -354,365 +685,36 @@ from thalweg._src.input.readers import (
     TextLineReader as TextLineReader,
     WholeFileReader as WholeFileReader,
 )
-from thalweg._src.kernels.registry import (
-    Call as Call,
-    Input as Input,
-    kernel as kernel,
-)
-from thalweg._src.nn.lookup import (
+from thalweg._src.training.nn.lookup import (
     initialize_all_tables as initialize_all_tables,
     tables_initializer as tables_initializer,
 )
-from thalweg._src.nn.module import (
+from thalweg._src.training.nn.module import (
     Module as Module,
 )
-from thalweg._src.nn.ragged.strings import (
+from thalweg._src.training.nn.ragged.strings import (
     string_split as string_split,
 )
-from thalweg._src.nn.ragged.tensor import (
+from thalweg._src.training.nn.ragged.tensor import (
     RaggedTensor as RaggedTensor,
 )
-from thalweg._src.nn.space_to_batch import (
+from thalweg._src.training.nn.space_to_batch import (
     conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
     conv2d_backprop_input_v2 as conv2d_backprop_input_v2,
     required_space_to_batch_paddings as required_space_to_batch_paddings,
 )
-from thalweg._src.nn.statistics import (
+from thalweg._src.training.nn.statistics import (
     count_nonzero as count_nonzero,
     norm as norm,
     reduce_logsumexp as reduce_logsumexp,
 )
-from thalweg._src.ops.bincount import (
-    bincount as bincount,
-    confusion_matrix as confusion_matrix,
-    histogram_fixed_width as histogram_fixed_width,
-    histogram_fixed_width_bins as histogram_fixed_width_bins,
-)
-from thalweg._src.ops.cast import (
-    cast as cast,
-    to_bfloat16 as to_bfloat16,
-    to_complex128 as to_complex128,
-    to_complex64 as to_complex64,
-    to_double as to_double,
-    to_float as to_float,
-    to_int32 as to_int32,
-    to_int64 as to_int64,
-)
-from thalweg._src.ops.check import (
-    assert_equal as assert_equal,
-    assert_greater as assert_greater,
-    assert_greater_equal as assert_greater_equal,
-    assert_integer as assert_integer,
-    assert_less as assert_less,
-    assert_less_equal as assert_less_equal,
-    assert_near as assert_near,
-    assert_negative as assert_negative,
-    assert_non_negative as assert_non_negative,
-    assert_non_positive as assert_non_positive,
-    assert_none_equal as assert_none_equal,
-    assert_positive as assert_positive,
-    assert_proper_iterable as assert_proper_iterable,
-    assert_rank as assert_rank,
-    assert_rank_at_least as assert_rank_at_least,
-    assert_rank_in as assert_rank_in,
-    assert_same_float_dtype as assert_same_float_dtype,
-    assert_scalar as assert_scalar,
-    assert_type as assert_type,
-    is_non_decreasing as is_non_decreasing,
-    is_numeric_tensor as is_numeric_tensor,
-    is_strictly_increasing as is_strictly_increasing,
-)
-from thalweg._src.ops.comparison import (
-    equal as equal,
-    logical_xor as logical_xor,
-    not_equal as not_equal,
-)
-from thalweg._src.ops.concat import (
-    concat as concat,
-    parallel_stack as parallel_stack,
-    split as split,
-    stack as stack,
-    unstack as unstack,
-)
-from thalweg._src.ops.constants import (
-    constant as constant,
-    no_op as no_op,
-    placeholder as placeholder,
-    placeholder_with_default as placeholder_with_default,
-)
-from thalweg._src.ops.contraction import (
-    einsum as einsum,
-    tensordot as tensordot,
-    trace as trace,
-)
-from thalweg._src.ops.control import (
-    group as group,
-    tuple as tuple,
-)
-from thalweg._src.ops.csv import (
-    decode_csv as decode_csv,
-)
-from thalweg._src.ops.decoding import (
-    decode_raw as decode_raw,
-    string_to_number as string_to_number,
-)
-from thalweg._src.ops.decompositions import (
-    self_adjoint_eig as self_adjoint_eig,
-    self_adjoint_eigvals as self_adjoint_eigvals,
-    svd as svd,
-)
-from thalweg._src.ops.diagonal import (
-    eye as eye,
-    matrix_diag as matrix_diag,
-    matrix_diag_part as matrix_diag_part,
-    matrix_set_diag as matrix_set_diag,
-)
-from thalweg._src.ops.edit_distance import (
-    edit_distance as edit_distance,
-)
-from thalweg._src.ops.gather import (
-    batch_gather as batch_gather,
-    boolean_mask as boolean_mask,
-    dynamic_partition as dynamic_partition,
-    gather as gather,
-    gather_nd as gather_nd,
-    scatter_nd as scatter_nd,
-    tensor_scatter_add as tensor_scatter_add,
-    tensor_scatter_add as tensor_scatter_nd_add,
-    tensor_scatter_max as tensor_scatter_nd_max,
-    tensor_scatter_min as tensor_scatter_nd_min,
-    tensor_scatter_sub as tensor_scatter_nd_sub,
-    tensor_scatter_sub as tensor_scatter_sub,
-    tensor_scatter_update as tensor_scatter_nd_update,
-    tensor_scatter_update as tensor_scatter_update,
-)
-from thalweg._src.ops.hashing import (
-    fingerprint as fingerprint,
-    string_to_hash_bucket as string_to_hash_bucket,
-)
-from thalweg._src.ops.identity import (
-    ensure_shape as ensure_shape,
-    guarantee_const as guarantee_const,
-    identity_n as identity_n,
-)
-from thalweg._src.ops.linalg import (
-    cholesky_solve as cholesky_solve,
-    matrix_solve_ls as matrix_solve_ls,
-    matrix_triangular_solve as matrix_triangular_solve,
-)
-from thalweg._src.ops.math import (
-    abs as abs,
-    accumulate_n as accumulate_n,
-    add as add,
-    add_n as add_n,
-    angle as angle,
-    clip_by_value as clip_by_value,
-    complex as complex,
-    conj as conj,
-    div as div,
-    div_no_nan as div_no_nan,
-    divide as divide,
-    floor_div as floor_div,
-    floordiv as floordiv,
-    imag as imag,
-    multiply as multiply,
-    real as real,
-    round as round,
-    saturate_cast as saturate_cast,
-    scalar_mul as scalar_mul,
-    subtract as subtract,
-    truediv as truediv,
-)
-from thalweg._src.ops.matrix import (
-    matmul as matmul,
-)
-from thalweg._src.ops.nn import (
-    log_sigmoid as log_sigmoid,
-)
-from thalweg._src.ops.numerics import (
-    add_check_numerics_ops as add_check_numerics_ops,
-    verify_tensor_all_finite as verify_tensor_all_finite,
-)
-from thalweg._src.ops.pad_tile import (
-    broadcast_dynamic_shape as broadcast_dynamic_shape,
-    broadcast_static_shape as broadcast_static_shape,
-    meshgrid as meshgrid,
-    pad as pad,
-    repeat as repeat,
-    reverse as reverse,
-    reverse as reverse_v2,
-    reverse_sequence as reverse_sequence,
-)
-from thalweg._src.ops.patches import (
-    extract_image_patches as extract_image_patches,
-)
-from thalweg._src.ops.printing import (
-    Assert as Assert,
-    Print as Print,
-    print_v2 as print,
-)
-from thalweg._src.ops.py_func import (
-    numpy_function as numpy_function,
-    py_func as py_func,
-)
-from thalweg._src.ops.quantization import (
-    dequantize as dequantize,
-    quantize as quantize,
-    quantize_v2 as quantize_v2,
-)
-from thalweg._src.ops.random import (
-    multinomial as multinomial,
-    random_crop as random_crop,
-    random_gamma as random_gamma,
-    random_normal as random_normal,
-    random_poisson as random_poisson,
-    random_shuffle as random_shuffle,
-    random_uniform as random_uniform,
-    truncated_normal as truncated_normal,
-)
-from thalweg._src.ops.reduction import (
-    argmax as argmax,
-    argmin as argmin,
-    cumprod as cumprod,
-    cumsum as cumsum,
-    reduce_all as reduce_all,
-    reduce_any as reduce_any,
-    reduce_max as reduce_max,
-    reduce_mean as reduce_mean,
-    reduce_min as reduce_min,
-    reduce_prod as reduce_prod,
-    reduce_sum as reduce_sum,
-)
-from thalweg._src.ops.reshape import (
-    constant_value as get_static_value,
-    expand_dims as expand_dims,
-    matrix_transpose as matrix_transpose,
-    ones as ones,
-    ones_like as ones_like,
-    rank as rank,
-    reshape as reshape,
-    shape as shape,
-    shape_n as shape_n,
-    size as size,
-    squeeze as squeeze,
-    transpose as transpose,
-    zeros as zeros,
-    zeros_like as zeros_like,
-)
-from thalweg._src.ops.segment import (
-    unsorted_segment_mean as unsorted_segment_mean,
-    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
-)
-from thalweg._src.ops.sequences import (
-    range as range,
-)
-from thalweg._src.ops.slicing import (
-    newaxis as newaxis,
-    slice as slice,
-    strided_slice as strided_slice,
-)
-from thalweg._src.ops.sorting import (
-    argsort as argsort,
-    searchsorted as searchsorted,
-    sort as sort,
-)
-from thalweg._src.ops.space_to_depth import (
-    batch_to_space as batch_to_space,
-    depth_to_space as depth_to_space,
-    space_to_batch as space_to_batch,
-    space_to_depth as space_to_depth,
-)
-from thalweg._src.ops.sparse import (
-    sparse_mask as sparse_mask,
-    sparse_placeholder as sparse_placeholder,
-    sparse_reset_shape as sparse_reset_shape,
-    sparse_retain as sparse_retain,
-    sparse_tensor_to_dense as sparse_tensor_to_dense,
-    sparse_to_dense as sparse_to_dense,
-)
-from thalweg._src.ops.sparse_math import (
-    sparse_add as sparse_add,
-    sparse_maximum as sparse_maximum,
-    sparse_minimum as sparse_minimum,
-    sparse_reduce_max as sparse_reduce_max,
-    sparse_reduce_max_sparse as sparse_reduce_max_sparse,
-    sparse_reduce_sum as sparse_reduce_sum,
-    sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
-    sparse_softmax as sparse_softmax,
-    sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
-)
-from thalweg._src.ops.sparse_rows import (
-    sparse_fill_empty_rows as sparse_fill_empty_rows,
-)
-from thalweg._src.ops.sparse_segments import (
-    sparse_segment_mean as sparse_segment_mean,
-    sparse_segment_sqrt_n as sparse_segment_sqrt_n,
-    sparse_segment_sum as sparse_segment_sum,
-)
-from thalweg._src.ops.sparse_serial import (
-    deserialize_many_sparse as deserialize_many_sparse,
-    serialize_many_sparse as serialize_many_sparse,
-    serialize_sparse as serialize_sparse,
-)
-from thalweg._src.ops.sparse_shaping import (
-    sparse_concat as sparse_concat,
-    sparse_merge as sparse_merge,
-    sparse_reorder as sparse_reorder,
-    sparse_reshape as sparse_reshape,
-    sparse_slice as sparse_slice,
-    sparse_split as sparse_split,
-    sparse_to_indicator as sparse_to_indicator,
-    sparse_transpose as sparse_transpose,
-)
-from thalweg._src.ops.special import (
-    lbeta as lbeta,
-)
-from thalweg._src.ops.strings import (
-    reduce_join as reduce_join,
-    regex_replace as regex_replace,
-    string_join as string_join,
-    substr as substr,
-)
-from thalweg._src.ops.tensor_proto import (
-    make_tensor_proto as make_tensor_proto,
-)
-from thalweg._src.ops.where import (
-    one_hot as one_hot,
-    sequence_mask as sequence_mask,
-    setdiff1d as setdiff1d,
-    unique as unique,
-    where as where,
-    where_v2 as where_v2,
-)
-from thalweg._src.optimizers.clipping import (
+from thalweg._src.training.optimizers.clipping import (
     clip_by_average_norm as clip_by_average_norm,
     clip_by_global_norm as clip_by_global_norm,
     clip_by_norm as clip_by_norm,
     global_norm as global_norm,
 )
-from thalweg._src.place.placers import (
-    placer as placer,
-    register_placer as register_placer,
-)
-from thalweg._src.session.critical_section import (
-    CriticalSection as CriticalSection,
-)
-from thalweg._src.session.session import (
-    InteractiveSession as InteractiveSession,
-    Session as Session,
-)
-from thalweg._src.session.session_tensors import (
-    delete_session_tensor as delete_session_tensor,
-    get_session_handle as get_session_handle,
-    get_session_tensor as get_session_tensor,
-)
-from thalweg._src.shapes import (
-    Dimension as Dimension,
-    TensorShape as TensorShape,
-    dimension_at_index as dimension_at_index,
-    dimension_value as dimension_value,
-)
-from thalweg._src.variables.assign import (
+from thalweg._src.training.variables.assign import (
     assert_variables_initialized as assert_variables_initialized,
     assign as assign,
     assign_add as assign_add,
@@ -732,11 +734,16 @@ from thalweg._src.variables.assign import (
     scatter_sub as scatter_sub,
     scatter_update as scatter_update,
 )
-from thalweg._src.variables.custom_gradients import (
+from thalweg._src.training.variables.custom_gradients import (
     grad_pass_through as grad_pass_through,
     recompute_grad as recompute_grad,
 )
-from thalweg._src.variables.initializers import (
+from thalweg._src.training.variables.defaults import (
+    disable_resource_variables as disable_resource_variables,
+    enable_resource_variables as enable_resource_variables,
+    resource_variables_enabled as resource_variables_enabled,
+)
+from thalweg._src.training.variables.initializers import (
     Constant as constant_initializer,
     GlorotNormal as glorot_normal_initializer,
     GlorotUniform as glorot_uniform_initializer,
@@ -749,20 +756,20 @@ from thalweg._src.variables.initializers import (
     VarianceScaling as variance_scaling_initializer,
     Zeros as zeros_initializer,
 )
-from thalweg._src.variables.partitioners import (
+from thalweg._src.training.variables.partitioners import (
     create_partitioned_variables as create_partitioned_variables,
     fixed_size_partitioner as fixed_size_partitioner,
     min_max_variable_partitioner as min_max_variable_partitioner,
     variable_axis_size_partitioner as variable_axis_size_partitioner,
 )
-from thalweg._src.variables.replication import (
+from thalweg._src.training.variables.replication import (
     VariableAggregation as VariableAggregation,
     VariableSynchronization as VariableSynchronization,
 )
-from thalweg._src.variables.templates import (
+from thalweg._src.training.variables.templates import (
     make_template as make_template,
 )
-from thalweg._src.variables.variable_scope import (
+from thalweg._src.training.variables.variable_scope import (
     AUTO_REUSE as AUTO_REUSE,
     VariableScope as VariableScope,
     get_local_variable as get_local_variable,
@@ -772,7 +779,7 @@ from thalweg._src.variables.variable_scope import (
     variable_op_scope as variable_op_scope,
     variable_scope as variable_scope,
 )
-from thalweg._src.variables.variables import (
+from thalweg._src.training.variables.variables import (
     Variable as Variable,
     global_variables as all_variables,
     global_variables as global_variables,
@@ -784,11 +791,11 @@ from thalweg._src.variables.variables import (
     model_variables as model_variables,
     moving_average_variables as moving_average_variables,
     trainable_variables as trainable_variables,
-    variable_creator_scope as variable_creator_scope,
     variables_initializer as initialize_variables,
     variables_initializer as variables_initializer,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+import thalweg._src.cluster.distributed.client as _client
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg import app as app

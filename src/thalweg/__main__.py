@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.cli.main import module_main
+from thalweg._src.tools.cli.main import module_main
 
 if __name__ == "__main__":
     module_main()

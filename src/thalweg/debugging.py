@@ -2,16 +2,13 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     check_numerics as check_numerics,
     is_finite as is_finite,
     is_inf as is_inf,
     is_nan as is_nan,
 )
-from thalweg._src.nn.check_shapes import (
-    assert_shapes as assert_shapes,
-)
-from thalweg._src.ops.check import (
+from thalweg._src.graph.ops.check import (
     assert_equal as assert_equal,
     assert_greater as assert_greater,
     assert_greater_equal as assert_greater_equal,
@@ -35,15 +32,18 @@ from thalweg._src.ops.check import (
     is_numeric_tensor as is_numeric_tensor,
     is_strictly_increasing as is_strictly_increasing,
 )
-from thalweg._src.ops.numerics import (
+from thalweg._src.graph.ops.numerics import (
     verify_tensor_all_finite as assert_all_finite,
 )
-from thalweg._src.ops.printing import (
+from thalweg._src.graph.ops.printing import (
     Assert as Assert,
 )
-from thalweg._src.session.config_functions import (
+from thalweg._src.runtime.session.config_functions import (
     get_log_device_placement as get_log_device_placement,
     set_log_device_placement as set_log_device_placement,
+)
+from thalweg._src.training.nn.check_shapes import (
+    assert_shapes as assert_shapes,
 )
 
 __all__ = [

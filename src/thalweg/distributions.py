@@ -2,32 +2,32 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.distributions.base import (
+from thalweg._src.training.nn.distributions.base import (
     Distribution as Distribution,
     FULLY_REPARAMETERIZED as FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED as NOT_REPARAMETERIZED,
     ReparameterizationType as ReparameterizationType,
 )
-from thalweg._src.nn.distributions.continuous import (
+from thalweg._src.training.nn.distributions.continuous import (
     Laplace as Laplace,
     Normal as Normal,
     StudentT as StudentT,
     Uniform as Uniform,
 )
-from thalweg._src.nn.distributions.discrete import (
+from thalweg._src.training.nn.distributions.discrete import (
     Bernoulli as Bernoulli,
     Categorical as Categorical,
     Multinomial as Multinomial,
 )
-from thalweg._src.nn.distributions.divergence import (
+from thalweg._src.training.nn.distributions.divergence import (
     RegisterKL as RegisterKL,
     kl_divergence as kl_divergence,
 )
-from thalweg._src.nn.distributions.positive import (
+from thalweg._src.training.nn.distributions.positive import (
     Exponential as Exponential,
     Gamma as Gamma,
 )
-from thalweg._src.nn.distributions.simplex import (
+from thalweg._src.training.nn.distributions.simplex import (
     Beta as Beta,
     Dirichlet as Dirichlet,
     DirichletMultinomial as DirichletMultinomial,

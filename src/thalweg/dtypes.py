@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.dtypes import (
+from thalweg._src.base.dtypes import (
     DType as DType,
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
     as_dtype as as_dtype,
@@ -32,13 +32,13 @@ from thalweg._src.dtypes import (
     uint8 as uint8,
     variant as variant,
 )
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     as_string as as_string,
 )
-from thalweg._src.ops.cast import (
+from thalweg._src.graph.ops.cast import (
     cast as cast,
 )
-from thalweg._src.ops.math import (
+from thalweg._src.graph.ops.math import (
     complex as complex,
     saturate_cast as saturate_cast,
 )

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.errors import (
+from thalweg._src.base.errors import (
     ABORTED as ABORTED,
     ALREADY_EXISTS as ALREADY_EXISTS,
     AbortedError as AbortedError,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.quantize.calibrate import (
+from thalweg._src.deploy.quantize.calibrate import (
     CalibratedModel as CalibratedModel,
     calibrate as calibrate,
 )

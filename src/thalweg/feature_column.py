@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.feature_columns.categorical import (
+from thalweg._src.training.nn.feature_columns.categorical import (
     CrossedColumn as crossed_column,
     HashedCategoricalColumn as categorical_column_with_hash_bucket,
     IdentityCategoricalColumn as categorical_column_with_identity,
@@ -10,24 +10,24 @@ from thalweg._src.nn.feature_columns.categorical import (
     VocabularyListCategoricalColumn as categorical_column_with_vocabulary_list,
     WeightedCategoricalColumn as weighted_categorical_column,
 )
-from thalweg._src.nn.feature_columns.dense import (
+from thalweg._src.training.nn.feature_columns.dense import (
     BucketizedColumn as bucketized_column,
     IndicatorColumn as indicator_column,
     NumericColumn as numeric_column,
 )
-from thalweg._src.nn.feature_columns.models import (
+from thalweg._src.training.nn.feature_columns.models import (
     input_layer as input_layer,
     linear_model as linear_model,
     make_parse_example_spec as make_parse_example_spec,
 )
-from thalweg._src.nn.feature_columns.sequences import (
+from thalweg._src.training.nn.feature_columns.sequences import (
     SequenceNumericColumn as sequence_numeric_column,
     sequence_categorical_column_with_hash_bucket as sequence_categorical_column_with_hash_bucket,
     sequence_categorical_column_with_identity as sequence_categorical_column_with_identity,
     sequence_categorical_column_with_vocabulary_file as sequence_categorical_column_with_vocabulary_file,
     sequence_categorical_column_with_vocabulary_list as sequence_categorical_column_with_vocabulary_list,
 )
-from thalweg._src.nn.feature_columns.sharing import (
+from thalweg._src.training.nn.feature_columns.sharing import (
     embedding_column as embedding_column,
     shared_embedding_columns as shared_embedding_columns,
 )

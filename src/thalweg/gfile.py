@@ -2,6 +2,11 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
+from thalweg._src.base.formats.gfile import (
+    GFile as FastGFile,
+    GFile as GFile,
+    GFile as Open,
+)
 from thalweg._src.compat.gfile import (
     Copy as Copy,
     DeleteRecursively as DeleteRecursively,
@@ -15,11 +20,6 @@ from thalweg._src.compat.gfile import (
     Rename as Rename,
     Stat as Stat,
     Walk as Walk,
-)
-from thalweg._src.formats.gfile import (
-    GFile as FastGFile,
-    GFile as GFile,
-    GFile as Open,
 )
 
 __all__ = [

@@ -5,7 +5,7 @@
 from thalweg._src.graph.import_graph_def import (
     import_graph_def as import_graph_def,
 )
-from thalweg._src.session.graph_util import (
+from thalweg._src.runtime.session.graph_util import (
     convert_variables_to_constants as convert_variables_to_constants,
     extract_sub_graph as extract_sub_graph,
     must_run_on_cpu as must_run_on_cpu,

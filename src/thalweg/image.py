@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     decode_and_crop_jpeg as decode_and_crop_jpeg,
     decode_bmp as decode_bmp,
     decode_gif as decode_gif,
@@ -14,34 +14,20 @@ from thalweg._src.gen_ops import (
     resize_area as resize_area,
     rgb_to_hsv as rgb_to_hsv,
 )
-from thalweg._src.nn.image.adjust import (
-    adjust_brightness as adjust_brightness,
-    adjust_gamma as adjust_gamma,
-    per_image_standardization as per_image_standardization,
-    random_brightness as random_brightness,
-)
-from thalweg._src.nn.image.quality import (
-    image_gradients as image_gradients,
-    psnr as psnr,
-    sobel_edges as sobel_edges,
-    ssim as ssim,
-    ssim_multiscale as ssim_multiscale,
-    total_variation as total_variation,
-)
-from thalweg._src.ops.image_boxes import (
+from thalweg._src.graph.ops.image_boxes import (
     crop_and_resize as crop_and_resize,
     draw_bounding_boxes as draw_bounding_boxes,
     extract_glimpse as extract_glimpse,
     sample_distorted_bounding_box as sample_distorted_bounding_box,
 )
-from thalweg._src.ops.image_coding import (
+from thalweg._src.graph.ops.image_coding import (
     adjust_jpeg_quality as adjust_jpeg_quality,
     decode_image as decode_image,
     encode_png as encode_png,
     is_jpeg as is_jpeg,
     random_jpeg_quality as random_jpeg_quality,
 )
-from thalweg._src.ops.image_color import (
+from thalweg._src.graph.ops.image_color import (
     adjust_contrast as adjust_contrast,
     adjust_hue as adjust_hue,
     adjust_saturation as adjust_saturation,
@@ -56,7 +42,7 @@ from thalweg._src.ops.image_color import (
     yiq_to_rgb as yiq_to_rgb,
     yuv_to_rgb as yuv_to_rgb,
 )
-from thalweg._src.ops.image_resize import (
+from thalweg._src.graph.ops.image_resize import (
     ResizeMethod as ResizeMethod,
     resize_bicubic as resize_bicubic,
     resize_bilinear as resize_bilinear,
@@ -64,14 +50,14 @@ from thalweg._src.ops.image_resize import (
     resize_images as resize_images,
     resize_nearest_neighbor as resize_nearest_neighbor,
 )
-from thalweg._src.ops.image_suppression import (
+from thalweg._src.graph.ops.image_suppression import (
     combined_non_max_suppression as combined_non_max_suppression,
     non_max_suppression as non_max_suppression,
     non_max_suppression_overlaps as non_max_suppression_overlaps,
     non_max_suppression_padded as non_max_suppression_padded,
     non_max_suppression_with_scores as non_max_suppression_with_scores,
 )
-from thalweg._src.ops.image_transform import (
+from thalweg._src.graph.ops.image_transform import (
     central_crop as central_crop,
     crop_to_bounding_box as crop_to_bounding_box,
     flip_left_right as flip_left_right,
@@ -86,12 +72,26 @@ from thalweg._src.ops.image_transform import (
     transpose_image as transpose,
     transpose_image as transpose_image,
 )
-from thalweg._src.ops.patches import (
+from thalweg._src.graph.ops.patches import (
     extract_image_patches as extract_image_patches,
     extract_patches as extract_patches,
 )
-from thalweg._src.ops.random import (
+from thalweg._src.graph.ops.random import (
     random_crop as random_crop,
+)
+from thalweg._src.training.nn.image.adjust import (
+    adjust_brightness as adjust_brightness,
+    adjust_gamma as adjust_gamma,
+    per_image_standardization as per_image_standardization,
+    random_brightness as random_brightness,
+)
+from thalweg._src.training.nn.image.quality import (
+    image_gradients as image_gradients,
+    psnr as psnr,
+    sobel_edges as sobel_edges,
+    ssim as ssim,
+    ssim_multiscale as ssim_multiscale,
+    total_variation as total_variation,
 )
 
 __all__ = [

@@ -2,10 +2,10 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.lookup import (
+from thalweg._src.training.nn.lookup import (
     tables_initializer as tables_initializer,
 )
-from thalweg._src.variables.initializers import (
+from thalweg._src.training.variables.initializers import (
     Constant as constant,
     GlorotNormal as glorot_normal,
     GlorotUniform as glorot_uniform,
@@ -23,7 +23,7 @@ from thalweg._src.variables.initializers import (
     lecun_normal as lecun_normal,
     lecun_uniform as lecun_uniform,
 )
-from thalweg._src.variables.variables import (
+from thalweg._src.training.variables.variables import (
     global_variables_initializer as global_variables,
     local_variables_initializer as local_variables,
     variables_initializer as variables,

@@ -2,10 +2,10 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.layers.base import (
+from thalweg._src.training.nn.layers.base import (
     Layer as Layer,
 )
-from thalweg._src.nn.layers.convolution import (
+from thalweg._src.training.nn.layers.convolution import (
     Conv1D as Conv1D,
     Conv2D as Conv2D,
     Conv3D as Conv3D,
@@ -13,24 +13,24 @@ from thalweg._src.nn.layers.convolution import (
     conv2d as conv2d,
     conv3d as conv3d,
 )
-from thalweg._src.nn.layers.dense import (
+from thalweg._src.training.nn.layers.dense import (
     Dense as Dense,
     dense as dense,
 )
-from thalweg._src.nn.layers.dropout import (
+from thalweg._src.training.nn.layers.dropout import (
     Dropout as Dropout,
     Flatten as Flatten,
     dropout as dropout,
     flatten as flatten,
 )
-from thalweg._src.nn.layers.input_spec import (
+from thalweg._src.training.nn.layers.input_spec import (
     InputSpec as InputSpec,
 )
-from thalweg._src.nn.layers.normalization import (
+from thalweg._src.training.nn.layers.normalization import (
     BatchNormalization as BatchNormalization,
     batch_normalization as batch_normalization,
 )
-from thalweg._src.nn.layers.pooling import (
+from thalweg._src.training.nn.layers.pooling import (
     AveragePooling1D as AveragePooling1D,
     AveragePooling2D as AveragePooling2D,
     AveragePooling3D as AveragePooling3D,
@@ -44,13 +44,13 @@ from thalweg._src.nn.layers.pooling import (
     max_pooling2d as max_pooling2d,
     max_pooling3d as max_pooling3d,
 )
-from thalweg._src.nn.layers.separable_convolution import (
+from thalweg._src.training.nn.layers.separable_convolution import (
     SeparableConv1D as SeparableConv1D,
     SeparableConv2D as SeparableConv2D,
     separable_conv1d as separable_conv1d,
     separable_conv2d as separable_conv2d,
 )
-from thalweg._src.nn.layers.transposed_convolution import (
+from thalweg._src.training.nn.layers.transposed_convolution import (
     Conv2DTranspose as Conv2DTranspose,
     Conv3DTranspose as Conv3DTranspose,
     conv2d_transpose as conv2d_transpose,

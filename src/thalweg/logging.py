@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.logging import (
+from thalweg._src.base.logging import (
     DEBUG as DEBUG,
     ERROR as ERROR,
     FATAL as FATAL,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.losses import (
+from thalweg._src.training.nn.losses import (
     Reduction as Reduction,
     absolute_difference as absolute_difference,
     add_loss as add_loss,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.metrics.confusion import (
+from thalweg._src.training.nn.metrics.confusion import (
     false_negatives as false_negatives,
     false_positives as false_positives,
     mean_iou as mean_iou,
@@ -12,7 +12,7 @@ from thalweg._src.nn.metrics.confusion import (
     true_negatives as true_negatives,
     true_positives as true_positives,
 )
-from thalweg._src.nn.metrics.means import (
+from thalweg._src.training.nn.metrics.means import (
     accuracy as accuracy,
     mean as mean,
     mean_absolute_error as mean_absolute_error,
@@ -23,7 +23,7 @@ from thalweg._src.nn.metrics.means import (
     percentage_below as percentage_below,
     root_mean_squared_error as root_mean_squared_error,
 )
-from thalweg._src.nn.metrics.ranking import (
+from thalweg._src.training.nn.metrics.ranking import (
     average_precision_at_k as average_precision_at_k,
     precision_at_k as precision_at_k,
     precision_at_top_k as precision_at_top_k,
@@ -32,7 +32,7 @@ from thalweg._src.nn.metrics.ranking import (
     sparse_average_precision_at_k as sparse_average_precision_at_k,
     sparse_precision_at_k as sparse_precision_at_k,
 )
-from thalweg._src.nn.metrics.thresholds import (
+from thalweg._src.training.nn.metrics.thresholds import (
     auc as auc,
     false_negatives_at_thresholds as false_negatives_at_thresholds,
     false_positives_at_thresholds as false_positives_at_thresholds,

@@ -2,10 +2,10 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.observe.profile_options import (
+from thalweg._src.training.observe.profile_options import (
     ProfileOptionBuilder as ProfileOptionBuilder,
 )
-from thalweg._src.observe.profiler import (
+from thalweg._src.training.observe.profiler import (
     GraphNodeProto as GraphNodeProto,
     MultiGraphNodeProto as MultiGraphNodeProto,
     Profiler as Profiler,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.ragged.factories import (
+from thalweg._src.training.nn.ragged.factories import (
     constant as constant,
     map_flat_values as map_flat_values,
     placeholder as placeholder,
@@ -12,10 +12,10 @@ from thalweg._src.nn.ragged.factories import (
     stack as stack,
     stack_dynamic_partitions as stack_dynamic_partitions,
 )
-from thalweg._src.nn.ragged.operations import (
+from thalweg._src.training.nn.ragged.operations import (
     ragged_boolean_mask as boolean_mask,
 )
-from thalweg._src.nn.ragged.value import (
+from thalweg._src.training.nn.ragged.value import (
     RaggedTensorValue as RaggedTensorValue,
     constant_value as constant_value,
 )

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.ray.cluster import (
+from thalweg._src.tools.ray.cluster import (
     Cluster as Cluster,
     TaskError as TaskError,
 )

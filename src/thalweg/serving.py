@@ -2,22 +2,22 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.serving.client import (
+from thalweg._src.deploy.serving.client import (
     AsyncClient as AsyncClient,
     Client as Client,
 )
-from thalweg._src.serving.config import (
+from thalweg._src.deploy.serving.config import (
     BatchingParameters as BatchingParameters,
     Model as Model,
 )
-from thalweg._src.serving.limits import (
+from thalweg._src.deploy.serving.limits import (
     Limits as Limits,
 )
-from thalweg._src.serving.server import (
+from thalweg._src.deploy.serving.server import (
     ModelServer as Server,
     Options as Options,
 )
-from thalweg._src.serving.versions import (
+from thalweg._src.deploy.serving.versions import (
     Policy as Policy,
 )
 

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.ops.sets import (
+from thalweg._src.graph.ops.sets import (
     set_difference as difference,
     set_difference as set_difference,
     set_intersection as intersection,

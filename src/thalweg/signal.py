@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     fft as fft,
     fft2d as fft2d,
     fft3d as fft3d,
@@ -10,27 +10,7 @@ from thalweg._src.gen_ops import (
     ifft2d as ifft2d,
     ifft3d as ifft3d,
 )
-from thalweg._src.nn.signal.frames import (
-    frame as frame,
-    inverse_mdct as inverse_mdct,
-    inverse_stft as inverse_stft,
-    inverse_stft_window_fn as inverse_stft_window_fn,
-    mdct as mdct,
-    overlap_and_add as overlap_and_add,
-    stft as stft,
-)
-from thalweg._src.nn.signal.mel import (
-    linear_to_mel_weight_matrix as linear_to_mel_weight_matrix,
-    mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms,
-)
-from thalweg._src.nn.signal.windows import (
-    hamming_window as hamming_window,
-    hann_window as hann_window,
-    kaiser_bessel_derived_window as kaiser_bessel_derived_window,
-    kaiser_window as kaiser_window,
-    vorbis_window as vorbis_window,
-)
-from thalweg._src.ops.spectral import (
+from thalweg._src.graph.ops.spectral import (
     dct as dct,
     fftshift as fftshift,
     idct as idct,
@@ -41,6 +21,26 @@ from thalweg._src.ops.spectral import (
     rfft as rfft,
     rfft2d as rfft2d,
     rfft3d as rfft3d,
+)
+from thalweg._src.training.nn.signal.frames import (
+    frame as frame,
+    inverse_mdct as inverse_mdct,
+    inverse_stft as inverse_stft,
+    inverse_stft_window_fn as inverse_stft_window_fn,
+    mdct as mdct,
+    overlap_and_add as overlap_and_add,
+    stft as stft,
+)
+from thalweg._src.training.nn.signal.mel import (
+    linear_to_mel_weight_matrix as linear_to_mel_weight_matrix,
+    mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms,
+)
+from thalweg._src.training.nn.signal.windows import (
+    hamming_window as hamming_window,
+    hann_window as hann_window,
+    kaiser_bessel_derived_window as kaiser_bessel_derived_window,
+    kaiser_window as kaiser_window,
+    vorbis_window as vorbis_window,
 )
 
 __all__ = [

@@ -2,13 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.graph.sparse_tensor import (
-    SparseTensor as SparseTensor,
-)
-from thalweg._src.input.accumulators import (
-    SparseConditionalAccumulator as SparseConditionalAccumulator,
-)
-from thalweg._src.ops.sparse import (
+from thalweg._src.graph.ops.sparse import (
     sparse_eye as eye,
     sparse_from_dense as from_dense,
     sparse_mask as mask,
@@ -17,11 +11,11 @@ from thalweg._src.ops.sparse import (
     sparse_retain as retain,
     sparse_tensor_to_dense as to_dense,
 )
-from thalweg._src.ops.sparse_cross import (
+from thalweg._src.graph.ops.sparse_cross import (
     sparse_cross as cross,
     sparse_cross_hashed as cross_hashed,
 )
-from thalweg._src.ops.sparse_math import (
+from thalweg._src.graph.ops.sparse_math import (
     sparse_add as add,
     sparse_maximum as maximum,
     sparse_minimum as minimum,
@@ -33,16 +27,16 @@ from thalweg._src.ops.sparse_math import (
     sparse_tensor_dense_matmul as matmul,
     sparse_tensor_dense_matmul as sparse_dense_matmul,
 )
-from thalweg._src.ops.sparse_rows import (
+from thalweg._src.graph.ops.sparse_rows import (
     sparse_bincount as bincount,
     sparse_fill_empty_rows as fill_empty_rows,
 )
-from thalweg._src.ops.sparse_segments import (
+from thalweg._src.graph.ops.sparse_segments import (
     sparse_segment_mean as segment_mean,
     sparse_segment_sqrt_n as segment_sqrt_n,
     sparse_segment_sum as segment_sum,
 )
-from thalweg._src.ops.sparse_shaping import (
+from thalweg._src.graph.ops.sparse_shaping import (
     sparse_concat as concat,
     sparse_expand_dims as expand_dims,
     sparse_merge as merge,
@@ -52,6 +46,12 @@ from thalweg._src.ops.sparse_shaping import (
     sparse_split as split,
     sparse_to_indicator as to_indicator,
     sparse_transpose as transpose,
+)
+from thalweg._src.graph.sparse_tensor import (
+    SparseTensor as SparseTensor,
+)
+from thalweg._src.training.input.accumulators import (
+    SparseConditionalAccumulator as SparseConditionalAccumulator,
 )
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     fft as fft,
     fft2d as fft2d,
     fft3d as fft3d,
@@ -10,7 +10,7 @@ from thalweg._src.gen_ops import (
     ifft2d as ifft2d,
     ifft3d as ifft3d,
 )
-from thalweg._src.ops.spectral import (
+from thalweg._src.graph.ops.spectral import (
     dct as dct,
     idct as idct,
     irfft as irfft,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     as_string as as_string,
     lower as lower,
     string_strip as strip,
@@ -13,24 +13,16 @@ from thalweg._src.gen_ops import (
     unsorted_segment_join as unsorted_segment_join,
     upper as upper,
 )
-from thalweg._src.nn.ragged.strings import (
-    bytes_split as bytes_split,
-    split as split,
-    unicode_decode as unicode_decode,
-    unicode_decode_with_offsets as unicode_decode_with_offsets,
-    unicode_split as unicode_split,
-    unicode_split_with_offsets as unicode_split_with_offsets,
-)
-from thalweg._src.ops.decoding import (
+from thalweg._src.graph.ops.decoding import (
     string_to_number as to_number,
 )
-from thalweg._src.ops.hashing import (
+from thalweg._src.graph.ops.hashing import (
     string_to_hash_bucket as to_hash_bucket,
 )
-from thalweg._src.ops.printing import (
+from thalweg._src.graph.ops.printing import (
     string_format as format,
 )
-from thalweg._src.ops.strings import (
+from thalweg._src.graph.ops.strings import (
     ngrams as ngrams,
     reduce_join as reduce_join,
     regex_full_match as regex_full_match,
@@ -39,8 +31,16 @@ from thalweg._src.ops.strings import (
     string_length as length,
     substr as substr,
 )
-from thalweg._src.ops.unicode import (
+from thalweg._src.graph.ops.unicode import (
     unicode_encode as unicode_encode,
+)
+from thalweg._src.training.nn.ragged.strings import (
+    bytes_split as bytes_split,
+    split as split,
+    unicode_decode as unicode_decode,
+    unicode_decode_with_offsets as unicode_decode_with_offsets,
+    unicode_split as unicode_split,
+    unicode_split_with_offsets as unicode_split_with_offsets,
 )
 
 __all__ = [

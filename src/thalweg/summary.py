@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.nn.summaries import (
+from thalweg._src.training.nn.summaries import (
     audio as audio,
     get_summary_description as get_summary_description,
     histogram as histogram,
@@ -15,11 +15,11 @@ from thalweg._src.nn.summaries import (
     tensor_summary as tensor_summary,
     text as text,
 )
-from thalweg._src.observe.file_writer import (
+from thalweg._src.training.observe.file_writer import (
     FileWriter as FileWriter,
     FileWriterCache as FileWriterCache,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event as Event

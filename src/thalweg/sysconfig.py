@@ -9,7 +9,7 @@ from thalweg._src.compat.installation import (
     get_lib as get_lib,
     get_link_flags as get_link_flags,
 )
-from thalweg._src.compat.versions import (
+from thalweg._src.graph.versions import (
     CXX11_ABI_FLAG as CXX11_ABI_FLAG,
     CXX_VERSION as CXX_VERSION,
     MONOLITHIC_BUILD as MONOLITHIC_BUILD,

@@ -2,18 +2,18 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.autodiff.numeric import (
+from thalweg._src.graph.autodiff.numeric import (
     compute_gradient as compute_gradient,
     compute_gradient_error as compute_gradient_error,
 )
-from thalweg._src.testing.local_cluster import (
+from thalweg._src.tools.testing.local_cluster import (
     create_local_cluster as create_local_cluster,
 )
-from thalweg._src.testing.test_case import (
+from thalweg._src.tools.testing.test_case import (
     TestCase as TestCase,
     get_temp_dir as get_temp_dir,
 )
-from thalweg._src.testing.testing import (
+from thalweg._src.tools.testing.testing import (
     Benchmark as Benchmark,
     StubOutForTesting as StubOutForTesting,
     assert_equal_graph_def as assert_equal_graph_def,

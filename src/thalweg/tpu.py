@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.tpu.cross_shard import (
+from thalweg._src.compat.contrib.tpu.cross_shard import (
     CrossShardOptimizer as CrossShardOptimizer,
     bfloat16_scope as bfloat16_scope,
     outside_compilation as outside_compilation,

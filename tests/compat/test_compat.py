@@ -10,7 +10,7 @@ import pytest
 
 import thalweg as tf
 import thalweg.compat.v1 as tf1
-from thalweg._src.session import config_functions
+from thalweg._src.runtime.session import config_functions
 from thalweg.compat import v1
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import thalweg as tf
-from thalweg._src.formats import gfile
+from thalweg._src.base.formats import gfile
 
 
 @pytest.fixture

@@ -198,11 +198,11 @@ def test_versions_and_files_of_packages(tmp_path):
         pkg_resources_module.get_distribution("no-such-package")
     found = pkg_resources_module.get_distribution("numpy")
     assert found.version == np.__version__ and found.parsed_version > pkg_resources_module.parse_version("1.9")
-    assert pkg_resources_module.resource_exists("thalweg", "_src/export.py")
+    assert pkg_resources_module.resource_exists("thalweg", "_src/base/export.py")
     assert not pkg_resources_module.resource_exists("thalweg", "nothing")
-    path = pkg_resources_module.resource_filename("thalweg", "_src/export.py")
-    with open(path, "rb") as file, pkg_resources_module.resource_stream("thalweg", "_src/export.py") as stream:
-        assert file.read() == stream.read() == pkg_resources_module.resource_string("thalweg", "_src/export.py")
+    path = pkg_resources_module.resource_filename("thalweg", "_src/base/export.py")
+    with open(path, "rb") as file, pkg_resources_module.resource_stream("thalweg", "_src/base/export.py") as stream:
+        assert file.read() == stream.read() == pkg_resources_module.resource_string("thalweg", "_src/base/export.py")
     entries = pkg_resources_module.iter_entry_points("console_scripts", "pytest")
     assert [entry.name for entry in entries] == ["pytest"]
     legacy_module = run(

@@ -10,7 +10,7 @@ import pytest
 import thalweg as tf
 from tests import children
 from thalweg._src.compat import source_paths
-from thalweg._src.contrib.framework import deprecation
+from thalweg._src.compat.contrib.framework import deprecation
 
 SAME = {
     "python.framework.ops": {"convert_to_tensor": tf.convert_to_tensor, "Tensor": tf.Tensor, "Graph": tf.Graph},

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from tests.base.test_registry import FACTS
 from tests.conformance.case_runner import encode
 from tests.conformance.different import RANDOM
 from tests.sandbox import Case, Variable
 from tests.strategies import TYPES, convert, valid
-from tests.test_registry import FACTS
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType
 from thalweg._src.graph.op_def import OPS, ArgDef
 
 Variants = Iterator[tuple[str, Case]]

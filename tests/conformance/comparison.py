@@ -10,8 +10,8 @@ import numpy as np
 
 import thalweg as tf
 from tests.conformance.case_runner import decode
-from thalweg._src.formats.example import parse_message
-from thalweg._src.kernels.image_files import decode_png
+from thalweg._src.base.formats.example import parse_message
+from thalweg._src.runtime.kernels.image_files import decode_png
 
 # Words of a TensorFlow that has no kernel for a case, or has none on this device: nothing to compare with.
 _NO_KERNEL = re.compile(

@@ -4,7 +4,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from thalweg._src.graph.function import FUNCTIONAL
-from thalweg._src.resources.accelerators import accelerators
+from thalweg._src.runtime.resources.accelerators import accelerators
 
 # Operations that do nothing by themselves that a single call could show.
 NOT_CALLED = {

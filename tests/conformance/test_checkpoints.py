@@ -5,9 +5,9 @@ import pytest
 
 import thalweg as tf
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
-from thalweg._src import dtypes
-from thalweg._src.formats.bundle_reader import BundleReader
-from thalweg._src.ops.checkpoint import merge_v2_checkpoints_op, restore_v2_op, save_v2_op
+from thalweg._src.base import dtypes
+from thalweg._src.base.formats.bundle_reader import BundleReader
+from thalweg._src.graph.ops.checkpoint import merge_v2_checkpoints_op, restore_v2_op, save_v2_op
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
 

@@ -9,7 +9,7 @@ from tensorboard.compat.proto.graph_pb2 import GraphDef
 import thalweg as tf
 from tests.conformance.recorded import recording
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
-from tests.control_flow import programs
+from tests.graph.control_flow import programs
 
 pytestmark = pytest.mark.timeout(400)
 

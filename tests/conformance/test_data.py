@@ -15,7 +15,7 @@ import thalweg as tf
 from tests.conformance import data_pipelines
 from tests.conformance.recorded import recording
 from tests.conformance.tensorflow import run_tensorflow
-from thalweg._src.formats.records import framed
+from thalweg._src.base.formats.records import framed
 
 _STRINGS = ["string", "[]", "Tensor"]
 # Where we differ, and why.

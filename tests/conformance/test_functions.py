@@ -7,7 +7,7 @@ from tensorboard.compat.proto.graph_pb2 import GraphDef
 import thalweg as tf
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
 from tests.graph.function_maker import case_, floats, if_, while_
-from thalweg._src.ops.functional import call
+from thalweg._src.graph.ops.functional import call
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
 

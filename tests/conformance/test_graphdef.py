@@ -7,7 +7,7 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
 import thalweg as tf
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
-from thalweg._src import dtypes
+from thalweg._src.base import dtypes
 from thalweg._src.graph.tensor_proto import MakeNdarray
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]

@@ -105,7 +105,7 @@ def test_both_write_the_same_keys_and_graph(tmp_path, capsys):
 
 
 def _described(path):
-    from thalweg._src.checkpoint.object_graph import GRAPH_KEY, parse_graph
+    from thalweg._src.training.checkpoint.object_graph import GRAPH_KEY, parse_graph
 
     graph = parse_graph(tf.train.load_variable(path, GRAPH_KEY), path)
     keys = [[(a.name, a.full_name, a.checkpoint_key) for a in node.attributes] for node in graph.nodes]

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from tests.compiler.partition.graph_programs import DEVICES, FEEDS, PROGRAMS, as_user_graphs, partitions_of
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
-from tests.partition.graph_programs import DEVICES, FEEDS, PROGRAMS, as_user_graphs, partitions_of
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
 

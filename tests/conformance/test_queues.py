@@ -11,9 +11,9 @@ import thalweg as tf
 from tests.conformance import queue_programs
 from tests.conformance.recorded import recording
 from tests.conformance.tensorflow import run_tensorflow
-from tests.resources.queue_model import Model, Request
-from thalweg._src.contrib.staging import MapStagingArea, StagingArea
-from thalweg._src.input.barrier import Barrier
+from tests.runtime.resources.queue_model import Model, Request
+from thalweg._src.compat.contrib.staging import MapStagingArea, StagingArea
+from thalweg._src.training.input.barrier import Barrier
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's own client calls a server; what it sent and received is recorded for tests/serving."""
+"""TensorFlow Serving's own client calls a server; what it sent and received is recorded for tests/deploy/serving."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,9 @@ import pytest
 from tests import children
 from tests.conformance.recorded import RECORD
 from tests.conformance.tensorflow import PYTHON, environment, needs_tensorflow
-from tests.serving import models
-from tests.serving.recorded import FIXTURE
-from thalweg._src.serving.server import ModelServer
+from tests.deploy.serving import models
+from tests.deploy.serving.recorded import FIXTURE
+from thalweg._src.deploy.serving.server import ModelServer
 
 
 @needs_tensorflow

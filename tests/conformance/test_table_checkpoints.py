@@ -6,8 +6,8 @@ import pytest
 import thalweg as tf
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
 from tests.conformance.test_checkpoints import SAMPLES, all_samples
-from thalweg._src.formats.table_checkpoint import open_checkpoint
-from thalweg._src.ops.checkpoint import save_op
+from thalweg._src.base.formats.table_checkpoint import open_checkpoint
+from thalweg._src.graph.ops.checkpoint import save_op
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
 

@@ -10,7 +10,7 @@ import pytest
 from tests import children
 from tests.conformance.recorded import RECORD
 from tests.conformance.tensorflow import PYTHON, environment, needs_tensorflow
-from tests.saved_model.tensorflow_2 import FIXTURES, MODELS, assert_served
+from tests.deploy.saved_model.tensorflow_2 import FIXTURES, MODELS, assert_served
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(600)]
 

@@ -8,7 +8,7 @@ import pytest
 
 import thalweg as tf
 from tests import children
-from tests.distributed.clusters import addresses
+from tests.cluster.distributed.clusters import addresses
 from tests.estimator.models import XS, YS, descended, estimator, numbers, rows
 
 Train, Eval = tf.estimator.TrainSpec, tf.estimator.EvalSpec

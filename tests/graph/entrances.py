@@ -11,11 +11,11 @@ from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
 
 import thalweg as tf
-from thalweg._src.cli.main import commands
-from thalweg._src.formats.graph_messages import message_class
-from thalweg._src.serving.servable import Servable
-from thalweg._src.transform.apply import TransformGraph
-from thalweg._src.transform.files import freeze_graph_def, freeze_saved_model
+from thalweg._src.base.formats.graph_messages import message_class
+from thalweg._src.deploy.serving.servable import Servable
+from thalweg._src.deploy.transform.apply import TransformGraph
+from thalweg._src.deploy.transform.files import freeze_graph_def, freeze_saved_model
+from thalweg._src.tools.cli.main import commands
 
 FLOAT, INT32, STRING, BOOL = 1, 3, 7, 10
 

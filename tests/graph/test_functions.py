@@ -5,7 +5,7 @@ import pytest
 import thalweg as tf
 from tests.graph.function_maker import case_, floats, functional, if_, make_function, while_
 from thalweg._src.graph.imported_function import ImportedFunction
-from thalweg._src.ops.functional import call
+from thalweg._src.graph.ops.functional import call
 
 
 @pytest.fixture(autouse=True)

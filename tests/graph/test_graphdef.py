@@ -9,20 +9,20 @@ from tensorboard.compat.proto.node_def_pb2 import NodeDef
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
 from tests import children
-from thalweg._src import dtypes, errors
-from thalweg._src.control_flow.while_loop import while_loop
+from thalweg._src.base import dtypes, errors
+from thalweg._src.base.shapes import TensorShape
+from thalweg._src.graph.control_flow.while_loop import while_loop
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import PRODUCER, write_graph
 from thalweg._src.graph.import_graph_def import import_graph_def
-from thalweg._src.ops.concat import concat
-from thalweg._src.ops.constants import constant, no_op, placeholder
-from thalweg._src.ops.identity import identity, identity_n
-from thalweg._src.ops.math import multiply
-from thalweg._src.ops.matrix import matmul
-from thalweg._src.ops.reshape import shape
-from thalweg._src.ops.tensor_proto import make_ndarray, make_tensor_proto
-from thalweg._src.session.session import Session
-from thalweg._src.shapes import TensorShape
+from thalweg._src.graph.ops.concat import concat
+from thalweg._src.graph.ops.constants import constant, no_op, placeholder
+from thalweg._src.graph.ops.identity import identity, identity_n
+from thalweg._src.graph.ops.math import multiply
+from thalweg._src.graph.ops.matrix import matmul
+from thalweg._src.graph.ops.reshape import shape
+from thalweg._src.graph.ops.tensor_proto import make_ndarray, make_tensor_proto
+from thalweg._src.runtime.session.session import Session
 
 
 def _node(name, op, *inputs, **attrs):
@@ -447,7 +447,8 @@ def test_active_control_dependencies_apply(graph):
 
 def test_protobuf_is_not_needed_to_build_a_graph():
     code = (
-        "import sys, thalweg._src.graph.graphdef, thalweg._src.graph.import_graph_def, thalweg._src.ops.tensor_proto\n"
+        "import sys, thalweg._src.graph.graphdef, thalweg._src.graph.import_graph_def\n"
+        "import thalweg._src.graph.ops.tensor_proto\n"
         "assert not [m for m in sys.modules if m.startswith(('google.protobuf', 'tensorboard'))]"
     )
     children.run([sys.executable, "-c", code])

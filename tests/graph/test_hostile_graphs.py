@@ -29,11 +29,11 @@ from tests.graph.entrances import (
     signed,
     small,
 )  # fmt: skip
-from thalweg._src.formats.graph_messages import message_class
+from thalweg._src.base.formats.graph_messages import message_class
+from thalweg._src.deploy.serving.servable import Servable
+from thalweg._src.deploy.transform.apply import TransformGraph
+from thalweg._src.deploy.transform.files import freeze_saved_model
 from thalweg._src.graph.trust import RefusedOpsError
-from thalweg._src.serving.servable import Servable
-from thalweg._src.transform.apply import TransformGraph
-from thalweg._src.transform.files import freeze_saved_model
 
 CODE = "__import__('builtins').thalweg_canary()"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.place.watched import held_in
+from tests.compiler.place.watched import held_in
 from thalweg._src.graph.order_hints import after
 
 ONE = tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})

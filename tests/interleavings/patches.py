@@ -16,8 +16,8 @@ import time
 
 from tests.interleavings import primitives, scheduler
 from tests.interleavings.primitives import managing
-from thalweg._src.distributed import finalizers
-from thalweg._src.resources.workers import Workers
+from thalweg._src.cluster.distributed import finalizers
+from thalweg._src.runtime.resources.workers import Workers
 
 _WALL = 1_600_000_000.0  # the wall clock when the virtual clock shows 0
 _ADOPTED = ("thalweg._src.", "tests.")

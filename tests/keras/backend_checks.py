@@ -5,8 +5,8 @@ import numpy as np
 import thalweg as tf
 from tests.keras.backend_cases import called, decoded, read_answers
 from tests.keras.backend_names import K
-from thalweg._src.eager.mode import eager_mode
 from thalweg._src.graph import nest
+from thalweg._src.runtime.eager.mode import eager_mode
 
 MODES = ("graph", "feeds", "eager", "function")
 

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from thalweg._src.export import EXPORTS
+from thalweg._src.base.export import EXPORTS
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.keras.backend import (  # noqa: F401  declare names
     control,

@@ -1,7 +1,7 @@
 """Evaluates a function of tensors in a graph, eagerly, and inside of `tf.function`."""
 
 import thalweg as tf
-from thalweg._src.eager.mode import eager_mode
+from thalweg._src.runtime.eager.mode import eager_mode
 
 MODES = ("graph", "eager", "function")
 

@@ -7,7 +7,6 @@ import numpy as np
 
 import thalweg as tf
 from tests.keras import recurrent_cases as cases
-from thalweg._src.eager.mode import eager_mode
 from thalweg._src.graph import nest
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine.input_layer import Input
@@ -25,6 +24,7 @@ from thalweg._src.keras.layers import (
     recurrent_layers,
     wrappers,
 )
+from thalweg._src.runtime.eager.mode import eager_mode
 
 _MODULES = (bidirectional, cells, conv_recurrent, convolutional, core, cudnn_recurrent, embeddings, recurrent)
 L = SimpleNamespace(Input=Input, Model=Model, Sequential=Sequential)

@@ -8,7 +8,7 @@ from tests.keras.backend_cases import decoded, read_answers
 from tests.keras.backend_checks import same
 from tests.keras.backend_names import K
 from tests.keras.rnn_cases import CASES, REVERSED, run
-from thalweg._src.eager.mode import eager_mode
+from thalweg._src.runtime.eager.mode import eager_mode
 
 
 def _untraced(function):

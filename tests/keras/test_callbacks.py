@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.eager.mode import eager_mode
 from thalweg._src.keras.backend.state import clear_session
 from thalweg._src.keras.backend.values import get_value
 from thalweg._src.keras.backend.variables import variable
@@ -27,6 +26,7 @@ from thalweg._src.keras.callbacks.training import (
 from thalweg._src.keras.engine.sequential import Sequential
 from thalweg._src.keras.layers.core import Dense
 from thalweg._src.keras.saving.models import load_model
+from thalweg._src.runtime.eager.mode import eager_mode
 
 X, Y = np.ones((8, 3), np.float32), np.ones((8, 1), np.float32)
 NAN = float("nan")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.eager.mode import eager_mode
+from thalweg._src.runtime.eager.mode import eager_mode
 
 keras = tf.keras
 X = np.random.RandomState(0).normal(size=(12, 3)).astype(np.float32)

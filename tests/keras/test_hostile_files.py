@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.formats import proportion
-from thalweg._src.formats.graph_messages import message_class
+from thalweg._src.base.formats import proportion
+from thalweg._src.base.formats.graph_messages import message_class
 from thalweg._src.keras.datasets.pickled_arrays import read_pickled
 from thalweg._src.keras.saving.hdf5_contents import RefusedContentError, attribute
 from thalweg._src.keras.serialization import RefusedFileError, RefusedFunctionError

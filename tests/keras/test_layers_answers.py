@@ -9,8 +9,8 @@ import pytest
 
 import thalweg as tf
 from tests.keras.layer_cases import CASES, factors_of, inputs_of, masks_of, name_of, weights_of
-from thalweg._src.eager.mode import eager_mode
 from thalweg._src.keras.layers.lookup import LAYERS, deserialize, serialize
+from thalweg._src.runtime.eager.mode import eager_mode
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "keras_layers.json.gz"
 ANSWERS = json.loads(gzip.decompress(FIXTURE.read_bytes()))

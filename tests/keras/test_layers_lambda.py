@@ -5,10 +5,10 @@ import json
 import pytest
 
 import thalweg as tf
-from thalweg._src.eager.mode import eager_mode
 from thalweg._src.keras.engine.input_layer import Input
 from thalweg._src.keras.layers.core import Lambda
 from thalweg._src.keras.layers.lookup import deserialize, serialize
+from thalweg._src.runtime.eager.mode import eager_mode
 
 
 def scaled(x, factor=2.0):

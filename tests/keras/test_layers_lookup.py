@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.eager.mode import eager_mode
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.dense_features import DenseFeatures
 from thalweg._src.keras.layers.lookup import LAYERS, deserialize, register_layers, serialize
+from thalweg._src.runtime.eager.mode import eager_mode
 
 column = tf.feature_column
 

@@ -6,7 +6,7 @@ import pytest
 import thalweg as tf
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.layers.normalization import BatchNormalization, LayerNormalization
-from thalweg._src.nn.layers.normalization import BatchNormalization as PlainBatchNormalization
+from thalweg._src.training.nn.layers.normalization import BatchNormalization as PlainBatchNormalization
 
 X = np.random.RandomState(0).normal(3, 2, (6, 4)).astype("float32")
 

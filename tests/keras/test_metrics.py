@@ -10,10 +10,10 @@ import pytest
 
 import thalweg as tf
 from tests.keras.modes import MODES, evaluate
-from thalweg._src.eager.mode import eager_mode
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.metrics import accuracy, base, confusion, curves, lookup, means
 from thalweg._src.keras.metrics.base import Mean, MeanMetricWrapper, MeanTensor, Metric, SumOverBatchSizeMetricWrapper
+from thalweg._src.runtime.eager.mode import eager_mode
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "keras_losses.json.gz"
 RECORDED = json.loads(gzip.decompress(FIXTURE.read_bytes()))["metrics"]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.distribute.programs import assert_equal, mirrored, one_device, train
 from tests.keras.modes import MODES
-from thalweg._src.eager.mode import eager_mode
+from tests.training.distribute.programs import assert_equal, mirrored, one_device, train
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import get_value
 from thalweg._src.keras.optimizers import lookup, moments, optimizers, schedules
 from thalweg._src.keras.optimizers.optimizer import Optimizer
 from thalweg._src.keras.optimizers.wrapping import TFOptimizer
+from thalweg._src.runtime.eager.mode import eager_mode
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "keras_optimizers.json.gz"
 RECORDED = json.loads(gzip.decompress(FIXTURE.read_bytes()))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.eager.mode import eager_mode
+from thalweg._src.runtime.eager.mode import eager_mode
 
 pytestmark = pytest.mark.cpu_only(reason="the virtual devices are those of the CPU, which a GPU comes before")
 keras = tf.keras

@@ -9,7 +9,7 @@ import pytest
 
 import thalweg as tf
 from tests.keras.saved_models import MODELS, data, losses_of, outputs_of, trained
-from thalweg._src.saved_model.files import read_saved_model
+from thalweg._src.deploy.saved_model.files import read_saved_model
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "keras_saved_models"
 

@@ -9,8 +9,8 @@ import pytest
 
 import thalweg as tf
 from tests.keras.modes import MODES
-from thalweg._src.eager.mode import eager_mode
 from thalweg._src.keras.optimizers import moments, schedules
+from thalweg._src.runtime.eager.mode import eager_mode
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "keras_optimizers.json.gz"
 RECORDED = json.loads(gzip.decompress(FIXTURE.read_bytes()))["schedules"]

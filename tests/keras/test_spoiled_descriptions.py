@@ -8,7 +8,7 @@ import random
 import pytest
 
 import thalweg as tf
-from thalweg._src.errors import OpError
+from thalweg._src.base.errors import OpError
 from thalweg._src.keras.saving.training_config import compile_model
 
 layers, models = tf.keras.layers, tf.keras.models

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.eager.graph import EagerGraph
-from thalweg._src.eager.mode import eager_mode
+from thalweg._src.runtime.eager.graph import EagerGraph
+from thalweg._src.runtime.eager.mode import eager_mode
 
 CONFIG = {"device_count": {"CPU": 2, "GPU": 0}}
 RNG = np.random.default_rng(4)
@@ -18,7 +18,7 @@ layers = tf.keras.layers
 @pytest.fixture(params=["graph", "eager"], autouse=True)
 def mode(request, monkeypatch):
     if request.param == "eager":
-        monkeypatch.setattr("thalweg._src.eager.mode._graph", EagerGraph(tf.ConfigProto(**CONFIG)))
+        monkeypatch.setattr("thalweg._src.runtime.eager.mode._graph", EagerGraph(tf.ConfigProto(**CONFIG)))
         with eager_mode():
             yield "eager"
     else:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.execute.program import Program
-from thalweg._src.optimize.build import step_graph
-from thalweg._src.resources import step as step_module
-from thalweg._src.resources.containers import Containers
-from thalweg._src.resources.devices import local_devices
-from thalweg._src.resources.rendezvous import Rendezvous
-from thalweg._src.resources.step import Step
+from thalweg._src.compiler.optimize.build import step_graph
 from thalweg._src.runtime.executable import Executable
+from thalweg._src.runtime.execute.program import Program
+from thalweg._src.runtime.resources import step as step_module
+from thalweg._src.runtime.resources.containers import Containers
+from thalweg._src.runtime.resources.devices import local_devices
+from thalweg._src.runtime.resources.rendezvous import Rendezvous
+from thalweg._src.runtime.resources.step import Step
 
 CONFIGS = {"one device": tf.ConfigProto(), "three devices": tf.ConfigProto(device_count={"CPU": 3})}
 PATIENCE = 60  # seconds until a test gives up on something that should have happened

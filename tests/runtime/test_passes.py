@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import thalweg as tf
-from thalweg._src import dtypes, errors
+from thalweg._src.base import dtypes, errors
 from thalweg._src.graph.ir.lint import lint, problems
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.op_def import OPS

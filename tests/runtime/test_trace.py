@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.execute.test_cuda_graph import RECORDS, record
-from thalweg._src.observe.timeline import Timeline
-from thalweg._src.resources.accelerators import Accelerator
-from thalweg._src.session.measured_costs import learn_costs
+from tests.runtime.execute.test_cuda_graph import RECORDS, record
+from thalweg._src.runtime.resources.accelerators import Accelerator
+from thalweg._src.runtime.session.measured_costs import learn_costs
+from thalweg._src.training.observe.timeline import Timeline
 
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 SLOW = "/job:localhost/replica:0/task:0/device:SLOW:0"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.distributed.clusters import Cluster
+from tests.cluster.distributed.clusters import Cluster
 
 
 @pytest.fixture

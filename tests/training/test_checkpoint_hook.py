@@ -9,7 +9,7 @@ import pytest
 
 import thalweg as tf
 from tests.training.conftest import events, train
-from thalweg._src.formats import durable
+from thalweg._src.base.formats import durable
 from thalweg._src.training import checkpoint_hook
 from thalweg._src.training.checkpoint_interval import LONGEST, SHORTEST, CheckpointInterval, best_interval
 

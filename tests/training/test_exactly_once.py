@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.distributed.clusters import TRANSPORTS, Cluster
+from tests.cluster.distributed.clusters import TRANSPORTS, Cluster
 
 
 @pytest.fixture(params=TRANSPORTS)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import thalweg as tf
-from thalweg._src.training.cluster_resolver.slurm import expand_counts, expand_hosts
+from thalweg._src.cluster.resolvers.slurm import expand_counts, expand_hosts
 
 STEP = {
     "SLURM_PROCID": "3",

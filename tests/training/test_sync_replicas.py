@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.distributed.clusters import Cluster
-from thalweg._src.resources import replica_group
+from tests.cluster.distributed.clusters import Cluster
+from thalweg._src.runtime.resources import replica_group
 
 
 @pytest.fixture

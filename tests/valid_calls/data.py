@@ -18,8 +18,8 @@ class Handle(Variable):
     kind: str = "iterator"
 
     def make_handle(self, setup: list[Any]) -> Any:
-        from thalweg._src.data.dataset import Dataset
-        from thalweg._src.data.optional import Optional
+        from thalweg._src.training.data.dataset import Dataset
+        from thalweg._src.training.data.optional import Optional
 
         dataset = Dataset.from_tensors(floats(2, 3))
         if self.kind == "dataset":

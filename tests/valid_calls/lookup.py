@@ -19,9 +19,9 @@ class Table(Variable):
     filled: bool = True
 
     def make_handle(self, setup: list[Any]) -> Any:
-        from thalweg._src import dtypes
-        from thalweg._src.ops.constants import array_constant
-        from thalweg._src.ops.lookup import (
+        from thalweg._src.base import dtypes
+        from thalweg._src.graph.ops.constants import array_constant
+        from thalweg._src.graph.ops.lookup import (
             hash_table_op,
             initialize_table_op,
             lookup_table_insert_op,

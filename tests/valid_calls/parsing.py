@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.valid_calls.values import Call, texts
-from thalweg._src.formats.example import message_class
+from thalweg._src.base.formats.example import message_class
 
 
 def _feature(values: list[Any]) -> Any:

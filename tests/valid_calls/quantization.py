@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.valid_calls.values import Call, S, X, floats, ints
-from thalweg._src import dtypes
+from thalweg._src.base import dtypes
 
 
 def _steps(*shape: int, dtype: str = "quint8") -> np.ndarray:

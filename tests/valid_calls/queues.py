@@ -22,7 +22,7 @@ class Handle(Variable):
         return getattr(self, f"_{self.kind}")(setup)
 
     def _queue(self, setup: list[Any]) -> Any:
-        from thalweg._src.input.queues import FIFOQueue
+        from thalweg._src.training.input.queues import FIFOQueue
 
         queue = FIFOQueue(9, ["float32", "int32"], shapes=[[2], []], shared_name="queue")
         if self.closed:
@@ -30,49 +30,49 @@ class Handle(Variable):
         return queue.queue_ref
 
     def _names(self, setup: list[Any]) -> Any:
-        from thalweg._src.input.queues import FIFOQueue
+        from thalweg._src.training.input.queues import FIFOQueue
 
         queue = FIFOQueue(9, "string", shapes=[[]], shared_name="names")
         _in_turn(setup, lambda: queue.enqueue_many([texts("/proc/version", "b")]), queue.close)
         return queue.queue_ref
 
     def _reader(self, setup: list[Any]) -> Any:
-        from thalweg._src.input.readers import IdentityReader
+        from thalweg._src.training.input.readers import IdentityReader
 
         return IdentityReader().reader_ref
 
     def _mutex(self, setup: list[Any]) -> Any:
-        from thalweg._src.ops.mutex import mutex_op
+        from thalweg._src.graph.ops.mutex import mutex_op
 
         return mutex_op()
 
     def _lock(self, setup: list[Any]) -> Any:
-        from thalweg._src.ops.mutex import mutex_lock_op, mutex_op
+        from thalweg._src.graph.ops.mutex import mutex_lock_op, mutex_op
 
         return mutex_lock_op(mutex_op())
 
     def _transaction(self, setup: list[Any]) -> Any:
-        from thalweg._src.ops.mutex import mutex_op
-        from thalweg._src.ops.transactions import begin_transaction_op
+        from thalweg._src.graph.ops.mutex import mutex_op
+        from thalweg._src.graph.ops.transactions import begin_transaction_op
 
         return begin_transaction_op(mutex_op(), variables=[])
 
     def _accumulator(self, setup: list[Any]) -> Any:
-        from thalweg._src.input.accumulators import ConditionalAccumulator
+        from thalweg._src.training.input.accumulators import ConditionalAccumulator
 
         accumulator = ConditionalAccumulator("float32", [2, 3], shared_name="sum")
         setup.append(accumulator.apply_grad(floats(2, 3)))
         return accumulator.accumulator_ref
 
     def _sparse_accumulator(self, setup: list[Any]) -> Any:
-        from thalweg._src.input.accumulators import SparseConditionalAccumulator
+        from thalweg._src.training.input.accumulators import SparseConditionalAccumulator
 
         accumulator = SparseConditionalAccumulator("float32", [None, 3], shared_name="sum")
         setup.append(accumulator.apply_grad(longs(0, 4), floats(2, 3)))
         return accumulator.accumulator_ref
 
     def _barrier(self, setup: list[Any]) -> Any:
-        from thalweg._src.input.barrier import Barrier
+        from thalweg._src.training.input.barrier import Barrier
 
         barrier = Barrier(["float32"], shapes=[[3]], shared_name="barrier")
         if self.closed:
@@ -80,7 +80,7 @@ class Handle(Variable):
         return barrier.barrier_ref
 
     def _replica_group(self, setup: list[Any]) -> Any:
-        from thalweg._src.ops import replica_groups as ops
+        from thalweg._src.graph.ops import replica_groups as ops
 
         group = ops.replica_group_op(num_required=0, shared_name="replicas")
         end = ops.replica_group_stop_op.operation(group) if self.closed else None

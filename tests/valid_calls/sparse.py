@@ -25,14 +25,14 @@ class Handles(Variable):
     """An input that holds the numbers of sparse tensors in a map; spoiled, it becomes a variable's handle."""
 
     def make_handle(self, setup: list[Any]) -> Any:
-        from thalweg._src.ops.sparse_maps import add_many_sparse_to_tensors_map_op
+        from thalweg._src.graph.ops.sparse_maps import add_many_sparse_to_tensors_map_op
 
         return add_many_sparse_to_tensors_map_op(*SPARSE, shared_name="kept")
 
 
 def serialized() -> np.ndarray[Any, Any]:
     """Returns a sparse vector as three strings."""
-    from thalweg._src import dtypes
+    from thalweg._src.base import dtypes
     from thalweg._src.graph.tensor_proto import array_proto
 
     parts = ((longs([[1]]), dtypes.int64), (floats(1), dtypes.float32), (longs([4]), dtypes.int64))

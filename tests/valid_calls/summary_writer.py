@@ -16,7 +16,7 @@ class Writer(Variable):
     """An input that is the handle of an open summary writer; spoiled, it becomes a variable's."""
 
     def make_handle(self, setup: list[Any]) -> Any:
-        from thalweg._src.ops.summary_writer import create_summary_file_writer_op, summary_writer_op
+        from thalweg._src.graph.ops.summary_writer import create_summary_file_writer_op, summary_writer_op
 
         handle = summary_writer_op(shared_name="writer")
         setup.append(create_summary_file_writer_op.operation(handle, "build/events", 10, 1000, ""))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.sandbox import Variable
-from thalweg._src import dtypes
+from thalweg._src.base import dtypes
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 

@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.autograph.api import (
+from thalweg._src.graph.autograph.api import (
     do_not_convert as do_not_convert,
     set_loop_options as set_loop_options,
     set_verbosity as set_verbosity,
@@ -12,7 +12,7 @@ from thalweg._src.autograph.api import (
     to_graph as to_graph,
     trace as trace,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.autograph import experimental as experimental

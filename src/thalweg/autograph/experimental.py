@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.autograph.api import (
+from thalweg._src.graph.autograph.api import (
     Feature as Feature,
     do_not_convert as do_not_convert,
     set_loop_options as set_loop_options,

@@ -4,6 +4,17 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from thalweg._src.base.formats.text import (
+    as_bytes as as_bytes,
+    as_str_any as as_str_any,
+    as_text as as_str,
+    as_text as as_text,
+    path_to_str as path_to_str,
+)
+from thalweg._src.base.shapes import (
+    dimension_at_index as dimension_at_index,
+    dimension_value as dimension_value,
+)
 from thalweg._src.compat.python_types import (
     bytes_or_text_types as bytes_or_text_types,
     complex_types as complex_types,
@@ -14,18 +25,7 @@ from thalweg._src.compat.switches import (
     forward_compatibility_horizon as forward_compatibility_horizon,
     forward_compatible as forward_compatible,
 )
-from thalweg._src.formats.text import (
-    as_bytes as as_bytes,
-    as_str_any as as_str_any,
-    as_text as as_str,
-    as_text as as_text,
-    path_to_str as path_to_str,
-)
-from thalweg._src.shapes import (
-    dimension_at_index as dimension_at_index,
-    dimension_value as dimension_value,
-)
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.compat import v1 as v1

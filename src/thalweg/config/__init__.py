@@ -4,13 +4,13 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.function.function import (
+from thalweg._src.runtime.function.function import (
     experimental_functions_run_eagerly as experimental_functions_run_eagerly,
     experimental_functions_run_eagerly as functions_run_eagerly,
     experimental_run_functions_eagerly as experimental_run_functions_eagerly,
     experimental_run_functions_eagerly as run_functions_eagerly,
 )
-from thalweg._src.session.config_functions import (
+from thalweg._src.runtime.session.config_functions import (
     LogicalDevice as LogicalDevice,
     PhysicalDevice as PhysicalDevice,
     get_soft_device_placement as get_soft_device_placement,
@@ -20,7 +20,7 @@ from thalweg._src.session.config_functions import (
     set_soft_device_placement as set_soft_device_placement,
     set_visible_devices as set_visible_devices,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.config import experimental as experimental

@@ -2,11 +2,11 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.resources.accelerators import (
+from thalweg._src.runtime.resources.accelerators import (
     enable_tensor_float_32_execution as enable_tensor_float_32_execution,
     tensor_float_32_execution_enabled as tensor_float_32_execution_enabled,
 )
-from thalweg._src.session.config_functions import (
+from thalweg._src.runtime.session.config_functions import (
     get_memory_growth as get_memory_growth,
     get_visible_devices as get_visible_devices,
     list_logical_devices as list_logical_devices,

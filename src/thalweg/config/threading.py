@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.session.config_functions import (
+from thalweg._src.runtime.session.config_functions import (
     get_inter_op_parallelism_threads as get_inter_op_parallelism_threads,
     get_intra_op_parallelism_threads as get_intra_op_parallelism_threads,
     set_inter_op_parallelism_threads as set_inter_op_parallelism_threads,

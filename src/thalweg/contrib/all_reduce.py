@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.all_reduce import (
+from thalweg._src.compat.contrib.all_reduce import (
     build_nccl_all_reduce as build_nccl_all_reduce,
     build_nccl_then_recursive_hd as build_nccl_then_recursive_hd,
     build_nccl_then_ring as build_nccl_then_ring,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.autograph.api import (
+from thalweg._src.graph.autograph.api import (
     Feature as Feature,
     convert_decorator as convert,
     do_not_convert as do_not_convert,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.crf import (
+from thalweg._src.compat.contrib.crf import (
     CrfDecodeBackwardRnnCell as CrfDecodeBackwardRnnCell,
     CrfDecodeForwardRnnCell as CrfDecodeForwardRnnCell,
     CrfForwardRnnCell as CrfForwardRnnCell,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.cudnn_rnn import (
+from thalweg._src.compat.contrib.cudnn_rnn import (
     CudnnCompatibleGRUCell as CudnnCompatibleGRUCell,
     CudnnCompatibleLSTMCell as CudnnCompatibleLSTMCell,
     CudnnGRU as CudnnGRU,

@@ -2,27 +2,27 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.data import (
+from thalweg._src.compat.contrib.data import (
     assert_element_shape as assert_element_shape,
     batch_and_drop_remainder as batch_and_drop_remainder,
     padded_batch_and_drop_remainder as padded_batch_and_drop_remainder,
     sliding_window_batch as sliding_window_batch,
 )
-from thalweg._src.data.bucketing import (
+from thalweg._src.training.data.bucketing import (
     bucket_by_sequence_length as bucket_by_sequence_length,
 )
-from thalweg._src.data.buffers import (
+from thalweg._src.training.data.buffers import (
     AUTOTUNE as AUTOTUNE,
 )
-from thalweg._src.data.csv import (
+from thalweg._src.training.data.csv import (
     CsvDataset as CsvDataset,
     make_csv_dataset as make_csv_dataset,
 )
-from thalweg._src.data.examples import (
+from thalweg._src.training.data.examples import (
     make_batched_features_dataset as make_batched_features_dataset,
     parse_example_dataset as parse_example_dataset,
 )
-from thalweg._src.data.experimental import (
+from thalweg._src.training.data.experimental import (
     Counter as Counter,
     RandomDataset as RandomDataset,
     choose_from_datasets as choose_from_datasets,
@@ -41,19 +41,19 @@ from thalweg._src.data.experimental import (
     unbatch as unbatch,
     unique as unique,
 )
-from thalweg._src.data.grouping import (
+from thalweg._src.training.data.grouping import (
     Reducer as Reducer,
     group_by_reducer as group_by_reducer,
     rejection_resample as rejection_resample,
 )
-from thalweg._src.data.iterator import (
+from thalweg._src.training.data.iterator import (
     get_next_as_optional as get_next_as_optional,
     make_saveable_from_iterator as make_saveable_from_iterator,
 )
-from thalweg._src.data.sql import (
+from thalweg._src.training.data.sql import (
     SqlDataset as SqlDataset,
 )
-from thalweg._src.data.writer import (
+from thalweg._src.training.data.writer import (
     TFRecordWriter as TFRecordWriter,
 )
 

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.deprecated import (
+from thalweg._src.compat.contrib.deprecated import (
     audio_summary as audio_summary,
     histogram_summary as histogram_summary,
     image_summary as image_summary,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.distribute import (
+from thalweg._src.compat.contrib.distribute import (
     CollectiveAllReduceStrategy as CollectiveAllReduceStrategy,
     DistributeConfig as DistributeConfig,
     MirroredStrategy as MirroredStrategy,
@@ -13,14 +13,14 @@ from thalweg._src.contrib.distribute import (
     Step as Step,
     run_standard_tensorflow_server as run_standard_tensorflow_server,
 )
-from thalweg._src.distribute.all_reduce import (
+from thalweg._src.training.distribute.all_reduce import (
     AllReduceCrossDeviceOps as AllReduceCrossDeviceOps,
 )
-from thalweg._src.distribute.cross_device_ops import (
+from thalweg._src.training.distribute.cross_device_ops import (
     CrossDeviceOps as CrossDeviceOps,
     ReductionToOneDevice as ReductionToOneDeviceCrossDeviceOps,
 )
-from thalweg._src.distribute.current import (
+from thalweg._src.training.distribute.current import (
     get_cross_replica_context as get_cross_replica_context,
     get_loss_reduction as get_loss_reduction,
     get_replica_context as get_replica_context,
@@ -31,10 +31,10 @@ from thalweg._src.distribute.current import (
     in_cross_replica_context as in_cross_replica_context,
     require_replica_context as require_replica_context,
 )
-from thalweg._src.distribute.mirrored import (
+from thalweg._src.training.distribute.mirrored import (
     OneDeviceStrategy as OneDeviceStrategy,
 )
-from thalweg._src.distribute.strategy import (
+from thalweg._src.training.distribute.strategy import (
     Strategy as DistributionStrategy,
 )
 

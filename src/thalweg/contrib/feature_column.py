@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.feature_columns.sequences import (
+from thalweg._src.training.nn.feature_columns.sequences import (
     SequenceNumericColumn as sequence_numeric_column,
     sequence_categorical_column_with_hash_bucket as sequence_categorical_column_with_hash_bucket,
     sequence_categorical_column_with_identity as sequence_categorical_column_with_identity,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.graph_editor.edit import (
+from thalweg._src.compat.contrib.graph_editor.edit import (
     bypass as bypass,
     connect as connect,
     detach as detach,
@@ -11,7 +11,7 @@ from thalweg._src.contrib.graph_editor.edit import (
     detach_inputs as detach_inputs,
     detach_outputs as detach_outputs,
 )
-from thalweg._src.contrib.graph_editor.elements import (
+from thalweg._src.compat.contrib.graph_editor.elements import (
     ControlOutputs as ControlOutputs,
     get_consuming_ops as get_consuming_ops,
     get_generating_ops as get_generating_ops,
@@ -22,7 +22,7 @@ from thalweg._src.contrib.graph_editor.elements import (
     make_placeholder_from_tensor as make_placeholder_from_tensor,
     placeholder_name as placeholder_name,
 )
-from thalweg._src.contrib.graph_editor.reroute import (
+from thalweg._src.compat.contrib.graph_editor.reroute import (
     add_control_inputs as add_control_inputs,
     remove_control_inputs as remove_control_inputs,
     reroute_inputs as reroute_inputs,
@@ -34,7 +34,7 @@ from thalweg._src.contrib.graph_editor.reroute import (
     swap_outputs as swap_outputs,
     swap_ts as swap_ts,
 )
-from thalweg._src.contrib.graph_editor.select import (
+from thalweg._src.compat.contrib.graph_editor.select import (
     check_cios as check_cios,
     compute_boundary_ts as compute_boundary_ts,
     filter_ops as filter_ops,
@@ -54,14 +54,14 @@ from thalweg._src.contrib.graph_editor.select import (
     select_ts as select_ts,
     select_ts as ts,
 )
-from thalweg._src.contrib.graph_editor.subgraph import (
+from thalweg._src.compat.contrib.graph_editor.subgraph import (
     SubGraphView as SubGraphView,
     make_view as make_view,
     make_view as sgv,
     make_view_from_scope as make_view_from_scope,
     make_view_from_scope as sgv_scope,
 )
-from thalweg._src.contrib.graph_editor.transform import (
+from thalweg._src.compat.contrib.graph_editor.transform import (
     Transformer as Transformer,
     TransformerInfo as TransformerInfo,
     assign_renamed_collections_handler as assign_renamed_collections_handler,

@@ -2,16 +2,16 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.image.warp import (
+from thalweg._src.compat.contrib.image.warp import (
     dense_image_warp as dense_image_warp,
     interpolate_spline as interpolate_spline,
     sparse_image_warp as sparse_image_warp,
 )
-from thalweg._src.contrib.image.yiq import (
+from thalweg._src.compat.contrib.image.yiq import (
     adjust_hsv_in_yiq as adjust_hsv_in_yiq,
     random_hsv_in_yiq as random_hsv_in_yiq,
 )
-from thalweg._src.ops.image_projection import (
+from thalweg._src.graph.ops.image_projection import (
     angles_to_projective_transforms as angles_to_projective_transforms,
     compose_transforms as compose_transforms,
     flat_transforms_to_matrices as flat_transforms_to_matrices,
@@ -21,7 +21,7 @@ from thalweg._src.ops.image_projection import (
     translate as translate,
     translations_to_projective_transforms as translations_to_projective_transforms,
 )
-from thalweg._src.ops.image_regions import (
+from thalweg._src.graph.ops.image_regions import (
     bipartite_match as bipartite_match,
     connected_components as connected_components,
 )

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.input_pipeline import (
+from thalweg._src.compat.contrib.input_pipeline import (
     obtain_next as obtain_next,
     seek_next as seek_next,
 )

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.integrate import (
+from thalweg._src.compat.contrib.integrate import (
     odeint as odeint,
     odeint_fixed as odeint_fixed,
 )

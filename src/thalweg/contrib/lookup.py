@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.lookup import (
+from thalweg._src.training.nn.lookup import (
     HashTable as HashTable,
     InitializableLookupTableBase as InitializableLookupTableBase,
     KeyValueTensorInitializer as KeyValueTensorInitializer,
@@ -15,7 +15,7 @@ from thalweg._src.nn.lookup import (
     TextFileInitializer as TextFileInitializer,
     TextFileStringTableInitializer as TextFileStringTableInitializer,
 )
-from thalweg._src.nn.vocabularies import (
+from thalweg._src.training.nn.vocabularies import (
     FastHashSpec as FastHashSpec,
     HasherSpec as HasherSpec,
     IdTableWithHashBuckets as IdTableWithHashBuckets,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.memory_stats import (
+from thalweg._src.compat.contrib.memory_stats import (
     BytesInUse as BytesInUse,
     BytesLimit as BytesLimit,
     MaxBytesInUse as MaxBytesInUse,

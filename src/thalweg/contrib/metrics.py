@@ -2,13 +2,13 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.metrics.correlation import (
+from thalweg._src.compat.contrib.metrics.correlation import (
     f1_score as f1_score,
     streaming_concat as streaming_concat,
     streaming_covariance as streaming_covariance,
     streaming_pearson_correlation as streaming_pearson_correlation,
 )
-from thalweg._src.contrib.metrics.streaming import (
+from thalweg._src.compat.contrib.metrics.streaming import (
     accuracy as accuracy,
     aggregate_metric_map as aggregate_metric_map,
     aggregate_metrics as aggregate_metrics,
@@ -39,19 +39,19 @@ from thalweg._src.contrib.metrics.streaming import (
     streaming_true_positives as streaming_true_positives,
     streaming_true_positives_at_thresholds as streaming_true_positives_at_thresholds,
 )
-from thalweg._src.nn.metrics.means import (
-    mean as streaming_mean,
-    mean_tensor as streaming_mean_tensor,
-    percentage_below as streaming_percentage_less,
-)
-from thalweg._src.ops.bincount import (
+from thalweg._src.graph.ops.bincount import (
     confusion_matrix as confusion_matrix,
 )
-from thalweg._src.ops.sets import (
+from thalweg._src.graph.ops.sets import (
     set_difference as set_difference,
     set_intersection as set_intersection,
     set_size as set_size,
     set_union as set_union,
+)
+from thalweg._src.training.nn.metrics.means import (
+    mean as streaming_mean,
+    mean_tensor as streaming_mean_tensor,
+    percentage_below as streaming_percentage_less,
 )
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.mixed_precision import (
+from thalweg._src.compat.contrib.mixed_precision import (
     ExponentialUpdateLossScaleManager as ExponentialUpdateLossScaleManager,
     FixedLossScaleManager as FixedLossScaleManager,
     LossScaleManager as LossScaleManager,

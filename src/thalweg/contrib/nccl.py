@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.nccl import (
+from thalweg._src.compat.contrib.nccl import (
     all_max as all_max,
     all_min as all_min,
     all_prod as all_prod,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.nn import (
+from thalweg._src.compat.contrib.nn import (
     alpha_dropout as alpha_dropout,
     deprecated_flipped_sigmoid_cross_entropy_with_logits as deprecated_flipped_sigmoid_cross_entropy_with_logits,
     deprecated_flipped_softmax_cross_entropy_with_logits as deprecated_flipped_softmax_cross_entropy_with_logits,
@@ -11,10 +11,10 @@ from thalweg._src.contrib.nn import (
     sampled_sparse_softmax_loss as sampled_sparse_softmax_loss,
     scaled_softplus as scaled_softplus,
 )
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     nth_element as nth_element,
 )
-from thalweg._src.ops.convolution import (
+from thalweg._src.graph.ops.convolution import (
     conv1d_transpose as conv1d_transpose,
 )
 

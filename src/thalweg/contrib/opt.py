@@ -2,15 +2,15 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.opt.accumulation import (
+from thalweg._src.compat.contrib.opt.accumulation import (
     AccumulatingOptimizer as AccumulatingOptimizer,
 )
-from thalweg._src.contrib.opt.adam_variants import (
+from thalweg._src.compat.contrib.opt.adam_variants import (
     AdaMaxOptimizer as AdaMaxOptimizer,
     LazyAdamOptimizer as LazyAdamOptimizer,
     NadamOptimizer as NadamOptimizer,
 )
-from thalweg._src.contrib.opt.decoupled import (
+from thalweg._src.compat.contrib.opt.decoupled import (
     AdamWOptimizer as AdamWOptimizer,
     DecoupledWeightDecayExtension as DecoupledWeightDecayExtension,
     LAMBOptimizer as LAMBOptimizer,
@@ -18,23 +18,23 @@ from thalweg._src.contrib.opt.decoupled import (
     MomentumWOptimizer as MomentumWOptimizer,
     extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
 )
-from thalweg._src.contrib.opt.external import (
+from thalweg._src.compat.contrib.opt.external import (
     ExternalOptimizerInterface as ExternalOptimizerInterface,
     ScipyOptimizerInterface as ScipyOptimizerInterface,
 )
-from thalweg._src.contrib.opt.lbfgs import (
+from thalweg._src.compat.contrib.opt.lbfgs import (
     LBFGSOptimizer as LBFGSOptimizer,
 )
-from thalweg._src.contrib.opt.sign import (
+from thalweg._src.compat.contrib.opt.sign import (
     AddSignOptimizer as AddSignOptimizer,
     PowerSignOptimizer as PowerSignOptimizer,
 )
-from thalweg._src.contrib.opt.step import (
+from thalweg._src.compat.contrib.opt.step import (
     AdamGSOptimizer as AdamGSOptimizer,
     LazyAdamGSOptimizer as LazyAdamGSOptimizer,
     RegAdagradOptimizer as RegAdagradOptimizer,
 )
-from thalweg._src.contrib.opt.wrapping import (
+from thalweg._src.compat.contrib.opt.wrapping import (
     DropStaleGradientOptimizer as DropStaleGradientOptimizer,
     MovingAverageOptimizer as MovingAverageOptimizer,
     MultitaskOptimizerWrapper as MultitaskOptimizerWrapper,

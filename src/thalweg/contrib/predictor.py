@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.predictor import (
+from thalweg._src.compat.contrib.predictor import (
     from_estimator as from_estimator,
     from_saved_model as from_saved_model,
 )

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.quantize.rewrite import (
+from thalweg._src.compat.contrib.quantize.rewrite import (
     create_eval_graph as create_eval_graph,
     create_training_graph as create_training_graph,
     experimental_create_eval_graph as experimental_create_eval_graph,

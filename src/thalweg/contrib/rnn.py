@@ -2,13 +2,13 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.rnn.convolutional import (
+from thalweg._src.compat.contrib.rnn.convolutional import (
     Conv1DLSTMCell as Conv1DLSTMCell,
     Conv2DLSTMCell as Conv2DLSTMCell,
     Conv3DLSTMCell as Conv3DLSTMCell,
     ConvLSTMCell as ConvLSTMCell,
 )
-from thalweg._src.contrib.rnn.fused import (
+from thalweg._src.compat.contrib.rnn.fused import (
     FusedRNNCell as FusedRNNCell,
     FusedRNNCellAdaptor as FusedRNNCellAdaptor,
     LSTMBlockFusedCell as LSTMBlockFusedCell,
@@ -16,7 +16,7 @@ from thalweg._src.contrib.rnn.fused import (
     TimeReversedFusedRNN as TimeReversedFusedRNN,
     best_effort_input_batch_size as best_effort_input_batch_size,
 )
-from thalweg._src.contrib.rnn.gated import (
+from thalweg._src.compat.contrib.rnn.gated import (
     GRUBlockCell as GRUBlockCell,
     GRUBlockCellV2 as GRUBlockCellV2,
     IntersectionRNNCell as IntersectionRNNCell,
@@ -24,38 +24,38 @@ from thalweg._src.contrib.rnn.gated import (
     LayerNormBasicLSTMCell as LayerNormBasicLSTMCell,
     UGRNNCell as UGRNNCell,
 )
-from thalweg._src.contrib.rnn.grid import (
+from thalweg._src.compat.contrib.rnn.grid import (
     BidirectionalGridLSTMCell as BidirectionalGridLSTMCell,
     GridLSTMCell as GridLSTMCell,
     TimeFreqLSTMCell as TimeFreqLSTMCell,
 )
-from thalweg._src.contrib.rnn.highway import (
+from thalweg._src.compat.contrib.rnn.highway import (
     CompiledWrapper as CompiledWrapper,
     HighwayWrapper as HighwayWrapper,
 )
-from thalweg._src.contrib.rnn.independent import (
+from thalweg._src.compat.contrib.rnn.independent import (
     IndRNNCell as IndRNNCell,
     IndyGRUCell as IndyGRUCell,
     IndyLSTMCell as IndyLSTMCell,
     SRUCell as SRUCell,
 )
-from thalweg._src.contrib.rnn.lstm_variants import (
+from thalweg._src.compat.contrib.rnn.lstm_variants import (
     CoupledInputForgetGateLSTMCell as CoupledInputForgetGateLSTMCell,
     GLSTMCell as GLSTMCell,
     NASCell as NASCell,
     PhasedLSTMCell as PhasedLSTMCell,
 )
-from thalweg._src.contrib.rnn.projections import (
+from thalweg._src.compat.contrib.rnn.projections import (
     AttentionCellWrapper as AttentionCellWrapper,
     EmbeddingWrapper as EmbeddingWrapper,
     InputProjectionWrapper as InputProjectionWrapper,
     OutputProjectionWrapper as OutputProjectionWrapper,
 )
-from thalweg._src.contrib.rnn.stacks import (
+from thalweg._src.compat.contrib.rnn.stacks import (
     stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn,
     stack_bidirectional_rnn as stack_bidirectional_rnn,
 )
-from thalweg._src.nn.rnn.cells import (
+from thalweg._src.training.nn.rnn.cells import (
     BasicLSTMCell as BasicLSTMCell,
     BasicRNNCell as BasicRNNCell,
     GRUCell as GRUCell,
@@ -65,15 +65,15 @@ from thalweg._src.nn.rnn.cells import (
     MultiRNNCell as MultiRNNCell,
     RNNCell as RNNCell,
 )
-from thalweg._src.nn.rnn.sizes import (
+from thalweg._src.training.nn.rnn.sizes import (
     swap_batch_and_time as transpose_batch_time,
 )
-from thalweg._src.nn.rnn.static import (
+from thalweg._src.training.nn.rnn.static import (
     static_bidirectional_rnn as static_bidirectional_rnn,
     static_rnn as static_rnn,
     static_state_saving_rnn as static_state_saving_rnn,
 )
-from thalweg._src.nn.rnn.wrappers import (
+from thalweg._src.training.nn.rnn.wrappers import (
     DeviceWrapper as DeviceWrapper,
     DropoutWrapper as DropoutWrapper,
     ResidualWrapper as ResidualWrapper,

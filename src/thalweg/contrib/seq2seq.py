@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.seq2seq.attention import (
+from thalweg._src.compat.contrib.seq2seq.attention import (
     AttentionMechanism as AttentionMechanism,
     AttentionWrapper as AttentionWrapper,
     AttentionWrapperState as AttentionWrapperState,
@@ -10,7 +10,7 @@ from thalweg._src.contrib.seq2seq.attention import (
     LuongAttention as LuongAttention,
     hardmax as hardmax,
 )
-from thalweg._src.contrib.seq2seq.beam_search import (
+from thalweg._src.compat.contrib.seq2seq.beam_search import (
     BeamSearchDecoder as BeamSearchDecoder,
     BeamSearchDecoderOutput as BeamSearchDecoderOutput,
     BeamSearchDecoderState as BeamSearchDecoderState,
@@ -18,13 +18,13 @@ from thalweg._src.contrib.seq2seq.beam_search import (
     gather_tree as gather_tree,
     tile_batch as tile_batch,
 )
-from thalweg._src.contrib.seq2seq.decoder import (
+from thalweg._src.compat.contrib.seq2seq.decoder import (
     BasicDecoder as BasicDecoder,
     BasicDecoderOutput as BasicDecoderOutput,
     Decoder as Decoder,
     dynamic_decode as dynamic_decode,
 )
-from thalweg._src.contrib.seq2seq.helpers import (
+from thalweg._src.compat.contrib.seq2seq.helpers import (
     CustomHelper as CustomHelper,
     GreedyEmbeddingHelper as GreedyEmbeddingHelper,
     Helper as Helper,
@@ -33,16 +33,16 @@ from thalweg._src.contrib.seq2seq.helpers import (
     ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,
     TrainingHelper as TrainingHelper,
 )
-from thalweg._src.contrib.seq2seq.loss import (
+from thalweg._src.compat.contrib.seq2seq.loss import (
     sequence_loss as sequence_loss,
 )
-from thalweg._src.contrib.seq2seq.monotonic import (
+from thalweg._src.compat.contrib.seq2seq.monotonic import (
     BahdanauMonotonicAttention as BahdanauMonotonicAttention,
     LuongMonotonicAttention as LuongMonotonicAttention,
     monotonic_attention as monotonic_attention,
     safe_cumprod as safe_cumprod,
 )
-from thalweg._src.contrib.seq2seq.scheduled import (
+from thalweg._src.compat.contrib.seq2seq.scheduled import (
     ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper,
 )
 

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.signal.frames import (
+from thalweg._src.training.nn.signal.frames import (
     frame as frame,
     inverse_mdct as inverse_mdct,
     inverse_stft as inverse_stft,
@@ -11,11 +11,11 @@ from thalweg._src.nn.signal.frames import (
     overlap_and_add as overlap_and_add,
     stft as stft,
 )
-from thalweg._src.nn.signal.mel import (
+from thalweg._src.training.nn.signal.mel import (
     linear_to_mel_weight_matrix as linear_to_mel_weight_matrix,
     mfccs_from_log_mel_spectrograms as mfccs_from_log_mel_spectrograms,
 )
-from thalweg._src.nn.signal.windows import (
+from thalweg._src.training.nn.signal.windows import (
     hamming_window as hamming_window,
     hann_window as hann_window,
 )

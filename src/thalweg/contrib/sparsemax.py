@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.sparsemax import (
+from thalweg._src.compat.contrib.sparsemax import (
     sparsemax as sparsemax,
     sparsemax_loss as sparsemax_loss,
 )

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.staging import (
+from thalweg._src.compat.contrib.staging import (
     StagingArea as StagingArea,
 )
 

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.ops.random import (
+from thalweg._src.graph.ops.random import (
     stateless_multinomial as stateless_multinomial,
     stateless_normal as stateless_normal,
     stateless_normal as stateless_random_normal,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.summary.summaries import (
+from thalweg._src.compat.contrib.summary.summaries import (
     audio as audio,
     generic as generic,
     graph as graph,
@@ -11,7 +11,7 @@ from thalweg._src.contrib.summary.summaries import (
     import_event as import_event,
     scalar as scalar,
 )
-from thalweg._src.contrib.summary.writers import (
+from thalweg._src.compat.contrib.summary.writers import (
     all_summary_ops as all_summary_ops,
     always_record_summaries as always_record_summaries,
     create_file_writer as create_file_writer,

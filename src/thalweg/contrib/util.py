@@ -2,17 +2,17 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.framework.names import (
+from thalweg._src.compat.contrib.framework.names import (
     ops_used_by_graph_def as ops_used_by_graph_def,
+)
+from thalweg._src.graph.ops.reshape import (
+    constant_value as constant_value,
+)
+from thalweg._src.graph.ops.tensor_proto import (
+    make_tensor_proto as make_tensor_proto,
 )
 from thalweg._src.graph.tensor_proto import (
     MakeNdarray as make_ndarray,
-)
-from thalweg._src.ops.reshape import (
-    constant_value as constant_value,
-)
-from thalweg._src.ops.tensor_proto import (
-    make_tensor_proto as make_tensor_proto,
 )
 
 __all__ = [

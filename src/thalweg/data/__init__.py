@@ -4,29 +4,29 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.data.dataset import (
+from thalweg._src.training.data.dataset import (
     Dataset as Dataset,
     get_output_classes as get_output_classes,
     get_output_shapes as get_output_shapes,
     get_output_types as get_output_types,
 )
-from thalweg._src.data.files import (
+from thalweg._src.training.data.files import (
     FixedLengthRecordDataset as FixedLengthRecordDataset,
     TFRecordDataset as TFRecordDataset,
     TextLineDataset as TextLineDataset,
 )
-from thalweg._src.data.iterator import (
+from thalweg._src.training.data.iterator import (
     Iterator as Iterator,
     make_initializable_iterator as make_initializable_iterator,
     make_one_shot_iterator as make_one_shot_iterator,
 )
-from thalweg._src.data.options import (
+from thalweg._src.training.data.options import (
     Options as Options,
 )
-from thalweg._src.data.structure import (
+from thalweg._src.training.data.structure import (
     DatasetSpec as DatasetSpec,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.data import experimental as experimental

@@ -2,11 +2,11 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.distribute.multi_worker import (
+from thalweg._src.training.distribute.multi_worker import (
     CollectiveCommunication as CollectiveCommunication,
     MultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
 )
-from thalweg._src.distribute.parameter_server import (
+from thalweg._src.training.distribute.parameter_server import (
     CentralStorageStrategy as CentralStorageStrategy,
     ParameterServerStrategy as ParameterServerStrategy,
 )

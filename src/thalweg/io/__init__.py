@@ -4,13 +4,13 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.formats.record_files import (
+from thalweg._src.base.formats.record_files import (
     TFRecordCompressionType as TFRecordCompressionType,
     TFRecordOptions as TFRecordOptions,
     TFRecordWriter as TFRecordWriter,
     tf_record_iterator as tf_record_iterator,
 )
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     decode_and_crop_jpeg as decode_and_crop_jpeg,
     decode_base64 as decode_base64,
     decode_bmp as decode_bmp,
@@ -31,7 +31,23 @@ from thalweg._src.gen_ops import (
 from thalweg._src.graph.graphdef import (
     write_graph as write_graph,
 )
-from thalweg._src.input.features import (
+from thalweg._src.graph.ops.csv import (
+    decode_csv as decode_csv,
+)
+from thalweg._src.graph.ops.decoding import (
+    decode_raw as decode_raw,
+)
+from thalweg._src.graph.ops.image_coding import (
+    decode_image as decode_image,
+    encode_png as encode_png,
+    is_jpeg as is_jpeg,
+)
+from thalweg._src.graph.ops.sparse_serial import (
+    deserialize_many_sparse as deserialize_many_sparse,
+    serialize_many_sparse as serialize_many_sparse,
+    serialize_sparse as serialize_sparse,
+)
+from thalweg._src.training.input.features import (
     FixedLenFeature as FixedLenFeature,
     FixedLenSequenceFeature as FixedLenSequenceFeature,
     SparseFeature as SparseFeature,
@@ -41,33 +57,17 @@ from thalweg._src.input.features import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
-from thalweg._src.input.producers import (
+from thalweg._src.training.input.producers import (
     match_filenames_once as match_filenames_once,
 )
-from thalweg._src.input.queues import (
+from thalweg._src.training.input.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,
     PriorityQueue as PriorityQueue,
     QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
-from thalweg._src.ops.csv import (
-    decode_csv as decode_csv,
-)
-from thalweg._src.ops.decoding import (
-    decode_raw as decode_raw,
-)
-from thalweg._src.ops.image_coding import (
-    decode_image as decode_image,
-    encode_png as encode_png,
-    is_jpeg as is_jpeg,
-)
-from thalweg._src.ops.sparse_serial import (
-    deserialize_many_sparse as deserialize_many_sparse,
-    serialize_many_sparse as serialize_many_sparse,
-    serialize_sparse as serialize_sparse,
-)
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.io import gfile as gfile

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.formats.gfile import (
+from thalweg._src.base.formats.gfile import (
     GFile as GFile,
     copy as copy,
     exists as exists,

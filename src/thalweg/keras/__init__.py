@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.compat.versions import (
+from thalweg._src.graph.versions import (
     KERAS_VERSION as __version__,
 )
 from thalweg._src.keras.engine.input_layer import (
@@ -16,7 +16,7 @@ from thalweg._src.keras.engine.model import (
 from thalweg._src.keras.engine.sequential import (
     Sequential as Sequential,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.keras import activations as activations

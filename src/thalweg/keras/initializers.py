@@ -15,7 +15,7 @@ from thalweg._src.keras.initializers import (
     get as get,
     serialize as serialize,
 )
-from thalweg._src.variables.initializers import (
+from thalweg._src.training.variables.initializers import (
     Constant as Constant,
     Constant as constant,
     GlorotNormal as glorot_normal,

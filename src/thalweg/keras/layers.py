@@ -164,7 +164,7 @@ from thalweg._src.keras.layers.wrappers import (
     TimeDistributed as TimeDistributed,
     Wrapper as Wrapper,
 )
-from thalweg._src.nn.layers.input_spec import (
+from thalweg._src.training.nn.layers.input_spec import (
     InputSpec as InputSpec,
 )
 

@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     acos as acos,
     acosh as acosh,
     asin as asin,
@@ -76,33 +76,24 @@ from thalweg._src.gen_ops import (
     xlogy as xlogy,
     zeta as zeta,
 )
-from thalweg._src.nn.dropout import (
-    zero_fraction as zero_fraction,
-)
-from thalweg._src.nn.statistics import (
-    count_nonzero as count_nonzero,
-    reduce_logsumexp as reduce_logsumexp,
-    reduce_std as reduce_std,
-    reduce_variance as reduce_variance,
-)
-from thalweg._src.ops.bessel import (
+from thalweg._src.graph.ops.bessel import (
     erfcinv as erfcinv,
     sobol_sample as sobol_sample,
 )
-from thalweg._src.ops.bincount import (
+from thalweg._src.graph.ops.bincount import (
     bincount as bincount,
     confusion_matrix as confusion_matrix,
 )
-from thalweg._src.ops.check import (
+from thalweg._src.graph.ops.check import (
     is_non_decreasing as is_non_decreasing,
     is_strictly_increasing as is_strictly_increasing,
 )
-from thalweg._src.ops.comparison import (
+from thalweg._src.graph.ops.comparison import (
     equal as equal,
     logical_xor as logical_xor,
     not_equal as not_equal,
 )
-from thalweg._src.ops.math import (
+from thalweg._src.graph.ops.math import (
     abs as abs,
     accumulate_n as accumulate_n,
     add as add,
@@ -123,17 +114,17 @@ from thalweg._src.ops.math import (
     subtract as subtract,
     truediv as truediv,
 )
-from thalweg._src.ops.nn import (
+from thalweg._src.graph.ops.nn import (
     in_top_k as in_top_k,
     log_sigmoid as log_sigmoid,
     log_softmax as log_softmax,
     softmax as softmax,
     top_k as top_k,
 )
-from thalweg._src.ops.normalization import (
+from thalweg._src.graph.ops.normalization import (
     l2_normalize as l2_normalize,
 )
-from thalweg._src.ops.reduction import (
+from thalweg._src.graph.ops.reduction import (
     argmax as argmax,
     argmin as argmin,
     cumprod as cumprod,
@@ -148,22 +139,31 @@ from thalweg._src.ops.reduction import (
     reduce_prod as reduce_prod,
     reduce_sum as reduce_sum,
 )
-from thalweg._src.ops.segment import (
+from thalweg._src.graph.ops.segment import (
     unsorted_segment_mean as unsorted_segment_mean,
     unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
 )
-from thalweg._src.ops.sorting import (
+from thalweg._src.graph.ops.sorting import (
     approx_max_k as approx_max_k,
     approx_min_k as approx_min_k,
 )
-from thalweg._src.ops.special import (
+from thalweg._src.graph.ops.special import (
     bessel_i0 as bessel_i0,
     bessel_i0e as bessel_i0e,
     bessel_i1 as bessel_i1,
     bessel_i1e as bessel_i1e,
     lbeta as lbeta,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.training.nn.dropout import (
+    zero_fraction as zero_fraction,
+)
+from thalweg._src.training.nn.statistics import (
+    count_nonzero as count_nonzero,
+    reduce_logsumexp as reduce_logsumexp,
+    reduce_std as reduce_std,
+    reduce_variance as reduce_variance,
+)
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.math import special as special

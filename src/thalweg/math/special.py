@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.ops.bessel import (
+from thalweg._src.graph.ops.bessel import (
     bessel_j0 as bessel_j0,
     bessel_j1 as bessel_j1,
     bessel_k0 as bessel_k0,
@@ -17,7 +17,7 @@ from thalweg._src.ops.bessel import (
     fresnel_sin as fresnel_sin,
     spence as spence,
 )
-from thalweg._src.ops.special import (
+from thalweg._src.graph.ops.special import (
     bessel_i0 as bessel_i0,
     bessel_i0e as bessel_i0e,
     bessel_i1 as bessel_i1,

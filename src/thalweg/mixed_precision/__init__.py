@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.optimizers.mixed_precision import (
+from thalweg._src.training.optimizers.mixed_precision import (
     DynamicLossScale as DynamicLossScale,
     FixedLossScale as FixedLossScale,
     LossScale as LossScale,
@@ -13,7 +13,7 @@ from thalweg._src.optimizers.mixed_precision import (
     enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite,
     mixed_precision_getter as mixed_precision_getter,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.mixed_precision import experimental as experimental

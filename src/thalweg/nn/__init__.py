@@ -4,11 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.distribute.losses import (
-    compute_average_loss as compute_average_loss,
-    scale_regularization_loss as scale_regularization_loss,
-)
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     elu as elu,
     fractional_avg_pool as fractional_avg_pool,
     fractional_max_pool as fractional_max_pool,
@@ -26,33 +22,7 @@ from thalweg._src.gen_ops import (
     softsign as softsign,
     tanh as tanh,
 )
-from thalweg._src.nn.dropout import (
-    dropout as dropout,
-    zero_fraction as zero_fraction,
-)
-from thalweg._src.nn.embedding import (
-    embedding_lookup as embedding_lookup,
-    embedding_lookup_sparse as embedding_lookup_sparse,
-    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
-)
-from thalweg._src.nn.rnn.dynamic import (
-    bidirectional_dynamic_rnn as bidirectional_dynamic_rnn,
-    dynamic_rnn as dynamic_rnn,
-    raw_rnn as raw_rnn,
-)
-from thalweg._src.nn.rnn.static import (
-    static_bidirectional_rnn as static_bidirectional_rnn,
-    static_rnn as static_rnn,
-    static_state_saving_rnn as static_state_saving_rnn,
-)
-from thalweg._src.nn.sampled_losses import (
-    nce_loss as nce_loss,
-    sampled_softmax_loss as sampled_softmax_loss,
-)
-from thalweg._src.nn.space_to_batch import (
-    with_space_to_batch as with_space_to_batch,
-)
-from thalweg._src.ops.candidate_sampling import (
+from thalweg._src.graph.ops.candidate_sampling import (
     all_candidate_sampler as all_candidate_sampler,
     compute_accidental_hits as compute_accidental_hits,
     fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
@@ -60,7 +30,7 @@ from thalweg._src.ops.candidate_sampling import (
     log_uniform_candidate_sampler as log_uniform_candidate_sampler,
     uniform_candidate_sampler as uniform_candidate_sampler,
 )
-from thalweg._src.ops.convolution import (
+from thalweg._src.graph.ops.convolution import (
     atrous_conv2d as atrous_conv2d,
     atrous_conv2d_transpose as atrous_conv2d_transpose,
     conv1d as conv1d,
@@ -83,22 +53,22 @@ from thalweg._src.ops.convolution import (
     depthwise_conv2d_native_backprop_input as depthwise_conv2d_native_backprop_input,
     separable_conv2d as separable_conv2d,
 )
-from thalweg._src.ops.ctc import (
+from thalweg._src.graph.ops.ctc import (
     collapse_repeated as collapse_repeated,
     ctc_loss as ctc_loss,
     ctc_loss_v2 as ctc_loss_v2,
     ctc_unique_labels as ctc_unique_labels,
 )
-from thalweg._src.ops.ctc_decoding import (
+from thalweg._src.graph.ops.ctc_decoding import (
     ctc_beam_search_decoder as ctc_beam_search_decoder,
     ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
     ctc_greedy_decoder as ctc_greedy_decoder,
 )
-from thalweg._src.ops.dilation import (
+from thalweg._src.graph.ops.dilation import (
     dilation2d as dilation2d,
     erosion2d as erosion2d,
 )
-from thalweg._src.ops.nn import (
+from thalweg._src.graph.ops.nn import (
     bias_add as bias_add,
     crelu as crelu,
     in_top_k as in_top_k,
@@ -117,7 +87,7 @@ from thalweg._src.ops.nn import (
     weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
     xw_plus_b as xw_plus_b,
 )
-from thalweg._src.ops.normalization import (
+from thalweg._src.graph.ops.normalization import (
     batch_norm_with_global_normalization as batch_norm_with_global_normalization,
     batch_normalization as batch_normalization,
     fused_batch_norm as fused_batch_norm,
@@ -127,7 +97,7 @@ from thalweg._src.ops.normalization import (
     sufficient_statistics as sufficient_statistics,
     weighted_moments as weighted_moments,
 )
-from thalweg._src.ops.pooling import (
+from thalweg._src.graph.ops.pooling import (
     avg_pool as avg_pool,
     avg_pool as avg_pool2d,
     avg_pool1d as avg_pool1d,
@@ -141,19 +111,49 @@ from thalweg._src.ops.pooling import (
     max_pool_with_argmax as max_pool_with_argmax,
     pool as pool,
 )
-from thalweg._src.ops.quantized import (
+from thalweg._src.graph.ops.quantized import (
     quantized_conv2d as quantized_conv2d,
 )
-from thalweg._src.ops.sorting import (
+from thalweg._src.graph.ops.sorting import (
     approx_max_k as approx_max_k,
     approx_min_k as approx_min_k,
 )
-from thalweg._src.ops.space_to_depth import (
+from thalweg._src.graph.ops.space_to_depth import (
     depth_to_space as depth_to_space,
     space_to_batch as space_to_batch,
     space_to_depth as space_to_depth,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.training.distribute.losses import (
+    compute_average_loss as compute_average_loss,
+    scale_regularization_loss as scale_regularization_loss,
+)
+from thalweg._src.training.nn.dropout import (
+    dropout as dropout,
+    zero_fraction as zero_fraction,
+)
+from thalweg._src.training.nn.embedding import (
+    embedding_lookup as embedding_lookup,
+    embedding_lookup_sparse as embedding_lookup_sparse,
+    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+)
+from thalweg._src.training.nn.rnn.dynamic import (
+    bidirectional_dynamic_rnn as bidirectional_dynamic_rnn,
+    dynamic_rnn as dynamic_rnn,
+    raw_rnn as raw_rnn,
+)
+from thalweg._src.training.nn.rnn.static import (
+    static_bidirectional_rnn as static_bidirectional_rnn,
+    static_rnn as static_rnn,
+    static_state_saving_rnn as static_state_saving_rnn,
+)
+from thalweg._src.training.nn.sampled_losses import (
+    nce_loss as nce_loss,
+    sampled_softmax_loss as sampled_softmax_loss,
+)
+from thalweg._src.training.nn.space_to_batch import (
+    with_space_to_batch as with_space_to_batch,
+)
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.nn import rnn_cell as rnn_cell

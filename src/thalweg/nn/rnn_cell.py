@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.nn.rnn.cells import (
+from thalweg._src.training.nn.rnn.cells import (
     BasicLSTMCell as BasicLSTMCell,
     BasicRNNCell as BasicRNNCell,
     GRUCell as GRUCell,
@@ -11,7 +11,7 @@ from thalweg._src.nn.rnn.cells import (
     MultiRNNCell as MultiRNNCell,
     RNNCell as RNNCell,
 )
-from thalweg._src.nn.rnn.wrappers import (
+from thalweg._src.training.nn.rnn.wrappers import (
     DeviceWrapper as DeviceWrapper,
     DropoutWrapper as DropoutWrapper,
     ResidualWrapper as ResidualWrapper,

@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.saved_model.files import (
+from thalweg._src.deploy.saved_model.files import (
     ASSETS_DIRECTORY as ASSETS_DIRECTORY,
     ASSETS_KEY as ASSETS_KEY,
     DEBUG_DIRECTORY as DEBUG_DIRECTORY,
@@ -23,16 +23,16 @@ from thalweg._src.saved_model.files import (
     contains_saved_model as contains_saved_model,
     contains_saved_model as maybe_saved_model_directory,
 )
-from thalweg._src.saved_model.objects import (
+from thalweg._src.deploy.saved_model.objects import (
     save as save,
 )
-from thalweg._src.saved_model.saved_model import (
+from thalweg._src.deploy.saved_model.saved_model import (
     SavedModelBuilder as Builder,
     load as load,
     main_op_with_restore as main_op_with_restore,
     simple_save as simple_save,
 )
-from thalweg._src.saved_model.signatures import (
+from thalweg._src.deploy.saved_model.signatures import (
     CLASSIFY_INPUTS as CLASSIFY_INPUTS,
     CLASSIFY_METHOD_NAME as CLASSIFY_METHOD_NAME,
     CLASSIFY_OUTPUT_CLASSES as CLASSIFY_OUTPUT_CLASSES,
@@ -52,7 +52,7 @@ from thalweg._src.saved_model.signatures import (
     predict_signature_def as predict_signature_def,
     regression_signature_def as regression_signature_def,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.saved_model import builder as builder

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.saved_model.files import (
+from thalweg._src.deploy.saved_model.files import (
     ASSETS_DIRECTORY as ASSETS_DIRECTORY,
     ASSETS_KEY as ASSETS_KEY,
     DEBUG_DIRECTORY as DEBUG_DIRECTORY,

@@ -2,10 +2,10 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.saved_model.files import (
+from thalweg._src.deploy.saved_model.files import (
     contains_saved_model as maybe_saved_model_directory,
 )
-from thalweg._src.saved_model.saved_model import (
+from thalweg._src.deploy.saved_model.saved_model import (
     load as load,
 )
 

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.saved_model.saved_model import (
+from thalweg._src.deploy.saved_model.saved_model import (
     main_op as main_op,
     main_op_with_restore as main_op_with_restore,
 )

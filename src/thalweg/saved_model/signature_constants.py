@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.saved_model.signatures import (
+from thalweg._src.deploy.saved_model.signatures import (
     CLASSIFY_INPUTS as CLASSIFY_INPUTS,
     CLASSIFY_METHOD_NAME as CLASSIFY_METHOD_NAME,
     CLASSIFY_OUTPUT_CLASSES as CLASSIFY_OUTPUT_CLASSES,

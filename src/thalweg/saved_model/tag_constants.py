@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.saved_model.files import (
+from thalweg._src.deploy.saved_model.files import (
     EVAL as EVAL,
     GPU as GPU,
     SERVING as SERVING,

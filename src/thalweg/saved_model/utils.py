@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.saved_model.signatures import (
+from thalweg._src.deploy.saved_model.signatures import (
     build_tensor_info as build_tensor_info,
     get_tensor_from_tensor_info as get_tensor_from_tensor_info,
 )

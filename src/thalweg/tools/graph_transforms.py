@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.transform.apply import (
+from thalweg._src.deploy.transform.apply import (
     TransformGraph as TransformGraph,
 )
 

@@ -4,27 +4,41 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.checkpoint.manager import (
+from thalweg._src.base.config import (
+    ClusterDef as ClusterDef,
+    JobDef as JobDef,
+    ServerDef as ServerDef,
+)
+from thalweg._src.cluster.distributed.cluster_spec import (
+    ClusterSpec as ClusterSpec,
+)
+from thalweg._src.cluster.distributed.server import (
+    Server as Server,
+)
+from thalweg._src.graph.graphdef import (
+    write_graph as write_graph,
+)
+from thalweg._src.training.checkpoint.manager import (
     CheckpointManager as CheckpointManager,
 )
-from thalweg._src.checkpoint.meta_graph import (
+from thalweg._src.training.checkpoint.meta_graph import (
     export_meta_graph as export_meta_graph,
 )
-from thalweg._src.checkpoint.object_checkpoint import (
+from thalweg._src.training.checkpoint.object_checkpoint import (
     Checkpoint as Checkpoint,
 )
-from thalweg._src.checkpoint.reader import (
+from thalweg._src.training.checkpoint.reader import (
     NewCheckpointReader as NewCheckpointReader,
     init_from_checkpoint as init_from_checkpoint,
     list_variables as list_variables,
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
-from thalweg._src.checkpoint.saver import (
+from thalweg._src.training.checkpoint.saver import (
     Saver as Saver,
     import_meta_graph as import_meta_graph,
 )
-from thalweg._src.checkpoint.state import (
+from thalweg._src.training.checkpoint.state import (
     checkpoint_exists as checkpoint_exists,
     checkpoints_iterator as checkpoints_iterator,
     generate_checkpoint_state_proto as generate_checkpoint_state_proto,
@@ -34,25 +48,18 @@ from thalweg._src.checkpoint.state import (
     remove_checkpoint as remove_checkpoint,
     update_checkpoint_state as update_checkpoint_state,
 )
-from thalweg._src.checkpoint.warm_start import (
+from thalweg._src.training.checkpoint.warm_start import (
     VocabInfo as VocabInfo,
     warm_start as warm_start,
 )
-from thalweg._src.config import (
-    ClusterDef as ClusterDef,
-    JobDef as JobDef,
-    ServerDef as ServerDef,
+from thalweg._src.training.checkpoint_hook import (
+    CheckpointSaverHook as CheckpointSaverHook,
+    CheckpointSaverListener as CheckpointSaverListener,
 )
-from thalweg._src.distributed.cluster_spec import (
-    ClusterSpec as ClusterSpec,
+from thalweg._src.training.device_setter import (
+    replica_device_setter as replica_device_setter,
 )
-from thalweg._src.distributed.server import (
-    Server as Server,
-)
-from thalweg._src.graph.graphdef import (
-    write_graph as write_graph,
-)
-from thalweg._src.input.batches import (
+from thalweg._src.training.input.batches import (
     batch as batch,
     batch_join as batch_join,
     maybe_batch as maybe_batch,
@@ -62,11 +69,11 @@ from thalweg._src.input.batches import (
     shuffle_batch as shuffle_batch,
     shuffle_batch_join as shuffle_batch_join,
 )
-from thalweg._src.input.coordinator import (
+from thalweg._src.training.input.coordinator import (
     Coordinator as Coordinator,
     LooperThread as LooperThread,
 )
-from thalweg._src.input.producers import (
+from thalweg._src.training.input.producers import (
     input_producer as input_producer,
     limit_epochs as limit_epochs,
     match_filenames_once as match_filenames_once,
@@ -74,16 +81,23 @@ from thalweg._src.input.producers import (
     slice_input_producer as slice_input_producer,
     string_input_producer as string_input_producer,
 )
-from thalweg._src.input.queue_runner import (
+from thalweg._src.training.input.queue_runner import (
     QueueRunner as QueueRunner,
     QueueRunnerDef as QueueRunnerDef,
     add_queue_runner as add_queue_runner,
     start_queue_runners as start_queue_runners,
 )
-from thalweg._src.observe.file_writer import (
+from thalweg._src.training.loops import (
+    basic_train_loop as basic_train_loop,
+)
+from thalweg._src.training.monitored_session import (
+    MonitoredSession as MonitoredSession,
+    SingularMonitoredSession as SingularMonitoredSession,
+)
+from thalweg._src.training.observe.file_writer import (
     summary_iterator as summary_iterator,
 )
-from thalweg._src.optimizers.decay import (
+from thalweg._src.training.optimizers.decay import (
     cosine_decay as cosine_decay,
     cosine_decay_restarts as cosine_decay_restarts,
     exponential_decay as exponential_decay,
@@ -95,13 +109,13 @@ from thalweg._src.optimizers.decay import (
     piecewise_constant as piecewise_constant_decay,
     polynomial_decay as polynomial_decay,
 )
-from thalweg._src.optimizers.moving_averages import (
+from thalweg._src.training.optimizers.moving_averages import (
     ExponentialMovingAverage as ExponentialMovingAverage,
 )
-from thalweg._src.optimizers.optimizer import (
+from thalweg._src.training.optimizers.optimizer import (
     Optimizer as Optimizer,
 )
-from thalweg._src.optimizers.optimizers import (
+from thalweg._src.training.optimizers.optimizers import (
     AdadeltaOptimizer as AdadeltaOptimizer,
     AdagradOptimizer as AdagradOptimizer,
     AdamOptimizer as AdamOptimizer,
@@ -110,24 +124,10 @@ from thalweg._src.optimizers.optimizers import (
     MomentumOptimizer as MomentumOptimizer,
     RMSPropOptimizer as RMSPropOptimizer,
 )
-from thalweg._src.optimizers.proximal import (
+from thalweg._src.training.optimizers.proximal import (
     AdagradDAOptimizer as AdagradDAOptimizer,
     ProximalAdagradOptimizer as ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
-)
-from thalweg._src.training.checkpoint_hook import (
-    CheckpointSaverHook as CheckpointSaverHook,
-    CheckpointSaverListener as CheckpointSaverListener,
-)
-from thalweg._src.training.device_setter import (
-    replica_device_setter as replica_device_setter,
-)
-from thalweg._src.training.loops import (
-    basic_train_loop as basic_train_loop,
-)
-from thalweg._src.training.monitored_session import (
-    MonitoredSession as MonitoredSession,
-    SingularMonitoredSession as SingularMonitoredSession,
 )
 from thalweg._src.training.report_hooks import (
     LoggingTensorHook as LoggingTensorHook,
@@ -174,33 +174,33 @@ from thalweg._src.training.value_hooks import (
     NanLossDuringTrainingError as NanLossDuringTrainingError,
     NanTensorHook as NanTensorHook,
 )
-from thalweg._src.variables.global_step import (
+from thalweg._src.training.variables.global_step import (
     assert_global_step as assert_global_step,
     create_global_step as create_global_step,
     get_global_step as get_global_step,
     get_or_create_global_step as get_or_create_global_step,
     global_step as global_step,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.train import experimental as experimental
     from thalweg.train import queue_runner as queue_runner
-    from thalweg._src.formats.example import BytesList as BytesList
-    from thalweg._src.formats.example import Example as Example
-    from thalweg._src.formats.example import Feature as Feature
-    from thalweg._src.formats.example import FeatureList as FeatureList
-    from thalweg._src.formats.example import FeatureLists as FeatureLists
-    from thalweg._src.formats.example import Features as Features
-    from thalweg._src.formats.example import FloatList as FloatList
-    from thalweg._src.formats.example import Int64List as Int64List
+    from thalweg._src.base.formats.example import BytesList as BytesList
+    from thalweg._src.base.formats.example import Example as Example
+    from thalweg._src.base.formats.example import Feature as Feature
+    from thalweg._src.base.formats.example import FeatureList as FeatureList
+    from thalweg._src.base.formats.example import FeatureLists as FeatureLists
+    from thalweg._src.base.formats.example import Features as Features
+    from thalweg._src.base.formats.example import FloatList as FloatList
+    from thalweg._src.base.formats.example import Int64List as Int64List
     from tensorboard.compat.proto.saver_pb2 import SaverDef as SaverDef
-    from thalweg._src.formats.example import SequenceExample as SequenceExample
+    from thalweg._src.base.formats.example import SequenceExample as SequenceExample
 
 __getattr__, __dir__ = _lazy_names(
     __name__,
     ("experimental", "queue_runner",),
-    {"BytesList": "thalweg._src.formats.example", "Example": "thalweg._src.formats.example", "Feature": "thalweg._src.formats.example", "FeatureList": "thalweg._src.formats.example", "FeatureLists": "thalweg._src.formats.example", "Features": "thalweg._src.formats.example", "FloatList": "thalweg._src.formats.example", "Int64List": "thalweg._src.formats.example", "SaverDef": "tensorboard.compat.proto.saver_pb2", "SequenceExample": "thalweg._src.formats.example"},
+    {"BytesList": "thalweg._src.base.formats.example", "Example": "thalweg._src.base.formats.example", "Feature": "thalweg._src.base.formats.example", "FeatureList": "thalweg._src.base.formats.example", "FeatureLists": "thalweg._src.base.formats.example", "Features": "thalweg._src.base.formats.example", "FloatList": "thalweg._src.base.formats.example", "Int64List": "thalweg._src.base.formats.example", "SaverDef": "tensorboard.compat.proto.saver_pb2", "SequenceExample": "thalweg._src.base.formats.example"},
 )
 
 __all__ = [

@@ -2,19 +2,11 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.checkpoint.trackable import (
-    PythonState as PythonState,
-)
-from thalweg._src.optimizers.mixed_precision import (
-    DynamicLossScale as DynamicLossScale,
-    FixedLossScale as FixedLossScale,
-    LossScale as LossScale,
-    MixedPrecisionLossScaleOptimizer as MixedPrecisionLossScaleOptimizer,
-    disable_mixed_precision_graph_rewrite as disable_mixed_precision_graph_rewrite,
-    enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite,
-)
 from thalweg._src.training.async_replicas import (
     AsyncReplicasOptimizer as AsyncReplicasOptimizer,
+)
+from thalweg._src.training.checkpoint.trackable import (
+    PythonState as PythonState,
 )
 from thalweg._src.training.consistency import (
     atomic_updates as atomic_updates,
@@ -26,6 +18,14 @@ from thalweg._src.training.elastic_replicas import (
 from thalweg._src.training.exactly_once import (
     ExactlyOnceHook as ExactlyOnceHook,
     ExactlyOnceOptimizer as ExactlyOnceOptimizer,
+)
+from thalweg._src.training.optimizers.mixed_precision import (
+    DynamicLossScale as DynamicLossScale,
+    FixedLossScale as FixedLossScale,
+    LossScale as LossScale,
+    MixedPrecisionLossScaleOptimizer as MixedPrecisionLossScaleOptimizer,
+    disable_mixed_precision_graph_rewrite as disable_mixed_precision_graph_rewrite,
+    enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite,
 )
 
 __all__ = [

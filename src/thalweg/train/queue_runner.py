@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.input.queue_runner import (
+from thalweg._src.training.input.queue_runner import (
     QueueRunner as QueueRunner,
     QueueRunnerDef as QueueRunnerDef,
     add_queue_runner as add_queue_runner,

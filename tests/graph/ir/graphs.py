@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import thalweg as tf
-from tests.control_flow.test_random_programs import free
+from tests.graph.control_flow.test_random_programs import free
 from tests.graph.ir.serialized import Parts, partitions_of
 from thalweg._src.runtime import passes
 

@@ -13,7 +13,7 @@ import pytest
 import thalweg as tf
 from tests.graph.ir.graphs import GRAPHS, loops
 from tests.graph.ir.serialized import Parts, assert_same, assert_same_value, partitions_of
-from thalweg._src import dtypes
+from thalweg._src.base import dtypes
 from thalweg._src.graph.ir.serialize import VERSION, external_nodes, from_bytes, to_bytes
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.op_def import OPS

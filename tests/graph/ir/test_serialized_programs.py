@@ -15,12 +15,12 @@ from tests.conformance.case_runner import run_case
 from tests.conformance.cases import describe, variants
 from tests.conformance.test_cases import NAMES, apply
 from tests.conformance.test_programs import differences
-from tests.control_flow.programs import COUNT, source
-from tests.control_flow.test_across_devices import _results
+from tests.graph.control_flow.programs import COUNT, source
+from tests.graph.control_flow.test_across_devices import _results
 from tests.graph.ir.serialized import after_partition, through_bytes
 from tests.program_runner import PROGRAMS, run_program
 from tests.test_programs import IMPORT, results_here
-from thalweg._src import errors
+from thalweg._src.base import errors
 from thalweg._src.runtime.passes import Compilation
 
 ONCE = {"custom_gradients"}  # registers gradients, which a process can do only once

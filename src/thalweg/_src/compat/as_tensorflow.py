@@ -14,10 +14,10 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
+from thalweg._src.base.errors import FailedPreconditionError, describe
+from thalweg._src.base.export import export
+from thalweg._src.base.logging import get_logger
 from thalweg._src.compat.legacy import install as install_legacy
-from thalweg._src.compat.logging import get_logger
-from thalweg._src.errors import FailedPreconditionError, describe
-from thalweg._src.export import export
 
 PACKAGES = ("tensorflow", "tensorflow_core")  # the second is where TensorFlow 1.15 keeps the contents of the first
 _NO_TENSORFLOW = "tensorboard.compat.notf"  # where this module exists, TensorBoard does without TensorFlow

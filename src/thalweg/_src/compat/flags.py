@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from absl import app, flags
 
-from thalweg._src.export import export, export_from
+from thalweg._src.base.export import export, export_from
 
 flags.disclaim_key_flags()  # flags defined through this module belong to the calling module
 

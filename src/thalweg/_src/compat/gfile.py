@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from thalweg._src.export import export
-from thalweg._src.formats import gfile
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base.export import export
+from thalweg._src.base.formats import gfile
+from thalweg._src.base.formats.text import PathLike
 
 
 @export("gfile.Copy")

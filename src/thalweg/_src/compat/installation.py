@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from thalweg._src.compat.versions import CXX11_ABI_FLAG
-from thalweg._src.export import export
-from thalweg._src.formats.gfile import GFile
-from thalweg._src.resources.accelerators import cuda_version
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.gfile import GFile
+from thalweg._src.graph.versions import CXX11_ABI_FLAG
+from thalweg._src.runtime.resources.accelerators import cuda_version
 
 _ROOT = str(Path(__file__).parents[2])
 

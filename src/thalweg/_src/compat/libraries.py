@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
-from thalweg._src import errors
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike, as_text
+from thalweg._src.base import errors
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike, as_text
 
 
 @export("load_op_library")

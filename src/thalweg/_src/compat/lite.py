@@ -6,8 +6,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NoReturn
 
-from thalweg._src import errors
-from thalweg._src.export import export
+from thalweg._src.base import errors
+from thalweg._src.base.export import export
 
 
 def _refuse(name: str, way: str) -> NoReturn:

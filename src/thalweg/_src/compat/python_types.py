@@ -6,7 +6,7 @@ import numbers
 
 import numpy as np
 
-from thalweg._src.export import export_constants
+from thalweg._src.base.export import export_constants
 
 integral_types = (numbers.Integral, np.integer)
 real_types = (numbers.Real, np.integer, np.floating)

@@ -1,6 +1,6 @@
-"""Switches of late TensorFlow 1: graph mode and its variants, forward compatibility, and scopes for compilation.
+"""Switches between the behaviours of TensorFlow 1 and 2, forward compatibility, and scopes for compilation.
 
-Graph mode is the only one here, so most switches only report it.
+The behaviour is that of TensorFlow 1, so most switches only report it; `enable_eager_execution` is in runtime/eager.
 """
 
 from __future__ import annotations
@@ -8,45 +8,16 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.default import get_default_graph
-from thalweg._src.graph.dispatch import is_dispatched
-from thalweg._src.graph.indexed_slices import IndexedSlices
-from thalweg._src.graph.sparse_tensor import SparseTensor
-from thalweg._src.graph.tensor import Tensor
 
-
-class _Defaults:
-    resource_variables = False
-
-
-_defaults = _Defaults()
 _horizon = datetime.date(2019, 10, 16)  # the release of TensorFlow 1.15.0
 
 
 @export("disable_v2_behavior")
 def disable_v2_behavior() -> None:
     """Does nothing: TensorFlow 1 behaviour is the only one."""
-
-
-@export("disable_resource_variables")
-def disable_resource_variables() -> None:
-    """Makes new variables reference variables, the default."""
-    _defaults.resource_variables = False
-
-
-@export("enable_resource_variables")
-def enable_resource_variables() -> None:
-    """Makes new variables resource variables unless their scope or caller says otherwise."""
-    _defaults.resource_variables = True
-
-
-@export("resource_variables_enabled")
-def resource_variables_enabled() -> bool:
-    """Returns whether new variables are resource variables by default."""
-    return _defaults.resource_variables
 
 
 @export("control_flow_v2_enabled")
@@ -73,13 +44,6 @@ def disable_tensor_equality() -> None:
 @export("disable_v2_tensorshape")
 def disable_v2_tensorshape() -> None:
     """Does nothing: shapes are made of Dimensions, as in TensorFlow 1."""
-
-
-@export("is_tensor", "contrib.framework.is_tensor")
-def is_tensor(x: Any) -> bool:
-    """Returns whether a value is a tensor, a variable, IndexedSlices, or a sparse or ragged tensor."""
-    known = isinstance(x, Tensor | IndexedSlices | SparseTensor) or hasattr(x, "_as_graph_element")
-    return known or is_dispatched(x)
 
 
 @export("compat.forward_compatible")

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from thalweg._src.compat import logging
-from thalweg._src.data.dataset import Dataset
-from thalweg._src.data.iterator import make_initializable_iterator
+from thalweg._src.base import logging
 from thalweg._src.estimator.spec import EstimatorSpec
+from thalweg._src.training.data.dataset import Dataset
+from thalweg._src.training.data.iterator import make_initializable_iterator
 from thalweg._src.training.session_run_hook import SessionRunHook
 
 _MODEL_PARAMETERS = {"features", "labels", "mode", "params", "config", "self"}

@@ -6,20 +6,19 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.compat import logging
-from thalweg._src.errors import require_members
+from thalweg._src.base import dtypes, logging
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.event_values import read_eval_metrics
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.step_hooks import required_global_step
 from thalweg._src.training.timers import SecondOrStepTimer
-from thalweg._src.variables.assign import assign
-from thalweg._src.variables.initializers import Constant
-from thalweg._src.variables.variable_scope import AUTO_REUSE, get_variable, variable_scope
+from thalweg._src.training.variables.assign import assign
+from thalweg._src.training.variables.initializers import Constant
+from thalweg._src.training.variables.variable_scope import AUTO_REUSE, get_variable, variable_scope
 
 
 def _stop_variable() -> Any:

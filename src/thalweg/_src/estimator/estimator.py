@@ -8,23 +8,23 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from thalweg._src.checkpoint.reader import list_variables, load_checkpoint, load_variable
-from thalweg._src.checkpoint.state import latest_checkpoint
-from thalweg._src.compat import logging
-from thalweg._src.config import ConfigProto
+from thalweg._src.base import logging
+from thalweg._src.base.config import ConfigProto
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.estimator import evaluation, prediction, saved_models, training
 from thalweg._src.estimator.calls import call_input_fn, call_model_fn, check_hooks, check_model_fn
 from thalweg._src.estimator.run_config import RunConfig
 from thalweg._src.estimator.spec import EstimatorSpec
 from thalweg._src.estimator.warm_starts import settings_of
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.scopes import GraphKeys, device
+from thalweg._src.training.checkpoint.reader import list_variables, load_checkpoint, load_variable
+from thalweg._src.training.checkpoint.state import latest_checkpoint
 from thalweg._src.training.checkpoint_hook import CheckpointSaverListener
 from thalweg._src.training.device_setter import replica_device_setter
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.session_run_hook import SessionRunHook
-from thalweg._src.variables.global_step import assert_global_step, create_global_step
+from thalweg._src.training.variables.global_step import assert_global_step, create_global_step
 
 
 @export("estimator.Estimator")

@@ -9,28 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.compat import logging
+from thalweg._src.base import dtypes, logging
 from thalweg._src.estimator import replicas
 from thalweg._src.estimator.calls import features_and_labels
 from thalweg._src.estimator.spec import LOSS_KEY, EstimatorSpec
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops.control import group
+from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, device
 from thalweg._src.graph.seeds import set_random_seed
-from thalweg._src.nn.metrics.means import mean
-from thalweg._src.observe.file_writer import FileWriterCache
-from thalweg._src.ops.control import group
-from thalweg._src.ops.identity import identity
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.monitored_session import MonitoredSession
+from thalweg._src.training.nn.metrics.means import mean
+from thalweg._src.training.observe.file_writer import FileWriterCache
 from thalweg._src.training.session_creators import ChiefSessionCreator
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.value_hooks import FinalOpsHook
-from thalweg._src.variables.assign import assign_add
-from thalweg._src.variables.global_step import get_global_step
-from thalweg._src.variables.slots import filled_with
-from thalweg._src.variables.variable_scope import get_variable
+from thalweg._src.training.variables.assign import assign_add
+from thalweg._src.training.variables.global_step import get_global_step
+from thalweg._src.training.variables.slots import filled_with
+from thalweg._src.training.variables.variable_scope import get_variable
 
 _CHECKPOINT_KEY = "checkpoint_path"
 

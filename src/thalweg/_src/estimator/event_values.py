@@ -8,10 +8,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
-from thalweg._src.compat import logging
-from thalweg._src.errors import DataLossError
-from thalweg._src.export import export
-from thalweg._src.observe.file_writer import FileWriterCache, summary_iterator
+from thalweg._src.base import logging
+from thalweg._src.base.errors import DataLossError
+from thalweg._src.base.export import export
+from thalweg._src.training.observe.file_writer import FileWriterCache, summary_iterator
 
 
 def events_of(path: str) -> Iterator[Any]:

@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.compat.switches import is_tensor
-from thalweg._src.errors import require_kind
-from thalweg._src.export import export
-from thalweg._src.formats.text import as_text
-from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.scopes import control_dependencies
-from thalweg._src.graph.tensor import Tensor
-from thalweg._src.graph.types import TensorLike
-from thalweg._src.ops.constants import constant
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.saved_model.signatures import (
+from thalweg._src.base import dtypes
+from thalweg._src.base.errors import require_kind
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import as_text
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.deploy.saved_model.signatures import (
     DEFAULT_SERVING_SIGNATURE_DEF_KEY,
     build_signature_def,
     build_tensor_info,
@@ -24,6 +18,12 @@ from thalweg._src.saved_model.signatures import (
     predict_signature_def,
     regression_signature_def,
 )
+from thalweg._src.graph.is_tensor import is_tensor
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops.constants import constant
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
 
 EVAL_METHOD_NAME, TRAIN_METHOD_NAME = "tensorflow/supervised/eval", "tensorflow/supervised/training"
 SINGLE_RECEIVER_NAME = "input"

@@ -8,14 +8,14 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from thalweg._src.compat import logging
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.estimator.calls import parameter_names
 from thalweg._src.estimator.event_values import events_of, numbers_of
 from thalweg._src.estimator.spec import LOSS_KEY
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
 from thalweg._src.graph.scopes import GraphKeys
-from thalweg._src.read_only import ReadOnly
 
 
 @export("estimator.Exporter")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from thalweg._src import dtypes
-from thalweg._src.compat.switches import is_tensor
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
 from thalweg._src.estimator.export_outputs import SINGLE_RECEIVER_NAME
-from thalweg._src.export import export
+from thalweg._src.graph.is_tensor import is_tensor
+from thalweg._src.graph.ops.constants import placeholder
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.input.features import parse_example
-from thalweg._src.ops.constants import placeholder
+from thalweg._src.training.input.features import parse_example
 
 SINGLE_FEATURE_NAME, SINGLE_LABEL_NAME = "feature", "label"
 Alternatives = dict[str, dict[str, Any]]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thalweg._src.errors import require_kind
+from thalweg._src.base.errors import require_kind
+from thalweg._src.base.export import export
 from thalweg._src.estimator.calls import parameter_names
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.export_outputs import PredictOutput
 from thalweg._src.estimator.spec import EstimatorSpec, checked_metrics
-from thalweg._src.export import export
+from thalweg._src.graph.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
-from thalweg._src.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.training.mode_keys import ModeKeys
 
 _METRIC_PARAMETERS = {"features", "labels", "predictions", "config", "self"}

@@ -6,23 +6,23 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src.compat import logging
-from thalweg._src.errors import require_members
+from thalweg._src.base import logging
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
 from thalweg._src.estimator import evaluation
 from thalweg._src.estimator.calls import check_hooks
 from thalweg._src.estimator.estimator import Estimator
-from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.ops.constants import placeholder
 from thalweg._src.graph.scopes import GraphKeys
-from thalweg._src.ops.constants import placeholder
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_creators import ChiefSessionCreator
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.step_hooks import StopAtStepHook, required_global_step
 from thalweg._src.training.timers import SecondOrStepTimer
-from thalweg._src.variables.assign import assign
-from thalweg._src.variables.variables import global_variables
+from thalweg._src.training.variables.assign import assign
+from thalweg._src.training.variables.variables import global_variables
 
 
 @export("estimator.experimental.InMemoryEvaluatorHook", "contrib.estimator.InMemoryEvaluatorHook")

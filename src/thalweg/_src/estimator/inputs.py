@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.data.dataset import Dataset
-from thalweg._src.data.iterator import make_initializable_iterator
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.graph.ops.py_func import py_func
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection
-from thalweg._src.ops.py_func import py_func
+from thalweg._src.training.data.dataset import Dataset
+from thalweg._src.training.data.iterator import make_initializable_iterator
 
 
 @export("estimator.inputs.numpy_input_fn")

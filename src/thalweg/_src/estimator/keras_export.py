@@ -9,27 +9,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from thalweg._src.checkpoint.object_checkpoint import Checkpoint
-from thalweg._src.checkpoint.object_graph import described
-from thalweg._src.checkpoint.saver import Saver
-from thalweg._src.checkpoint.trackable import parts_of
-from thalweg._src.compat import logging
-from thalweg._src.dtypes import float32
-from thalweg._src.estimator.export_outputs import signature_defs
-from thalweg._src.estimator.keras_models import copy_maker, spec_of
-from thalweg._src.estimator.saved_models import TAGS, outputs_of
-from thalweg._src.export import export
-from thalweg._src.formats import durable
-from thalweg._src.formats.regular import read_regular
-from thalweg._src.formats.text import PathLike
-from thalweg._src.graph.default import executing_eagerly_outside_functions
-from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.scopes import GraphKeys, add_to_collection
-from thalweg._src.keras.backend import state
-from thalweg._src.keras.optimizers.optimizer import Optimizer
-from thalweg._src.keras.saving.models import model_from_json
-from thalweg._src.ops.constants import placeholder
-from thalweg._src.saved_model.files import (
+from thalweg._src.base import logging
+from thalweg._src.base.dtypes import float32
+from thalweg._src.base.export import export
+from thalweg._src.base.formats import durable
+from thalweg._src.base.formats.regular import read_regular
+from thalweg._src.base.formats.text import PathLike
+from thalweg._src.deploy.saved_model.files import (
     ASSETS_DIRECTORY,
     MAIN_OP_KEY,
     folder_of,
@@ -37,10 +23,24 @@ from thalweg._src.saved_model.files import (
     variables_prefix,
     write_saved_model,
 )
+from thalweg._src.estimator.export_outputs import signature_defs
+from thalweg._src.estimator.keras_models import copy_maker, spec_of
+from thalweg._src.estimator.saved_models import TAGS, outputs_of
+from thalweg._src.graph.default import executing_eagerly_outside_functions
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.ops.constants import placeholder
+from thalweg._src.graph.scopes import GraphKeys, add_to_collection
+from thalweg._src.keras.backend import state
+from thalweg._src.keras.optimizers.optimizer import Optimizer
+from thalweg._src.keras.saving.models import model_from_json
+from thalweg._src.training.checkpoint.object_checkpoint import Checkpoint
+from thalweg._src.training.checkpoint.object_graph import described
+from thalweg._src.training.checkpoint.saver import Saver
+from thalweg._src.training.checkpoint.trackable import parts_of
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.scaffold import Scaffold
-from thalweg._src.variables.global_step import create_global_step
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.variables.global_step import create_global_step
+from thalweg._src.training.variables.variables import Variable
 
 _DESCRIPTION = "saved_model.json"
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from thalweg._src.errors import require_members
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.run_config import RunConfig
 from thalweg._src.estimator.spec import EstimatorSpec
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.control import group
+from thalweg._src.graph.ops.reshape import expand_dims
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_get_value
 from thalweg._src.keras.metrics.base import Metric
 from thalweg._src.keras.optimizers.wrapping import TFOptimizer
 from thalweg._src.keras.saving.models import clone_model, load_model
 from thalweg._src.keras.serialization import CustomObjectScope
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.control import group
-from thalweg._src.ops.reshape import expand_dims
-from thalweg._src.optimizers.optimizer import scaled_loss
 from thalweg._src.training.mode_keys import ModeKeys
+from thalweg._src.training.optimizers.optimizer import scaled_loss
 from thalweg._src.training.scaffold import Scaffold
-from thalweg._src.variables.global_step import get_global_step
+from thalweg._src.training.variables.global_step import get_global_step
 
 
 @export("keras.estimator.model_to_estimator")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from thalweg._src.compat import logging
-from thalweg._src.errors import OutOfRangeError
+from thalweg._src.base import logging
+from thalweg._src.base.errors import OutOfRangeError
 from thalweg._src.estimator.calls import features_and_labels
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, device, get_collection

@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from thalweg._src.distribute.current import get_loss_reduction, get_replica_context
-from thalweg._src.distribute.values import local_values
 from thalweg._src.estimator.calls import IteratorInitializerHook, pair
 from thalweg._src.estimator.spec import EstimatorSpec
 from thalweg._src.graph.default import get_default_graph
-from thalweg._src.ops.control import group
+from thalweg._src.graph.ops.control import group
+from thalweg._src.training.distribute.current import get_loss_reduction, get_replica_context
+from thalweg._src.training.distribute.values import local_values
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.session_run_hook import SessionRunHook
 

@@ -9,13 +9,13 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src.compat import logging
-from thalweg._src.config import ConfigProto, RewriterConfig
-from thalweg._src.distributed.cluster_spec import ClusterSpec
+from thalweg._src.base import logging
+from thalweg._src.base.config import ConfigProto, RewriterConfig
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.cluster.distributed.cluster_spec import ClusterSpec
 from thalweg._src.estimator.tf_config import CHIEF, MASTER, PS, WORKER, environment, tf_config
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
-from thalweg._src.read_only import ReadOnly
 
 _USE_DEFAULT: Any = object()
 _DEFAULT_SECONDS = 600

@@ -8,17 +8,17 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from thalweg._src.checkpoint.saver import Saver
-from thalweg._src.compat import logging
+from thalweg._src.base import logging
+from thalweg._src.deploy.saved_model.files import EVAL, SERVING, TRAINING
+from thalweg._src.deploy.saved_model.saved_model import SavedModelBuilder
+from thalweg._src.deploy.saved_model.signatures import is_valid_signature
 from thalweg._src.estimator.export_outputs import EvalOutput, ExportOutput, TrainOutput, signature_defs
 from thalweg._src.estimator.spec import MODES, EstimatorSpec
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
 from thalweg._src.graph.seeds import set_random_seed
-from thalweg._src.saved_model.files import EVAL, SERVING, TRAINING
-from thalweg._src.saved_model.saved_model import SavedModelBuilder
-from thalweg._src.saved_model.signatures import is_valid_signature
-from thalweg._src.session.session import Session
+from thalweg._src.runtime.session.session import Session
+from thalweg._src.training.checkpoint.saver import Saver
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.scaffold import Scaffold
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from thalweg._src.compat.switches import is_tensor
+from thalweg._src.base.export import export
 from thalweg._src.estimator.export_outputs import with_default_output
-from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.is_tensor import is_tensor
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops.reshape import reshape
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
-from thalweg._src.ops.reshape import reshape
 from thalweg._src.training.mode_keys import ModeKeys
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_run_hook import SessionRunHook

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg._src.distributed.cluster_spec import ClusterSpec
+from thalweg._src.cluster.distributed.cluster_spec import ClusterSpec
 
 MASTER, PS, WORKER, CHIEF, EVALUATOR = "master", "ps", "worker", "chief", "evaluator"
 _ORDER = (CHIEF, MASTER, WORKER, PS)

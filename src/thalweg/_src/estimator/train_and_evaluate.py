@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from thalweg._src.compat import logging
-from thalweg._src.distributed.server import Server
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
+from thalweg._src.cluster.distributed.server import Server
 from thalweg._src.estimator.calls import check_hooks
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.exporters import Exporter
 from thalweg._src.estimator.tf_config import CHIEF, EVALUATOR, MASTER, PS, WORKER
-from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.training.checkpoint_hook import CheckpointSaverListener
 from thalweg._src.training.session_run_hook import SessionRunHook

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src.checkpoint.saver import Saver
-from thalweg._src.compat import logging
+from thalweg._src.base import logging
 from thalweg._src.estimator import replicas
 from thalweg._src.estimator.calls import features_and_labels
 from thalweg._src.estimator.spec import EstimatorSpec
@@ -14,15 +13,16 @@ from thalweg._src.estimator.warm_starts import start_from
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, device, get_collection
 from thalweg._src.graph.seeds import set_random_seed
-from thalweg._src.nn.summaries import scalar
+from thalweg._src.training.checkpoint.saver import Saver
 from thalweg._src.training.checkpoint_hook import CheckpointSaverHook, CheckpointSaverListener
 from thalweg._src.training.mode_keys import ModeKeys
+from thalweg._src.training.nn.summaries import scalar
 from thalweg._src.training.report_hooks import LoggingTensorHook
 from thalweg._src.training.session_run_hook import SessionRunHook
 from thalweg._src.training.step_hooks import StopAtStepHook
 from thalweg._src.training.training_session import MonitoredTrainingSession
 from thalweg._src.training.value_hooks import NanTensorHook
-from thalweg._src.variables.global_step import global_step_read
+from thalweg._src.training.variables.global_step import global_step_read
 
 
 def train(

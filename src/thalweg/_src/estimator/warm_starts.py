@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from thalweg._src.checkpoint.warm_start import VocabInfo as VocabInfo, warm_start
-from thalweg._src.compat import logging
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
-from thalweg._src.saved_model.files import contains_saved_model, variables_prefix
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
+from thalweg._src.deploy.saved_model.files import contains_saved_model, variables_prefix
+from thalweg._src.training.checkpoint.warm_start import VocabInfo as VocabInfo, warm_start
 
 export("estimator.VocabInfo")(VocabInfo)
 

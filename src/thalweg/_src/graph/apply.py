@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.dtypes import DType, as_dtype, native_name
-from thalweg._src.errors import invalid
+from thalweg._src.base.dtypes import DType, as_dtype, native_name
+from thalweg._src.base.errors import invalid
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph

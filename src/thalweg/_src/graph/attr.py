@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
-from thalweg._src.shapes import as_shape, is_whole
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.shapes import as_shape, is_whole
 
 
 class _Required:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thalweg._src.dtypes import DType
+from thalweg._src.base.dtypes import DType
 from thalweg._src.graph.attr import show_value
 from thalweg._src.graph.graph_def_checks import read_attr, shown
 from thalweg._src.graph.op_def import OPS, OpDef, mismatch, normalize

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DType, DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType, DTypeLike
+from thalweg._src.base.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.tensor import Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.graph import Graph
 

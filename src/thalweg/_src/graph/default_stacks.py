@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src import errors
+from thalweg._src.base import errors
 from thalweg._src.graph.ir.step_graph import SHOWN
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import made_at

@@ -11,8 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from thalweg._src import dtypes, errors
-from thalweg._src.dtypes import DType
+from thalweg._src.base import dtypes, errors
+from thalweg._src.base.dtypes import DType
 from thalweg._src.graph.attr import REQUIRED, AttrDef
 from thalweg._src.graph.op_def import OPS, ArgDef, Facts, OpDef, unknown_shapes
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from thalweg._src.dtypes import DType
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.automatic_control import acts
 from thalweg._src.graph.function_def import function_def
 from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.op_def import ArgDef, Facts, OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import Shape
 
 CALLS = frozenset(("PartitionedCall", "StatefulPartitionedCall"))
 IFS = frozenset(("If", "StatelessIf"))
@@ -156,7 +156,7 @@ class GraphFunction:
         """The function that SymbolicGradient calls: from inputs and gradients of the results to gradients of inputs."""
         return type(self).differentiate(self)
 
-    differentiate: ClassVar[Callable[..., GraphFunction]]  # which thalweg._src.autodiff installs
+    differentiate: ClassVar[Callable[..., GraphFunction]]  # which thalweg._src.graph.autodiff installs
 
     @functools.cached_property
     def definition(self) -> OpDef:

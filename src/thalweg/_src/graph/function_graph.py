@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from thalweg._src.dtypes import DType
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.automatic_control import Order
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.shapes import Shape
 
 _OF_VARIABLES = ("variables", "local_variables", "trainable_variables")  # collections that are shared with outer graphs
 

@@ -8,10 +8,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from thalweg._src import errors
-from thalweg._src.devices import DeviceSpec, canonical_name, merge_devices
-from thalweg._src.dtypes import DType, DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base import errors
+from thalweg._src.base.devices import DeviceSpec, canonical_name, merge_devices
+from thalweg._src.base.dtypes import DType, DTypeLike
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import show
 from thalweg._src.graph.building_mode import BuildingMode
 from thalweg._src.graph.by_type import complete_attrs
 from thalweg._src.graph.default_stacks import default_graph_scope, get_default_session
@@ -25,8 +27,6 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.private_names import PrivateNames
 from thalweg._src.graph.source_line import user_stack
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import show
 
 if TYPE_CHECKING:
     from thalweg._src.graph.function import GraphFunction
@@ -248,7 +248,7 @@ class Graph(BuildingMode, PrivateNames):
         compute_shapes: bool = True,
         compute_device: bool = True,
     ) -> Operation:
-        """Adds an operation by its op type; the constructors in `thalweg._src.ops` are the usual way."""
+        """Adds an operation by its op type; the constructors in `thalweg._src.graph.ops` are the usual way."""
         function = self._functions.get(op_type)
         definition = find_op(op_type) if function is None else function.definition
         known = complete_attrs(definition, inputs, attrs or {}, name, self._functions)

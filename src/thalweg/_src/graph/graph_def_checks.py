@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src.devices import canonical_name
-from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.base.devices import canonical_name
+from thalweg._src.base.dtypes import DType, as_dtype
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.names import INNER_NAME, NAME
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.tensor_proto import MAX_RANK, constant_array
-from thalweg._src.shapes import Shape
 
 MAX_NAME = 4096  # characters of a name, a device or an input
 _SHOWN = 80  # characters of a name in an error

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thalweg._src.dtypes import DType, as_dtype
-from thalweg._src.errors import require_members
-from thalweg._src.export import export, export_constants, export_lazy
+from thalweg._src.base.dtypes import DType, as_dtype
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export, export_constants, export_lazy
 from thalweg._src.graph.tensor_proto import array_proto, shape_proto
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.base.shapes import Shape, in_common
 from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graph_def_checks import parse_input, read_attr, read_attrs, shown
@@ -16,7 +17,6 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.order_hints import ORDER_HINTS
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.trust import IMPORTED
-from thalweg._src.shapes import Shape, in_common
 
 _GROUP = "loc:@"
 _MAX_OUTPUTS = 1 << 18  # in the lists of all operations of an import: an attribute of a few bytes asks for as many

@@ -11,8 +11,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from thalweg._src import errors
-from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.base import errors
+from thalweg._src.base.dtypes import DType, as_dtype
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.foreign_ops import find_op
 from thalweg._src.graph.function import Body, GraphFunction, with_effects
 from thalweg._src.graph.function_def import output_counts
@@ -22,7 +23,6 @@ from thalweg._src.graph.graph_def_checks import MAX_NAME, read_attr, shown
 from thalweg._src.graph.graphdef import message_type, write_attr
 from thalweg._src.graph.import_nodes import NodeImport, Origin
 from thalweg._src.graph.op_def import OPS, OpDef
-from thalweg._src.shapes import Shape
 
 _MAX_ARGUMENTS = 1 << 16
 _building = threading.RLock()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from thalweg._src.dtypes import DType
-from thalweg._src.export import export
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import TensorShape
 
 
 @export("IndexedSlices")

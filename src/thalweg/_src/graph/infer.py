@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.dtypes import DType
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.op_def import OpDef
-from thalweg._src.shapes import Shape
 
 _DEPTH = 60
 _SIZE = 1 << 12

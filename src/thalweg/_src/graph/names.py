@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.errors import wrong_kind
+from thalweg._src.base.errors import wrong_kind
 
 NAME = r"[A-Za-z0-9.][A-Za-z0-9_./>\-]*"
 INNER_NAME = r"[A-Za-z0-9._][A-Za-z0-9_./>\-]*"  # of what a program does not name itself

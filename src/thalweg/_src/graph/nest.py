@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.sparse_tensor import SparseTensor
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
-from thalweg._src.errors import require_text
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.errors import require_text
+from thalweg._src.base.export import export
+from thalweg._src.base.registry import Registry
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.dispatch import ERRORS, implementation_for
-from thalweg._src.registry import Registry
-from thalweg._src.shapes import Shape
 
 if TYPE_CHECKING:
     from thalweg._src.graph.infer import Inference
@@ -127,7 +127,7 @@ class OpDef:
     """
 
     apply: ClassVar[Callable[..., Any]]  # which thalweg._src.graph.apply installs
-    execute: ClassVar[Callable[..., Any]]  # which thalweg._src.eager.execute installs
+    execute: ClassVar[Callable[..., Any]]  # which thalweg._src.runtime.eager.execute installs
 
     def __init__(
         self,

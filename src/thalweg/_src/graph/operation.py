@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thalweg._src.devices import canonical_name
-from thalweg._src.dtypes import DType
-from thalweg._src.export import export
+from thalweg._src.base.devices import canonical_name
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph.graph_def_checks import read_attr
 from thalweg._src.graph.graphdef import node_def
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import Stack, made_at
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import TensorShape
 
 if TYPE_CHECKING:
     from thalweg._src.graph.graph import Context, Graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src import errors
+from thalweg._src.base import errors
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 

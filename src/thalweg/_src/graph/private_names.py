@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from thalweg._src.devices import merge_device
+from thalweg._src.base.devices import merge_device
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.graph.graphdef import MIN_CONSUMER, PRODUCER
 from thalweg._src.graph.op_def import OPS, OpDef
-from thalweg._src.read_only import ReadOnly
 
 if TYPE_CHECKING:
     from thalweg._src.graph.function import GraphFunction

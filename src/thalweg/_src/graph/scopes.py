@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from thalweg._src.devices import DeviceSpec
-from thalweg._src.export import export
+from thalweg._src.base.devices import DeviceSpec
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.graph.default import get_default_graph, outermost
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.names import as_name
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.read_only import ReadOnly
 
 
 @export("name_scope")

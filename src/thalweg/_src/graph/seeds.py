@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.default import get_default_graph
 
 DEFAULT_GRAPH_SEED = 87654321

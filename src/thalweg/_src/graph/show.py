@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from thalweg._src.base.shapes import show
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.ir.step_graph import StepGraph
-from thalweg._src.shapes import show
 
 
 def show_graph(graph: Graph, names: Iterable[str] | None = None) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from thalweg._src import dtypes, shapes
-from thalweg._src.dtypes import DType, DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base import dtypes, shapes
+from thalweg._src.base.dtypes import DType, DTypeLike
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import Shape, ShapeLike, TensorShape
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -15,8 +17,6 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import Shape, ShapeLike, TensorShape
 
 
 @export("SparseTensorValue")
@@ -96,7 +96,7 @@ class SparseTensor:
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self._dense_shape!s})"
 
-    if TYPE_CHECKING:  # installed by thalweg._src.ops.sparse_math
+    if TYPE_CHECKING:  # installed by thalweg._src.graph.ops.sparse_math
 
         def __mul__(self, other: Any) -> SparseTensor: ...
         def __rmul__(self, other: Any) -> SparseTensor: ...

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from thalweg._src import shapes
-from thalweg._src.dtypes import DType
-from thalweg._src.export import export
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import Shape, ShapeLike, TensorShape
+from thalweg._src.base import shapes
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import Shape, ShapeLike, TensorShape
 
 if TYPE_CHECKING:
     from thalweg._src.graph.graph import Graph
@@ -151,7 +151,7 @@ class Tensor:
     def _no_number(self, kind: str) -> NoReturn:
         raise TypeError(f"a symbolic Tensor ({self.name}) has no Python {kind} value: run it in a session")
 
-    if TYPE_CHECKING:  # installed by thalweg._src.ops.operators and thalweg._src.ops.slicing
+    if TYPE_CHECKING:  # installed by thalweg._src.graph.ops.operators and thalweg._src.graph.ops.slicing
 
         def __add__(self, other: Any) -> Tensor: ...
         def __radd__(self, other: Any) -> Tensor: ...

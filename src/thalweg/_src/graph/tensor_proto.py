@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DType
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
-from thalweg._src.shapes import Shape, TensorShape
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import Shape, TensorShape
 
 Array = np.ndarray[Any, Any]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops import math, nn
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import greater
+from thalweg._src.graph.ops.reduction import reduce_max, reduce_sum
+from thalweg._src.graph.ops.where import where
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
-from thalweg._src.ops import math, nn
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import greater
-from thalweg._src.ops.reduction import reduce_max, reduce_sum
-from thalweg._src.ops.where import where
 
 
 @export("keras.activations.linear")

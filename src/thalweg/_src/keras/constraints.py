@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import greater_equal
+from thalweg._src.graph.ops.gather import gather
+from thalweg._src.graph.ops.math import add, divide, maximum, minimum, multiply, sqrt, square
+from thalweg._src.graph.ops.reduction import reduce_sum
+from thalweg._src.graph.ops.reshape import reshape
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import epsilon
 from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import greater_equal
-from thalweg._src.ops.gather import gather
-from thalweg._src.ops.math import add, divide, maximum, minimum, multiply, sqrt, square
-from thalweg._src.ops.reduction import reduce_sum
-from thalweg._src.ops.reshape import reshape
 
 
 @export("keras.constraints.Constraint")

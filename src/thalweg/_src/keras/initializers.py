@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.export import export
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
-from thalweg._src.variables import initializers as plain
-from thalweg._src.variables.initializers import (
+from thalweg._src.training.variables import initializers as plain
+from thalweg._src.training.variables.initializers import (
     Constant,
     GlorotNormal,
     GlorotUniform,

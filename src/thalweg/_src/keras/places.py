@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
-from thalweg._src.errors import OpError
+from thalweg._src.base.errors import OpError
 
 _TYPED = (ValueError, TypeError, OpError)
 _PASSED = (OSError, ImportError, NotImplementedError, Warning)  # say what they are about themselves

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.constants import constant
+from thalweg._src.graph.ops.math import abs, add, multiply, square
+from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
-from thalweg._src.ops.constants import constant
-from thalweg._src.ops.math import abs, add, multiply, square
-from thalweg._src.ops.reduction import reduce_sum
 
 
 @export("keras.regularizers.Regularizer")

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
 from thalweg._src.graph.graph_def_checks import shown
 from thalweg._src.keras.entries import require_entries
 from thalweg._src.keras.places import at, entry, in_class_of_user, short, within

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
 
-from thalweg._src.config import ConfigProto
+from thalweg._src.base.config import ConfigProto
+from thalweg._src.compiler.place.place import Placement
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.place.place import Placement
-from thalweg._src.resources.containers import Containers
-from thalweg._src.resources.devices import Device, local_devices
-from thalweg._src.resources.step import Step
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import compile_step
+from thalweg._src.runtime.resources.containers import Containers
+from thalweg._src.runtime.resources.devices import Device, local_devices
+from thalweg._src.runtime.resources.step import Step
 
 
 @dataclass(frozen=True, slots=True)

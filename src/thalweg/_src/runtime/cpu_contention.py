@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import torch
 
-from thalweg._src.compile.inductor import BACKGROUND
-from thalweg._src.resources.thread_pool import Kernels
+from thalweg._src.runtime.compile.inductor import BACKGROUND
+from thalweg._src.runtime.resources.thread_pool import Kernels
 
 _INTERVAL = 0.2  # seconds between samples
 _TOO_LONG = 3 * _INTERVAL  # a sample over a longer time, in which no step ran, is not used

@@ -12,22 +12,22 @@ from typing import Any
 
 import torch
 
-from thalweg._src import errors
-from thalweg._src.compile.failure import explain
-from thalweg._src.compile.inductor import warn
-from thalweg._src.compile.tiers import StepTiers, Tier, Tiers
-from thalweg._src.dtypes import resource, variant
-from thalweg._src.execute.program import Program
-from thalweg._src.execute.run import Run, new_run
-from thalweg._src.execute.sync_run import SynchronousRun, as_synchronous_run
-from thalweg._src.execute.token_run import TokenRun
+from thalweg._src.base import errors
+from thalweg._src.base.dtypes import resource, variant
+from thalweg._src.compiler.partition.graphdef import partition_graph_def
+from thalweg._src.compiler.partition.host_memory import on_host
+from thalweg._src.compiler.place.place import Placement
 from thalweg._src.graph.gc_pause import collector_paused
-from thalweg._src.partition.graphdef import partition_graph_def
-from thalweg._src.partition.host_memory import on_host
-from thalweg._src.place.place import Placement
-from thalweg._src.resources.devices import Device
-from thalweg._src.resources.step import Step
-from thalweg._src.resources.thread_pool import threads
+from thalweg._src.runtime.compile.failure import explain
+from thalweg._src.runtime.compile.inductor import warn
+from thalweg._src.runtime.compile.tiers import StepTiers, Tier, Tiers
+from thalweg._src.runtime.execute.program import Program
+from thalweg._src.runtime.execute.run import Run, new_run
+from thalweg._src.runtime.execute.sync_run import SynchronousRun, as_synchronous_run
+from thalweg._src.runtime.execute.token_run import TokenRun
+from thalweg._src.runtime.resources.devices import Device
+from thalweg._src.runtime.resources.step import Step
+from thalweg._src.runtime.resources.thread_pool import threads
 
 _InferenceMode = torch._C._InferenceMode
 # Kernels flush denormals to zero, as TensorFlow's do: computing with them is a hundred times slower, and the moments of

@@ -9,38 +9,38 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.compile.bind import bind_node
-from thalweg._src.compile.loop_counters import count_in_numbers
-from thalweg._src.compile.weight_layout import assign_weight_layouts
-from thalweg._src.config import ConfigProto
-from thalweg._src.dtypes import resource
+from thalweg._src.base.config import ConfigProto
+from thalweg._src.base.dtypes import resource
+from thalweg._src.compiler.optimize.consistency import make_consistent, order_first_reads
+from thalweg._src.compiler.optimize.freeze import fold_batch_norms, freeze
+from thalweg._src.compiler.optimize.functionalize import functionalize
+from thalweg._src.compiler.optimize.inline_functions import inline_functions
+from thalweg._src.compiler.optimize.lower_references import lower_references, order_latest_reads
+from thalweg._src.compiler.optimize.optimize import OPTIMIZATIONS, Optimization
+from thalweg._src.compiler.optimize.order_hints import apply_order_hints
+from thalweg._src.compiler.optimize.pooling import pool_before_bias
+from thalweg._src.compiler.optimize.prune import prune
+from thalweg._src.compiler.partition.all_reduce_buckets import fuse_all_reduce
+from thalweg._src.compiler.partition.client import receive_feeds, send_fetches
+from thalweg._src.compiler.partition.collectives import lower_collectives
+from thalweg._src.compiler.partition.host_memory import assign_memory, place_resident_feeds
+from thalweg._src.compiler.partition.merge_transfers import merge_transfers
+from thalweg._src.compiler.partition.partition import partition
+from thalweg._src.compiler.place.cost import CostModel
+from thalweg._src.compiler.place.place import place
+from thalweg._src.compiler.place.placement import Placement
+from thalweg._src.compiler.schedule.memory_plan import memory_limits, plan_memory
+from thalweg._src.compiler.schedule.send_first import send_first
 from thalweg._src.graph.ir.lint import lint
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.kernels.registry import Known, device_types, invoke
-from thalweg._src.kernels.types import from_numpy, to_numpy, to_read
-from thalweg._src.optimize.consistency import make_consistent, order_first_reads
-from thalweg._src.optimize.freeze import fold_batch_norms, freeze
-from thalweg._src.optimize.functionalize import functionalize
-from thalweg._src.optimize.inline_functions import inline_functions
-from thalweg._src.optimize.lower_references import lower_references, order_latest_reads
-from thalweg._src.optimize.optimize import OPTIMIZATIONS, Optimization
-from thalweg._src.optimize.order_hints import apply_order_hints
-from thalweg._src.optimize.pooling import pool_before_bias
-from thalweg._src.optimize.prune import prune
-from thalweg._src.partition.all_reduce_buckets import fuse_all_reduce
-from thalweg._src.partition.client import receive_feeds, send_fetches
-from thalweg._src.partition.collectives import lower_collectives
-from thalweg._src.partition.host_memory import assign_memory, place_resident_feeds
-from thalweg._src.partition.merge_transfers import merge_transfers
-from thalweg._src.partition.partition import partition
-from thalweg._src.place.cost import CostModel
-from thalweg._src.place.place import place
-from thalweg._src.place.placement import Placement
-from thalweg._src.resources.devices import Device
-from thalweg._src.schedule.memory_plan import memory_limits, plan_memory
-from thalweg._src.schedule.send_first import send_first
+from thalweg._src.runtime.compile.bind import bind_node
+from thalweg._src.runtime.compile.loop_counters import count_in_numbers
+from thalweg._src.runtime.compile.weight_layout import assign_weight_layouts
+from thalweg._src.runtime.kernels.registry import Known, device_types, invoke
+from thalweg._src.runtime.kernels.types import from_numpy, to_numpy, to_read
+from thalweg._src.runtime.resources.devices import Device
 
 _LINT = "THALWEG_LINT"  # environment variable: "1" checks the graph after every pass of every session
 

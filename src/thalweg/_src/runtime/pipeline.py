@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from thalweg._src.compile.tiers import Tiers
-from thalweg._src.config import ConfigProto
-from thalweg._src.execute.program import Program
+from thalweg._src.base.config import ConfigProto
 from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.show import show_step
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.resources.devices import Device, ordered
+from thalweg._src.runtime.compile.tiers import Tiers
 from thalweg._src.runtime.executable import Executable
+from thalweg._src.runtime.execute.program import Program
 from thalweg._src.runtime.passes import PARTITION_PASSES, STEP_PASSES, Compilation, Pass, run_passes
+from thalweg._src.runtime.resources.devices import Device, ordered
 
 
 def compile_step(

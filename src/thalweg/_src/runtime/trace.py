@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from thalweg._src.config import DeviceStepStats, NodeExecStats, RunMetadata
+from thalweg._src.base.config import DeviceStepStats, NodeExecStats, RunMetadata
+from thalweg._src.compiler.partition.host_memory import on_host
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.partition.host_memory import on_host
-from thalweg._src.resources.accelerators import Accelerator, Event
-from thalweg._src.resources.devices import Device
+from thalweg._src.runtime.resources.accelerators import Accelerator, Event
+from thalweg._src.runtime.resources.devices import Device
 
 _PER_MILLISECOND = 1_000_000  # nanoseconds
 

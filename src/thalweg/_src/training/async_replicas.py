@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.compat import logging
-from thalweg._src.control_flow.cond import cond
-from thalweg._src.export import export
+from thalweg._src.base import dtypes, logging
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.graph.consistency import READ_FIRST
+from thalweg._src.graph.control_flow.cond import cond
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops import control
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.constants import no_op
+from thalweg._src.graph.ops.mutex import consume_mutex_lock_op, mutex_lock_op, mutex_op
 from thalweg._src.graph.scopes import GraphKeys, colocate_with, control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import control
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.constants import no_op
-from thalweg._src.ops.mutex import consume_mutex_lock_op, mutex_lock_op, mutex_op
-from thalweg._src.optimizers.optimizer import Optimizer
-from thalweg._src.optimizers.wrapping import WrappingOptimizer
-from thalweg._src.read_only import ReadOnly
+from thalweg._src.training.optimizers.optimizer import Optimizer
+from thalweg._src.training.optimizers.wrapping import WrappingOptimizer
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("train.experimental.AsyncReplicasOptimizer")

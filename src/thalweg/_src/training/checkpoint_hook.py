@@ -8,16 +8,16 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from thalweg._src.checkpoint.meta_graph import export_meta_graph
-from thalweg._src.compat import logging
-from thalweg._src.config import RunOptions
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base import logging
+from thalweg._src.base.config import RunOptions
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graphdef import write_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
-from thalweg._src.observe.file_writer import FileWriterCache
+from thalweg._src.training.checkpoint.meta_graph import export_meta_graph
 from thalweg._src.training.checkpoint_interval import LONGEST, CheckpointInterval
+from thalweg._src.training.observe.file_writer import FileWriterCache
 from thalweg._src.training.report_hooks import add_status
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.step_hooks import required_global_step

@@ -14,9 +14,8 @@ import os
 import time
 from dataclasses import dataclass
 
-from thalweg._src import errors
-from thalweg._src.compat import logging
-from thalweg._src.formats import durable
+from thalweg._src.base import errors, logging
+from thalweg._src.base.formats import durable
 
 SHORTEST, LONGEST = 10.0, 600.0  # seconds between two checkpoints
 _PRIOR = 24 * 3600.0  # prior seconds between failures

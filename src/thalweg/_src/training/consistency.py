@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.consistency import LOCK_DEVICE, ONE_STATE
-from thalweg._src.optimizers.optimizer import flat_variables
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.optimizers.optimizer import flat_variables
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("train.experimental.atomic_updates")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Any
 
-from thalweg._src.compat import logging
-from thalweg._src.devices import DeviceSpec
-from thalweg._src.distributed.cluster_spec import ClusterSpec
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
-from thalweg._src.shapes import num_elements
+from thalweg._src.base import logging
+from thalweg._src.base.devices import DeviceSpec
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import num_elements
+from thalweg._src.cluster.distributed.cluster_spec import ClusterSpec
 
 STANDARD_PS_OPS = (
     "Variable",

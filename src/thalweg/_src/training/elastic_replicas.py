@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from thalweg._src import errors
-from thalweg._src.compat import logging
-from thalweg._src.export import export
+from thalweg._src.base import errors, logging
+from thalweg._src.base.export import export
+from thalweg._src.graph.ops import replica_groups as ops
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import replica_groups as ops
-from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.training.optimizers.optimizer import Optimizer
 from thalweg._src.training.session_run_hook import SessionRunHook
 from thalweg._src.training.sync_replicas import SyncReplicasHook, SyncReplicasOptimizer
 

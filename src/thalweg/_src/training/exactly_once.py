@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.devices import DeviceSpec
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.devices import DeviceSpec
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops import control
+from thalweg._src.graph.ops.constants import constant, no_op, placeholder_with_default
+from thalweg._src.graph.ops.update_records import claim_updates_op, record_update_op
 from thalweg._src.graph.scopes import colocate_with, control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import control
-from thalweg._src.ops.constants import constant, no_op, placeholder_with_default
-from thalweg._src.ops.update_records import claim_updates_op, record_update_op
-from thalweg._src.optimizers.optimizer import Optimizer
-from thalweg._src.optimizers.wrapping import WrappingOptimizer
-from thalweg._src.read_only import ReadOnly
 from thalweg._src.training.consistency import atomic_updates
+from thalweg._src.training.optimizers.optimizer import Optimizer
+from thalweg._src.training.optimizers.wrapping import WrappingOptimizer
 from thalweg._src.training.session_layers import current_call
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("train.experimental.ExactlyOnceOptimizer")

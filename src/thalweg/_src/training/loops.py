@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src import errors
-from thalweg._src.compat import logging
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
+from thalweg._src.base import errors, logging
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
 from thalweg._src.training.supervisor import Supervisor
 
 

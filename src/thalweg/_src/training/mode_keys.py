@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 
 
 @export("estimator.ModeKeys")

@@ -6,14 +6,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src import errors
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base import errors
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
-from thalweg._src.input.coordinator import Coordinator
-from thalweg._src.input.queue_runner import start_queue_runners
+from thalweg._src.training.input.coordinator import Coordinator
+from thalweg._src.training.input.queue_runner import start_queue_runners
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_creators import ChiefSessionCreator, SessionCreator
 from thalweg._src.training.session_layers import CoordinatedSession, HookedSession, RecoverableSession, StepContext

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.compat import logging
-from thalweg._src.config import RunOptions
-from thalweg._src.export import export
+from thalweg._src.base import logging
+from thalweg._src.base.config import RunOptions
+from thalweg._src.base.export import export
 from thalweg._src.graph.default import get_default_graph
-from thalweg._src.observe.file_writer import FileWriterCache
-from thalweg._src.observe.timeline import Timeline
+from thalweg._src.training.observe.file_writer import FileWriterCache
+from thalweg._src.training.observe.timeline import Timeline
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.step_hooks import required_global_step
 from thalweg._src.training.timers import NeverTriggerTimer, SecondOrStepTimer

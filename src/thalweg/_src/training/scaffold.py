@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src.checkpoint.saver import Saver
-from thalweg._src.compat import logging
-from thalweg._src.export import export
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops.control import group
+from thalweg._src.graph.ops.summary import merge_summary
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.control import group
-from thalweg._src.ops.summary import merge_summary
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.variables.assign import report_uninitialized_variables
-from thalweg._src.variables.variables import (
+from thalweg._src.training.checkpoint.saver import Saver
+from thalweg._src.training.variables.assign import report_uninitialized_variables
+from thalweg._src.training.variables.variables import (
     global_variables,
     global_variables_initializer,
     local_variables_initializer,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
-from thalweg._src.session.session import Session
+from thalweg._src.runtime.session.session import Session
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_manager import SessionManager
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from thalweg._src import errors
-from thalweg._src.compat import logging
-from thalweg._src.config import RunMetadata, RunOptions
-from thalweg._src.input.coordinator import Coordinator
+from thalweg._src.base import errors, logging
+from thalweg._src.base.config import RunMetadata, RunOptions
+from thalweg._src.training.input.coordinator import Coordinator
 from thalweg._src.training.session_manager import PREEMPTION_ERRORS
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 

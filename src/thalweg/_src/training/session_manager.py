@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import errors
-from thalweg._src.checkpoint.state import check_checkpoint, get_checkpoint_state, own_checkpoints
-from thalweg._src.compat import logging
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base import errors, logging
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
-from thalweg._src.session.session import Session
+from thalweg._src.runtime.session.session import Session
+from thalweg._src.training.checkpoint.state import check_checkpoint, get_checkpoint_state, own_checkpoints
 
 Ready = tuple[bool, str | None]  # whether it is ready, and if not, why
 PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)  # a new session may succeed

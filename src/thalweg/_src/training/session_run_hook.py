@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from thalweg._src.export import export
-from thalweg._src.read_only import ReadOnly
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
 
 
 @export("estimator.SessionRunArgs", "train.SessionRunArgs")

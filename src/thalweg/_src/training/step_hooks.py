@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from thalweg._src.compat import logging
-from thalweg._src.export import export
-from thalweg._src.observe.file_writer import FileWriterCache
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
+from thalweg._src.training.observe.file_writer import FileWriterCache
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.timers import SecondOrStepTimer
-from thalweg._src.variables.global_step import get_global_step, global_step_read
+from thalweg._src.training.variables.global_step import get_global_step, global_step_read
 
 _RUNS_BEFORE_WARNING = 20  # that see the same global step
 

@@ -8,26 +8,26 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from thalweg._src.checkpoint.meta_graph import export_meta_graph
-from thalweg._src.checkpoint.saver import Saver
-from thalweg._src.compat import logging
-from thalweg._src.errors import require_kind
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base import logging
+from thalweg._src.base.errors import require_kind
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import write_graph
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
-from thalweg._src.input.coordinator import Coordinator, LooperThread
-from thalweg._src.observe.file_writer import FileWriter
-from thalweg._src.read_only import ReadOnly
+from thalweg._src.training.checkpoint.meta_graph import export_meta_graph
+from thalweg._src.training.checkpoint.saver import Saver
 from thalweg._src.training.checkpoint_hook import paused_updates
+from thalweg._src.training.input.coordinator import Coordinator, LooperThread
+from thalweg._src.training.observe.file_writer import FileWriter
 from thalweg._src.training.report_hooks import add_status
 from thalweg._src.training.scaffold import Scaffold, merged_summaries
 from thalweg._src.training.session_manager import SessionManager
-from thalweg._src.variables.assign import report_uninitialized_variables
-from thalweg._src.variables.global_step import global_step as value_of_step
-from thalweg._src.variables.variables import global_variables, global_variables_initializer
+from thalweg._src.training.variables.assign import report_uninitialized_variables
+from thalweg._src.training.variables.global_step import global_step as value_of_step
+from thalweg._src.training.variables.variables import global_variables, global_variables_initializer
 
 _VARIABLES = ("Variable", "VariableV2")
 

@@ -13,13 +13,16 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from thalweg._src import dtypes, errors
-from thalweg._src.compat import logging
-from thalweg._src.devices import DeviceSpec
-from thalweg._src.export import export
+from thalweg._src.base import dtypes, errors, logging
+from thalweg._src.base.devices import DeviceSpec
+from thalweg._src.base.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops import control, replica_groups as ops
+from thalweg._src.graph.ops.accumulators import accumulator_reset_op
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.constants import no_op
 from thalweg._src.graph.scopes import (
     GraphKeys,
     add_to_collection,
@@ -31,19 +34,15 @@ from thalweg._src.graph.scopes import (
     name_scope,
 )
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.input.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
-from thalweg._src.input.queue_runner import QueueRunner
-from thalweg._src.input.queues import FIFOQueue
-from thalweg._src.ops import control, replica_groups as ops
-from thalweg._src.ops.accumulators import accumulator_reset_op
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.constants import no_op
-from thalweg._src.optimizers.optimizer import Optimizer
-from thalweg._src.optimizers.wrapping import WrappingOptimizer
 from thalweg._src.training.checkpoint_hook import PAUSES
+from thalweg._src.training.input.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
+from thalweg._src.training.input.queue_runner import QueueRunner
+from thalweg._src.training.input.queues import FIFOQueue
+from thalweg._src.training.optimizers.optimizer import Optimizer
+from thalweg._src.training.optimizers.wrapping import WrappingOptimizer
 from thalweg._src.training.session_run_hook import SessionRunHook
-from thalweg._src.variables.assign import report_uninitialized_variables
-from thalweg._src.variables.variables import Variable, global_variables
+from thalweg._src.training.variables.assign import report_uninitialized_variables
+from thalweg._src.training.variables.variables import Variable, global_variables
 
 _WITHOUT_CHIEF = "sync_replicas_without_chief"  # collection of the names of optimizers that no chief starts
 

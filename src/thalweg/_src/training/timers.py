@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 
 
 @export("estimator.SecondOrStepTimer", "train.SecondOrStepTimer")

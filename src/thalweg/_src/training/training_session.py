@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.compat import logging
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.training.checkpoint_hook import AUTOMATIC, CheckpointSaverHook
 from thalweg._src.training.monitored_session import MonitoredSession
 from thalweg._src.training.report_hooks import SummarySaverHook
@@ -15,7 +15,7 @@ from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_creators import ChiefSessionCreator, WorkerSessionCreator
 from thalweg._src.training.session_run_hook import SessionRunHook
 from thalweg._src.training.step_hooks import StepCounterHook
-from thalweg._src.variables.variables import global_variables
+from thalweg._src.training.variables.variables import global_variables
 
 USE_DEFAULT: Any = object()
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import errors
-from thalweg._src.compat import logging
-from thalweg._src.export import export
+from thalweg._src.base import errors, logging
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.read_only import ReadOnly
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 
 

@@ -4,19 +4,19 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.contrib.distributions.compound import (
+from thalweg._src.compat.contrib.distributions.compound import (
     Independent as Independent,
     Mixture as Mixture,
     MixtureSameFamily as MixtureSameFamily,
     TransformedDistribution as TransformedDistribution,
 )
-from thalweg._src.contrib.distributions.multivariate import (
+from thalweg._src.compat.contrib.distributions.multivariate import (
     MultivariateNormalDiag as MultivariateNormalDiag,
     MultivariateNormalDiagWithSoftplusScale as MultivariateNormalDiagWithSoftplusScale,
     MultivariateNormalFullCovariance as MultivariateNormalFullCovariance,
     MultivariateNormalTriL as MultivariateNormalTriL,
 )
-from thalweg._src.contrib.distributions.relaxed import (
+from thalweg._src.compat.contrib.distributions.relaxed import (
     Binomial as Binomial,
     ExpRelaxedOneHotCategorical as ExpRelaxedOneHotCategorical,
     OneHotCategorical as OneHotCategorical,
@@ -24,7 +24,7 @@ from thalweg._src.contrib.distributions.relaxed import (
     RelaxedBernoulli as RelaxedBernoulli,
     RelaxedOneHotCategorical as RelaxedOneHotCategorical,
 )
-from thalweg._src.contrib.distributions.scalar import (
+from thalweg._src.compat.contrib.distributions.scalar import (
     BetaWithSoftplusConcentration as BetaWithSoftplusConcentration,
     Cauchy as Cauchy,
     Chi2 as Chi2,
@@ -40,44 +40,44 @@ from thalweg._src.contrib.distributions.scalar import (
     NegativeBinomial as NegativeBinomial,
     NormalWithSoftplusScale as NormalWithSoftplusScale,
 )
-from thalweg._src.contrib.distributions.statistics import (
+from thalweg._src.compat.contrib.distributions.statistics import (
     fill_triangular as fill_triangular,
     matrix_diag_transform as matrix_diag_transform,
     percentile as percentile,
     softplus_inverse as softplus_inverse,
     tridiag as tridiag,
 )
-from thalweg._src.nn.distributions.base import (
+from thalweg._src.training.nn.distributions.base import (
     Distribution as Distribution,
     FULLY_REPARAMETERIZED as FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED as NOT_REPARAMETERIZED,
     ReparameterizationType as ReparameterizationType,
 )
-from thalweg._src.nn.distributions.continuous import (
+from thalweg._src.training.nn.distributions.continuous import (
     Laplace as Laplace,
     Normal as Normal,
     StudentT as StudentT,
     Uniform as Uniform,
 )
-from thalweg._src.nn.distributions.discrete import (
+from thalweg._src.training.nn.distributions.discrete import (
     Bernoulli as Bernoulli,
     Categorical as Categorical,
     Multinomial as Multinomial,
 )
-from thalweg._src.nn.distributions.divergence import (
+from thalweg._src.training.nn.distributions.divergence import (
     RegisterKL as RegisterKL,
     kl_divergence as kl_divergence,
 )
-from thalweg._src.nn.distributions.positive import (
+from thalweg._src.training.nn.distributions.positive import (
     Exponential as Exponential,
     Gamma as Gamma,
 )
-from thalweg._src.nn.distributions.simplex import (
+from thalweg._src.training.nn.distributions.simplex import (
     Beta as Beta,
     Dirichlet as Dirichlet,
     DirichletMultinomial as DirichletMultinomial,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.contrib.distributions import bijectors as bijectors

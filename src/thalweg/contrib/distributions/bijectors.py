@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.distributions.bijectors import (
+from thalweg._src.compat.contrib.distributions.bijectors import (
     Affine as Affine,
     AffineScalar as AffineScalar,
     Bijector as Bijector,

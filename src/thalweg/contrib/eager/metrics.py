@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.eager.metrics import (
+from thalweg._src.compat.contrib.eager.metrics import (
     Accuracy as Accuracy,
     BinaryAccuracy as BinaryAccuracy,
     CategoricalAccuracy as CategoricalAccuracy,

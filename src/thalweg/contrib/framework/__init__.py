@@ -4,19 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.checkpoint.reader import (
-    init_from_checkpoint as init_from_checkpoint,
-    list_variables as list_variables,
-    load_checkpoint as load_checkpoint,
-    load_variable as load_variable,
-)
-from thalweg._src.checkpoint.state import (
-    checkpoints_iterator as checkpoints_iterator,
-)
-from thalweg._src.compat.switches import (
-    is_tensor as is_tensor,
-)
-from thalweg._src.contrib.framework.arg_scope import (
+from thalweg._src.compat.contrib.framework.arg_scope import (
     add_arg_scope as add_arg_scope,
     arg_scope as arg_scope,
     arg_scope_func_key as arg_scope_func_key,
@@ -24,37 +12,37 @@ from thalweg._src.contrib.framework.arg_scope import (
     current_arg_scope as current_arg_scope,
     has_arg_scope as has_arg_scope,
 )
-from thalweg._src.contrib.framework.assign_from_checkpoint import (
+from thalweg._src.compat.contrib.framework.assign_from_checkpoint import (
     assign_from_checkpoint as assign_from_checkpoint,
     assign_from_checkpoint_fn as assign_from_checkpoint_fn,
 )
-from thalweg._src.contrib.framework.deprecation import (
+from thalweg._src.compat.contrib.framework.deprecation import (
     deprecated as deprecated,
     deprecated_arg_values as deprecated_arg_values,
     deprecated_args as deprecated_args,
 )
-from thalweg._src.contrib.framework.graph_queries import (
+from thalweg._src.compat.contrib.framework.graph_queries import (
     VariableDeviceChooser as VariableDeviceChooser,
     get_graph_from_inputs as get_graph_from_inputs,
     get_name_scope as get_name_scope,
     get_placeholders as get_placeholders,
     zero_initializer as zero_initializer,
 )
-from thalweg._src.contrib.framework.names import (
+from thalweg._src.compat.contrib.framework.names import (
     prepend_name_scope as prepend_name_scope,
     strip_name_scope as strip_name_scope,
 )
-from thalweg._src.contrib.framework.orthogonal import (
+from thalweg._src.compat.contrib.framework.orthogonal import (
     ConvolutionDeltaOrthogonal as convolutional_delta_orthogonal,
 )
-from thalweg._src.contrib.framework.tensor_util import (
+from thalweg._src.compat.contrib.framework.tensor_util import (
     assert_scalar_int as assert_scalar_int,
     reduce_sum_n as reduce_sum_n,
     remove_squeezable_dimensions as remove_squeezable_dimensions,
     with_same_shape as with_same_shape,
     with_shape as with_shape,
 )
-from thalweg._src.contrib.framework.variables import (
+from thalweg._src.compat.contrib.framework.variables import (
     add_model_variable as add_model_variable,
     assert_or_get_global_step as assert_or_get_global_step,
     assign_from_values as assign_from_values,
@@ -74,41 +62,53 @@ from thalweg._src.contrib.framework.variables import (
     model_variable as model_variable,
     variable as variable,
 )
-from thalweg._src.data.structure import (
-    TensorSpec as TensorSpec,
-)
-from thalweg._src.gen_ops import (
+from thalweg._src.compat.gen_ops import (
     broadcast_to as broadcast_to,
+)
+from thalweg._src.graph.is_tensor import (
+    is_tensor as is_tensor,
+)
+from thalweg._src.graph.ops.check import (
+    assert_same_float_dtype as assert_same_float_dtype,
+    assert_scalar as assert_scalar,
+)
+from thalweg._src.graph.ops.py_func import (
+    py_func as py_func,
+)
+from thalweg._src.graph.ops.sorting import (
+    argsort as argsort,
+    sort as sort,
 )
 from thalweg._src.graph.scopes import (
     init_scope as init_scope,
 )
-from thalweg._src.nn.smart_cond import (
+from thalweg._src.runtime.session.critical_section import (
+    CriticalSection as CriticalSection,
+)
+from thalweg._src.training.checkpoint.reader import (
+    init_from_checkpoint as init_from_checkpoint,
+    list_variables as list_variables,
+    load_checkpoint as load_checkpoint,
+    load_variable as load_variable,
+)
+from thalweg._src.training.checkpoint.state import (
+    checkpoints_iterator as checkpoints_iterator,
+)
+from thalweg._src.training.data.structure import (
+    TensorSpec as TensorSpec,
+)
+from thalweg._src.training.nn.smart_cond import (
     smart_case as smart_case,
     smart_cond as smart_cond,
     smart_constant_value as smart_constant_value,
 )
-from thalweg._src.ops.check import (
-    assert_same_float_dtype as assert_same_float_dtype,
-    assert_scalar as assert_scalar,
-)
-from thalweg._src.ops.py_func import (
-    py_func as py_func,
-)
-from thalweg._src.ops.sorting import (
-    argsort as argsort,
-    sort as sort,
-)
-from thalweg._src.session.critical_section import (
-    CriticalSection as CriticalSection,
-)
-from thalweg._src.variables.global_step import (
+from thalweg._src.training.variables.global_step import (
     assert_global_step as assert_global_step,
     create_global_step as create_global_step,
     get_global_step as get_global_step,
     get_or_create_global_step as get_or_create_global_step,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.contrib.framework import nest as nest

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.framework.nest import (
+from thalweg._src.compat.contrib.framework.nest import (
     assert_shallow_structure as assert_shallow_structure,
     flatten_dict_items as flatten_dict_items,
     flatten_up_to as flatten_up_to,

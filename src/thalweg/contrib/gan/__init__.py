@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.contrib.gan.models import (
+from thalweg._src.compat.contrib.gan.models import (
     ACGANModel as ACGANModel,
     CycleGANLoss as CycleGANLoss,
     CycleGANModel as CycleGANModel,
@@ -18,7 +18,7 @@ from thalweg._src.contrib.gan.models import (
     gan_model as gan_model,
     infogan_model as infogan_model,
 )
-from thalweg._src.contrib.gan.training import (
+from thalweg._src.compat.contrib.gan.training import (
     RunTrainOpsHook as RunTrainOpsHook,
     cyclegan_loss as cyclegan_loss,
     gan_loss as gan_loss,
@@ -28,7 +28,7 @@ from thalweg._src.contrib.gan.training import (
     get_sequential_train_hooks as get_sequential_train_hooks,
     get_sequential_train_steps as get_sequential_train_steps,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.contrib.gan import losses as losses

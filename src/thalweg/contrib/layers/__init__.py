@@ -4,10 +4,10 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.contrib.layers.batch_norm import (
+from thalweg._src.compat.contrib.layers.batch_norm import (
     batch_norm as batch_norm,
 )
-from thalweg._src.contrib.layers.convolutions import (
+from thalweg._src.compat.contrib.layers.convolutions import (
     convolution as convolution,
     convolution1d as conv1d,
     convolution1d as convolution1d,
@@ -22,7 +22,7 @@ from thalweg._src.contrib.layers.convolutions import (
     separable_convolution2d as separable_conv2d,
     separable_convolution2d as separable_convolution2d,
 )
-from thalweg._src.contrib.layers.dense import (
+from thalweg._src.compat.contrib.layers.dense import (
     bias_add as bias_add,
     elu as elu,
     embed_sequence as embed_sequence,
@@ -35,7 +35,7 @@ from thalweg._src.contrib.layers.dense import (
     softmax as softmax,
     unit_norm as unit_norm,
 )
-from thalweg._src.contrib.layers.in_plane import (
+from thalweg._src.compat.contrib.layers.in_plane import (
     convolution2d_in_plane as conv2d_in_plane,
     convolution2d_in_plane as convolution2d_in_plane,
     gdn as gdn,
@@ -43,22 +43,22 @@ from thalweg._src.contrib.layers.in_plane import (
     legacy_linear as legacy_linear,
     legacy_relu as legacy_relu,
 )
-from thalweg._src.contrib.layers.initializers import (
+from thalweg._src.compat.contrib.layers.initializers import (
     variance_scaling_initializer as variance_scaling_initializer,
     xavier_initializer as xavier_initializer,
     xavier_initializer as xavier_initializer_conv2d,
 )
-from thalweg._src.contrib.layers.norms import (
+from thalweg._src.compat.contrib.layers.norms import (
     group_norm as group_norm,
     instance_norm as instance_norm,
     layer_norm as layer_norm,
 )
-from thalweg._src.contrib.layers.optimization import (
+from thalweg._src.compat.contrib.layers.optimization import (
     OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES,
     OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES,
     optimize_loss as optimize_loss,
 )
-from thalweg._src.contrib.layers.pools import (
+from thalweg._src.compat.contrib.layers.pools import (
     avg_pool2d as avg_pool2d,
     avg_pool3d as avg_pool3d,
     dropout as dropout,
@@ -69,7 +69,7 @@ from thalweg._src.contrib.layers.pools import (
     repeat as repeat,
     stack as stack,
 )
-from thalweg._src.contrib.layers.rearranging import (
+from thalweg._src.compat.contrib.layers.rearranging import (
     bow_encoder as bow_encoder,
     dense_to_sparse as dense_to_sparse,
     images_to_sequence as images_to_sequence,
@@ -80,14 +80,14 @@ from thalweg._src.contrib.layers.rearranging import (
     sequence_to_images as sequence_to_images,
     spatial_softmax as spatial_softmax,
 )
-from thalweg._src.contrib.layers.regularizers import (
+from thalweg._src.compat.contrib.layers.regularizers import (
     apply_regularization as apply_regularization,
     l1_l2_regularizer as l1_l2_regularizer,
     l1_regularizer as l1_regularizer,
     l2_regularizer as l2_regularizer,
     sum_regularizer as sum_regularizer,
 )
-from thalweg._src.contrib.layers.summarizing import (
+from thalweg._src.compat.contrib.layers.summarizing import (
     summarize_activation as summarize_activation,
     summarize_activations as summarize_activations,
     summarize_biases as summarize_biases,
@@ -97,10 +97,10 @@ from thalweg._src.contrib.layers.summarizing import (
     summarize_variables as summarize_variables,
     summarize_weights as summarize_weights,
 )
-from thalweg._src.nn.embedding import (
+from thalweg._src.training.nn.embedding import (
     safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.contrib.layers import utils as utils

@@ -4,27 +4,27 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.contrib.learn.estimator import (
+from thalweg._src.compat.contrib.learn.estimator import (
     Estimator as Estimator,
 )
-from thalweg._src.contrib.learn.experiment import (
+from thalweg._src.compat.contrib.learn.experiment import (
     Experiment as Experiment,
 )
-from thalweg._src.contrib.learn.export_strategy import (
+from thalweg._src.compat.contrib.learn.export_strategy import (
     ExportStrategy as ExportStrategy,
     make_export_strategy as make_export_strategy,
 )
-from thalweg._src.contrib.learn.mode_keys import (
+from thalweg._src.compat.contrib.learn.mode_keys import (
     ModeKeys as ModeKeys,
 )
-from thalweg._src.contrib.learn.model_fn_ops import (
+from thalweg._src.compat.contrib.learn.model_fn_ops import (
     MetricSpec as MetricSpec,
     ModelFnOps as ModelFnOps,
 )
-from thalweg._src.contrib.learn.run_config import (
+from thalweg._src.compat.contrib.learn.run_config import (
     RunConfig as RunConfig,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.contrib.learn import datasets as datasets

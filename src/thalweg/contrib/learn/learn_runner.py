@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.learn.experiment import (
+from thalweg._src.compat.contrib.learn.experiment import (
     run as run,
 )
 

@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.contrib.losses import (
+from thalweg._src.compat.contrib.losses import (
     absolute_difference as absolute_difference,
     compute_weighted_loss as compute_weighted_loss,
     cosine_distance as cosine_distance,
@@ -16,13 +16,13 @@ from thalweg._src.contrib.losses import (
     softmax_cross_entropy as softmax_cross_entropy,
     sparse_softmax_cross_entropy as sparse_softmax_cross_entropy,
 )
-from thalweg._src.nn.losses import (
+from thalweg._src.training.nn.losses import (
     add_loss as add_loss,
     get_losses as get_losses,
     get_regularization_losses as get_regularization_losses,
     get_total_loss as get_total_loss,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.contrib.losses import metric_learning as metric_learning

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.metric_learning import (
+from thalweg._src.compat.contrib.metric_learning import (
     contrastive_loss as contrastive_loss,
     lifted_struct_loss as lifted_struct_loss,
     npairs_loss as npairs_loss,

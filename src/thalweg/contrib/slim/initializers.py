@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.layers.initializers import (
+from thalweg._src.compat.contrib.layers.initializers import (
     variance_scaling_initializer as variance_scaling_initializer,
     xavier_initializer as xavier_initializer,
     xavier_initializer as xavier_initializer_conv2d,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.losses import (
+from thalweg._src.compat.contrib.losses import (
     absolute_difference as absolute_difference,
     compute_weighted_loss as compute_weighted_loss,
     cosine_distance as cosine_distance,
@@ -14,7 +14,7 @@ from thalweg._src.contrib.losses import (
     softmax_cross_entropy as softmax_cross_entropy,
     sparse_softmax_cross_entropy as sparse_softmax_cross_entropy,
 )
-from thalweg._src.nn.losses import (
+from thalweg._src.training.nn.losses import (
     add_loss as add_loss,
     get_losses as get_losses,
     get_regularization_losses as get_regularization_losses,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.metrics.streaming import (
+from thalweg._src.compat.contrib.metrics.streaming import (
     accuracy as accuracy,
     aggregate_metric_map as aggregate_metric_map,
     aggregate_metrics as aggregate_metrics,
@@ -33,7 +33,7 @@ from thalweg._src.contrib.metrics.streaming import (
     streaming_true_positives as streaming_true_positives,
     streaming_true_positives_at_thresholds as streaming_true_positives_at_thresholds,
 )
-from thalweg._src.nn.metrics.means import (
+from thalweg._src.training.nn.metrics.means import (
     mean as streaming_mean,
     mean_tensor as streaming_mean_tensor,
     percentage_below as streaming_percentage_less,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.slim.data.providers import (
+from thalweg._src.compat.contrib.slim.data.providers import (
     prefetch_queue as prefetch_queue,
 )
 

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.layers.regularizers import (
+from thalweg._src.compat.contrib.layers.regularizers import (
     Regularizer as Regularizer,
     apply_regularization as apply_regularization,
     l1_l2_regularizer as l1_l2_regularizer,

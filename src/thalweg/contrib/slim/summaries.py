@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.slim.summaries import (
+from thalweg._src.compat.contrib.slim.summaries import (
     add_histogram_summaries as add_histogram_summaries,
     add_histogram_summary as add_histogram_summary,
     add_image_summaries as add_image_summaries,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.slim.data.decoders import (
+from thalweg._src.compat.contrib.slim.data.decoders import (
     BackupHandler as BackupHandler,
     BoundingBox as BoundingBox,
     Image as Image,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.layers.outputs import (
+from thalweg._src.compat.contrib.layers.outputs import (
     add_to_variable_collections as add_to_variable_collections,
     append_tensor_alias as append_tensor_alias,
     channel_dimension as channel_dimension,

@@ -38,7 +38,7 @@ from thalweg._src.keras.applications.vgg import (
 from thalweg._src.keras.applications.xception import (
     Xception as Xception,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.keras.applications import densenet as densenet

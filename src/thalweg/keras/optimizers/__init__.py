@@ -24,7 +24,7 @@ from thalweg._src.keras.optimizers.optimizers import (
     RMSprop as RMSprop,
     SGD as SGD,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.keras.optimizers import schedules as schedules

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.estimator.canned.model_fns import classification_head, linear_model_fn
 from thalweg._src.estimator.estimator import Estimator
 from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.regression import RegressionHead
 from thalweg._src.estimator.run_config import RunConfig
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
-from thalweg._src.nn.losses import Reduction
+from thalweg._src.training.nn.losses import Reduction
 
 
 @export("estimator.LinearEstimator", "contrib.estimator.LinearEstimator")

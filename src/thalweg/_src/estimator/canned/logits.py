@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thalweg._src import dtypes
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
 from thalweg._src.estimator.calls import parameter_names
-from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.nest import flatten
+from thalweg._src.graph.ops.concat import concat
+from thalweg._src.graph.ops.nn import bias_add
+from thalweg._src.graph.ops.reshape import reshape, shape, zeros
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.dropout import zero_fraction
-from thalweg._src.nn.feature_columns.base import DenseColumn
-from thalweg._src.nn.feature_columns.models import input_layer, linear_model
-from thalweg._src.nn.layers.dense import dense
-from thalweg._src.nn.layers.dropout import dropout as dropped
-from thalweg._src.nn.layers.normalization import batch_normalization
-from thalweg._src.nn.summaries import histogram, scalar
-from thalweg._src.ops.concat import concat
-from thalweg._src.ops.nn import bias_add
-from thalweg._src.ops.reshape import reshape, shape, zeros
 from thalweg._src.training.mode_keys import ModeKeys
-from thalweg._src.variables.initializers import GlorotUniform, Zeros
-from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from thalweg._src.training.nn.dropout import zero_fraction
+from thalweg._src.training.nn.feature_columns.base import DenseColumn
+from thalweg._src.training.nn.feature_columns.models import input_layer, linear_model
+from thalweg._src.training.nn.layers.dense import dense
+from thalweg._src.training.nn.layers.dropout import dropout as dropped
+from thalweg._src.training.nn.layers.normalization import batch_normalization
+from thalweg._src.training.nn.summaries import histogram, scalar
+from thalweg._src.training.variables.initializers import GlorotUniform, Zeros
+from thalweg._src.training.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 _BATCH_NORM_MOMENTUM = 0.999
 

@@ -17,14 +17,14 @@ from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.classification import BinaryClassHead, MultiClassHead
 from thalweg._src.estimator.spec import EstimatorSpec
 from thalweg._src.graph.nest import flatten
+from thalweg._src.graph.ops.control import group
 from thalweg._src.graph.scopes import control_dependencies
-from thalweg._src.nn.losses import get_regularization_losses
-from thalweg._src.ops.control import group
-from thalweg._src.optimizers.optimizers import FtrlOptimizer
-from thalweg._src.variables.assign import assign_add
-from thalweg._src.variables.global_step import get_global_step
-from thalweg._src.variables.partitioners import min_max_variable_partitioner
-from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.training.nn.losses import get_regularization_losses
+from thalweg._src.training.optimizers.optimizers import FtrlOptimizer
+from thalweg._src.training.variables.assign import assign_add
+from thalweg._src.training.variables.global_step import get_global_step
+from thalweg._src.training.variables.partitioners import min_max_variable_partitioner
+from thalweg._src.training.variables.variable_scope import variable_scope
 
 # The rates of TensorFlow's canned Estimators.
 LINEAR_RATE, DNN_RATE, BASELINE_RATE = 0.2, 0.05, 0.3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.optimizers.optimizer import Optimizer
-from thalweg._src.optimizers.optimizers import (
+from thalweg._src.training.optimizers.optimizer import Optimizer
+from thalweg._src.training.optimizers.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
     FtrlOptimizer,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DTypeLike
-from thalweg._src.export import export
-from thalweg._src.input.features import FixedLenFeature
-from thalweg._src.nn.feature_columns.dense import NumericColumn
-from thalweg._src.nn.feature_columns.models import make_parse_example_spec
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.export import export
+from thalweg._src.training.input.features import FixedLenFeature
+from thalweg._src.training.nn.feature_columns.dense import NumericColumn
+from thalweg._src.training.nn.feature_columns.models import make_parse_example_spec
 
 
 @export("estimator.classifier_parse_example_spec")

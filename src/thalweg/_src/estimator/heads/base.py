@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.compat.switches import is_tensor
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.estimator.calls import parameter_names
 from thalweg._src.estimator.export_outputs import ExportOutput
 from thalweg._src.estimator.spec import AVERAGE_LOSS_KEY, LOSS_KEY, EstimatorSpec
-from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.is_tensor import is_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.control import group
+from thalweg._src.graph.ops.math import add_n
+from thalweg._src.graph.ops.reshape import expand_dims
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.feature_columns.base import DenseColumn, Features
-from thalweg._src.nn.losses import Reduction, compute_weighted_loss
-from thalweg._src.nn.metrics.means import mean
-from thalweg._src.nn.summaries import scalar
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.control import group
-from thalweg._src.ops.math import add_n
-from thalweg._src.ops.reshape import expand_dims
-from thalweg._src.read_only import ReadOnly
 from thalweg._src.training.mode_keys import ModeKeys
-from thalweg._src.variables.global_step import get_global_step
+from thalweg._src.training.nn.feature_columns.base import DenseColumn, Features
+from thalweg._src.training.nn.losses import Reduction, compute_weighted_loss
+from thalweg._src.training.nn.metrics.means import mean
+from thalweg._src.training.nn.summaries import scalar
+from thalweg._src.training.variables.global_step import get_global_step
 
 # The reductions that make a scalar, under their names in Keras too.
 REDUCTIONS = {

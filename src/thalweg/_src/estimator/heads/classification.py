@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src import dtypes
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.deploy.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 from thalweg._src.estimator.export_outputs import ClassificationOutput, ExportOutput, PredictOutput, RegressionOutput
 from thalweg._src.estimator.heads.base import (
     Head,
@@ -15,34 +17,32 @@ from thalweg._src.estimator.heads.base import (
     with_last_dimension,
 )
 from thalweg._src.estimator.spec import AVERAGE_LOSS_KEY
-from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.scopes import control_dependencies
-from thalweg._src.graph.sparse_tensor import SparseTensor
-from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.confusion import precision, recall
-from thalweg._src.nn.metrics.means import accuracy, mean
-from thalweg._src.nn.metrics.thresholds import auc
-from thalweg._src.nn.vocabularies import index_table_from_tensor, index_to_string_table_from_tensor
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.check import assert_less
-from thalweg._src.ops.comparison import greater
-from thalweg._src.ops.concat import concat
-from thalweg._src.ops.constants import constant
-from thalweg._src.ops.decoding import as_string
-from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import maximum, sigmoid
-from thalweg._src.ops.nn import (
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.check import assert_less
+from thalweg._src.graph.ops.comparison import greater
+from thalweg._src.graph.ops.concat import concat
+from thalweg._src.graph.ops.constants import constant
+from thalweg._src.graph.ops.decoding import as_string
+from thalweg._src.graph.ops.identity import identity
+from thalweg._src.graph.ops.math import maximum, sigmoid
+from thalweg._src.graph.ops.nn import (
     sigmoid_cross_entropy_with_logits,
     softmax,
     sparse_softmax_cross_entropy_with_logits,
 )
-from thalweg._src.ops.pad_tile import tile
-from thalweg._src.ops.reduction import argmax, reduce_mean
-from thalweg._src.ops.reshape import expand_dims, shape, squeeze, zeros_like
-from thalweg._src.ops.sequences import range as range_of
-from thalweg._src.ops.sparse_shaping import sparse_to_indicator
-from thalweg._src.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from thalweg._src.graph.ops.pad_tile import tile
+from thalweg._src.graph.ops.reduction import argmax, reduce_mean
+from thalweg._src.graph.ops.reshape import expand_dims, shape, squeeze, zeros_like
+from thalweg._src.graph.ops.sequences import range as range_of
+from thalweg._src.graph.ops.sparse_shaping import sparse_to_indicator
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.training.nn.metrics.confusion import precision, recall
+from thalweg._src.training.nn.metrics.means import accuracy, mean
+from thalweg._src.training.nn.metrics.thresholds import auc
+from thalweg._src.training.nn.vocabularies import index_table_from_tensor, index_to_string_table_from_tensor
 
 _BINARY_KEYS = [
     *("accuracy", "precision", "recall", "accuracy_baseline", "auc", "auc_precision_recall"),

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src.errors import require_members
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.base.signatures import parameters_of
 from thalweg._src.estimator.heads.base import Head
 from thalweg._src.estimator.heads.classification import BinaryClassHead, MultiClassHead, MultiLabelHead
 from thalweg._src.estimator.heads.multi_head import MultiHead
 from thalweg._src.estimator.heads.regression import LogisticRegressionHead, PoissonRegressionHead, RegressionHead
-from thalweg._src.export import export
-from thalweg._src.nn.losses import Reduction
-from thalweg._src.optimizers.clipping import clip_by_global_norm
-from thalweg._src.optimizers.optimizer import Optimizer
-from thalweg._src.optimizers.wrapping import WrappingOptimizer
-from thalweg._src.signatures import parameters_of
+from thalweg._src.training.nn.losses import Reduction
+from thalweg._src.training.optimizers.clipping import clip_by_global_norm
+from thalweg._src.training.optimizers.optimizer import Optimizer
+from thalweg._src.training.optimizers.wrapping import WrappingOptimizer
 
 _MEAN = Reduction.SUM_OVER_BATCH_SIZE
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thalweg._src.errors import require_kind
+from thalweg._src.base.errors import require_kind
+from thalweg._src.base.export import export
+from thalweg._src.deploy.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 from thalweg._src.estimator.export_outputs import ExportOutput, PredictOutput
 from thalweg._src.estimator.heads.base import Head, HeadMetric
 from thalweg._src.estimator.spec import LOSS_KEY
-from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.math import add_n
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.means import mean
-from thalweg._src.nn.summaries import scalar
-from thalweg._src.ops.math import add_n
-from thalweg._src.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from thalweg._src.training.nn.metrics.means import mean
+from thalweg._src.training.nn.summaries import scalar
 
 
 @export("estimator.MultiHead")

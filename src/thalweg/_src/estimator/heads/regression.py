@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src import dtypes
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.deploy.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY
 from thalweg._src.estimator.export_outputs import ExportOutput, PredictOutput, RegressionOutput
 from thalweg._src.estimator.heads.base import Head, Pair, broadcast_weights, require_labels, with_last_dimension
 from thalweg._src.estimator.spec import AVERAGE_LOSS_KEY
-from thalweg._src.export import export
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.math import exp, sigmoid, squared_difference
+from thalweg._src.graph.ops.nn import log_poisson_loss, sigmoid_cross_entropy_with_logits
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.nn.metrics.means import mean
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.math import exp, sigmoid, squared_difference
-from thalweg._src.ops.nn import log_poisson_loss, sigmoid_cross_entropy_with_logits
-from thalweg._src.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from thalweg._src.training.nn.metrics.means import mean
 
 
 @export("estimator.RegressionHead")

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType, as_dtype
+from thalweg._src.base.shapes import Shape, TensorShape
 from thalweg._src.graph.graph_def_checks import checked_shape
 from thalweg._src.graph.ir.step_graph import Region, StepGraph
 from thalweg._src.graph.ir.varints import unzigzag, zigzag
 from thalweg._src.graph.tensor_proto import RepeatedArray
-from thalweg._src.shapes import Shape, TensorShape
 
 Array = np.ndarray[Any, Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from thalweg._src import errors
-from thalweg._src.dtypes import DType
+from thalweg._src.base import errors
+from thalweg._src.base.dtypes import DType
 from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.op_def import ArgDef
 

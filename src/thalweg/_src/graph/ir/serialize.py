@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import errors
-from thalweg._src.dtypes import DType
+from thalweg._src.base import errors
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.graph.graph_def_checks import check_attr_name, check_device, private_attr, shown, well_formed
 from thalweg._src.graph.ir.attr_values import Integers, ValueReader, ValueWriter, decode_shape, encode_shape
@@ -24,7 +25,6 @@ from thalweg._src.graph.ir.lint import problems
 from thalweg._src.graph.ir.step_graph import Guard, Node, Region, StepGraph
 from thalweg._src.graph.ir.varints import decode_varints, encode_varints
 from thalweg._src.graph.op_def import OPS, ArgDef, OpDef, normalize, output_types
-from thalweg._src.shapes import Shape
 
 VERSION = 1
 _MAGIC = b"TWSG"

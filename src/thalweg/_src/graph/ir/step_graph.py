@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.dtypes import DType
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import Shape
 from thalweg._src.graph.op_def import OPS, Facts, OpDef
 from thalweg._src.graph.source_line import Stack
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import Shape
 
 SHOWN = "_shown"  # attribute of nodes that passes add: the name that errors show, of an operation of the user
 Output = tuple["Node", int]

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
 from thalweg._src.keras.backend.settings import floatx, image_data_format
 from thalweg._src.keras.utils.cached_files import get_file
-from thalweg._src.ops.cast import cast
 
 T = TypeVar("T")
 _MODULES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.keras.applications.network import Arguments, channel_axis, conv_bn, tf_kernels
 from thalweg._src.keras.layers.merge import Concatenate
 from thalweg._src.keras.layers.pooling import AveragePooling2D, MaxPooling2D

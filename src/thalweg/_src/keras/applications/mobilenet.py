@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.compat import logging
-from thalweg._src.export import export
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
 from thalweg._src.keras.applications.network import (
     Arguments,
     WeightFile,

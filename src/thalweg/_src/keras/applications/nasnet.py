@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.keras.applications.network import Arguments, WeightFile, channel_axis, sizes_of, strided_padding
 from thalweg._src.keras.layers.convolutional import Conv2D, SeparableConv2D
 from thalweg._src.keras.layers.core import Activation

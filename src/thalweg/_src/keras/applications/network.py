@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from thalweg._src.compat import logging
+from thalweg._src.base import logging
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.engine.input_layer import Input
 from thalweg._src.keras.engine.model import Model

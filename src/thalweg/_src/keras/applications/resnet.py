@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.keras.applications.network import Arguments, channel_axis, tf_kernels
 from thalweg._src.keras.layers.convolutional import Conv2D
 from thalweg._src.keras.layers.core import Activation

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.control_flow import cond, functional
-from thalweg._src.export import export, export_from
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export, export_from
+from thalweg._src.graph.control_flow import cond, functional
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.reshape import expand_dims
+from thalweg._src.graph.ops.where import where_v2
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.state import learning_phase
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.reshape import expand_dims
-from thalweg._src.ops.where import where_v2
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.variables.variables import Variable
 
 export_from("thalweg._src.graph.scopes", "keras.backend", "name_scope")
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.errors import wrong_kind
-from thalweg._src.export import export
+from thalweg._src.base.errors import wrong_kind
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops import convolution, nn
+from thalweg._src.graph.ops.contraction import einsum
+from thalweg._src.graph.ops.math import add
+from thalweg._src.graph.ops.pad_tile import pad
+from thalweg._src.graph.ops.patches import extract_patches
+from thalweg._src.graph.ops.pooling import pool
+from thalweg._src.graph.ops.reshape import expand_dims, reshape, shape, squeeze, transpose
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.shapes import channels_last, format_of
-from thalweg._src.nn.layers.windows import around, layout, padding_of, sizes_of
-from thalweg._src.ops import convolution, nn
-from thalweg._src.ops.contraction import einsum
-from thalweg._src.ops.math import add
-from thalweg._src.ops.pad_tile import pad
-from thalweg._src.ops.patches import extract_patches
-from thalweg._src.ops.pooling import pool
-from thalweg._src.ops.reshape import expand_dims, reshape, shape, squeeze, transpose
-from thalweg._src.shapes import ShapeLike
+from thalweg._src.training.nn.layers.windows import around, layout, padding_of, sizes_of
 
 Sizes = int | Sequence[int]
 

@@ -7,26 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.autodiff import gradients as autodiff
-from thalweg._src.eager.mode import eager_mode
-from thalweg._src.export import export
-from thalweg._src.function.compiled_call import CompiledCall
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
 from thalweg._src.graph import nest
+from thalweg._src.graph.autodiff import gradients as autodiff
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.graph.function import Body, GraphFunction
 from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.identity import stop_gradient as stop_one_gradient
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend import state
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.identity import stop_gradient as stop_one_gradient
-from thalweg._src.session.session import Session
-from thalweg._src.variables.assign import assign
-from thalweg._src.variables.variables import Variable
+from thalweg._src.runtime.eager.mode import eager_mode
+from thalweg._src.runtime.function.compiled_call import CompiledCall
+from thalweg._src.runtime.session.session import Session
+from thalweg._src.training.variables.assign import assign
+from thalweg._src.training.variables.variables import Variable
 
 _OPTIONS = ("fetches", "feed_dict", "options", "run_metadata")
 

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import compatible, show
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops import cast as cast_ops, comparison, math, reduction, reshape
+from thalweg._src.graph.ops.contraction import einsum, tensordot
+from thalweg._src.graph.ops.gather import gather as gather_rows
+from thalweg._src.graph.ops.matrix import matmul
+from thalweg._src.graph.ops.sparse_math import sparse_tensor_dense_matmul
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.backend.values import is_sparse
-from thalweg._src.nn import statistics
-from thalweg._src.ops import cast as cast_ops, comparison, math, reduction, reshape
-from thalweg._src.ops.contraction import einsum, tensordot
-from thalweg._src.ops.gather import gather as gather_rows
-from thalweg._src.ops.matrix import matmul
-from thalweg._src.ops.sparse_math import sparse_tensor_dense_matmul
-from thalweg._src.shapes import compatible, show
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.nn import statistics
+from thalweg._src.training.variables.variables import Variable
 
 Axes = int | Sequence[int] | None
 

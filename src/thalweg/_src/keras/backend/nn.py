@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops import ctc, ctc_decoding, nn, normalization
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.gather import gather_nd
+from thalweg._src.graph.ops.math import add, log
+from thalweg._src.graph.ops.reshape import expand_dims, ones, reshape, shape, squeeze, transpose, zeros
+from thalweg._src.graph.ops.sparse import sparse_tensor_to_dense
+from thalweg._src.graph.ops.where import sequence_mask, where
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import activations
 from thalweg._src.keras.backend.settings import epsilon as least
-from thalweg._src.ops import ctc, ctc_decoding, nn, normalization
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.gather import gather_nd
-from thalweg._src.ops.math import add, log
-from thalweg._src.ops.reshape import expand_dims, ones, reshape, shape, squeeze, transpose, zeros
-from thalweg._src.ops.sparse import sparse_tensor_to_dense
-from thalweg._src.ops.where import sequence_mask, where
 
 relu = export("keras.backend.relu")(activations.relu)
 elu = export("keras.backend.elu")(activations.elu)

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike
+from thalweg._src.graph.ops import random
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import less_equal
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import floatx
-from thalweg._src.nn import dropout as dropout_ops
-from thalweg._src.ops import random
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import less_equal
-from thalweg._src.shapes import ShapeLike
+from thalweg._src.training.nn import dropout as dropout_ops
 
 _SEEDS = 10**7
 

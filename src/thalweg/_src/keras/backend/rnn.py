@@ -6,25 +6,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.control_flow.tensor_array import TensorArray
-from thalweg._src.control_flow.while_loop import while_loop
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
 from thalweg._src.graph import nest
+from thalweg._src.graph.control_flow.tensor_array import TensorArray
+from thalweg._src.graph.control_flow.while_loop import while_loop
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import greater, less
+from thalweg._src.graph.ops.concat import stack, unstack
+from thalweg._src.graph.ops.constants import constant
+from thalweg._src.graph.ops.math import subtract
+from thalweg._src.graph.ops.pad_tile import reverse
+from thalweg._src.graph.ops.reduction import reduce_max
+from thalweg._src.graph.ops.reshape import shape, transpose, zeros_like
+from thalweg._src.graph.ops.where import where_v2
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.control import expanded
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import greater, less
-from thalweg._src.ops.concat import stack, unstack
-from thalweg._src.ops.constants import constant
-from thalweg._src.ops.math import subtract
-from thalweg._src.ops.pad_tile import reverse
-from thalweg._src.ops.reduction import reduce_max
-from thalweg._src.ops.reshape import shape, transpose, zeros_like
-from thalweg._src.ops.where import where_v2
 
 Mask = Callable[[Any], Tensor]  # of a time step: whether each example has it
 

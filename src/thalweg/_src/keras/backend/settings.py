@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 
 _FLOATS = ("float16", "float32", "float64")
 _FORMATS = ("channels_last", "channels_first")

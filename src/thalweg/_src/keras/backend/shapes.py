@@ -6,20 +6,20 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops import concat, image_resize, pad_tile, reshape as reshape_ops, sequences, where
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.math import multiply
+from thalweg._src.graph.ops.reduction import reduce_prod
+from thalweg._src.graph.ops.sparse_shaping import sparse_concat, sparse_transpose
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.backend.values import is_sparse, to_dense
-from thalweg._src.nn.layers.windows import data_format_of
-from thalweg._src.ops import concat, image_resize, pad_tile, reshape as reshape_ops, sequences, where
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.math import multiply
-from thalweg._src.ops.reduction import reduce_prod
-from thalweg._src.ops.sparse_shaping import sparse_concat, sparse_transpose
-from thalweg._src.shapes import ShapeLike
+from thalweg._src.training.nn.layers.windows import data_format_of
 
 Pair = Sequence[int]
 

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.default import (
     executing_eagerly_outside_functions,
     get_default_graph,
@@ -21,11 +21,11 @@ from thalweg._src.graph.default import (
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.ops.constants import placeholder_with_default
 from thalweg._src.graph.scopes import name_scope
-from thalweg._src.ops.constants import placeholder_with_default
-from thalweg._src.session.session import Session
-from thalweg._src.variables.assign import is_variable_initialized
-from thalweg._src.variables.variables import variables_initializer
+from thalweg._src.runtime.session.session import Session
+from thalweg._src.training.variables.assign import is_variable_initialized
+from thalweg._src.training.variables.variables import variables_initializer
 
 # What graphs keep for Keras.
 _NAMES, _VARIABLES, _PHASE, _OPTIMIZERS = "keras names", "keras variables", "keras learning phase", "keras optimizers"

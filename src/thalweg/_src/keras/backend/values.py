@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.eager.mode import eager_mode
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
+from thalweg._src.graph.ops.constants import placeholder
+from thalweg._src.graph.ops.identity import identity
+from thalweg._src.graph.ops.printing import print_v2
+from thalweg._src.graph.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.graph.scopes import control_dependencies, in_graph_of, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.functions import function
-from thalweg._src.nn.ragged.tensor import RaggedTensor
-from thalweg._src.ops.constants import placeholder
-from thalweg._src.ops.identity import identity
-from thalweg._src.ops.printing import print_v2
-from thalweg._src.ops.sparse import sparse_tensor_to_dense
-from thalweg._src.variables.variables import Variable
+from thalweg._src.runtime.eager.mode import eager_mode
+from thalweg._src.training.nn.ragged.tensor import RaggedTensor
+from thalweg._src.training.variables.variables import Variable
 
 _SYMBOLIC = Tensor | Variable | SparseTensor | RaggedTensor
 _ASSIGNMENTS = "keras assignments"  # what graphs keep: by variable, a placeholder and the assignment of its value

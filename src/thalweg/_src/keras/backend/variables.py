@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike
 from thalweg._src.graph.default import executing_eagerly_outside_functions
+from thalweg._src.graph.ops import constants, diagonal, identity as identity_ops, random, reshape
+from thalweg._src.graph.ops.sparse import sparse_placeholder
 from thalweg._src.graph.scopes import init_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.settings import floatx
-from thalweg._src.nn.ragged.factories import placeholder as ragged_placeholder
-from thalweg._src.ops import constants, diagonal, identity as identity_ops, random, reshape
-from thalweg._src.ops.sparse import sparse_placeholder
-from thalweg._src.optimizers.moving_averages import assign_moving_average
-from thalweg._src.shapes import ShapeLike
-from thalweg._src.variables import assign
-from thalweg._src.variables.resource_variable import ResourceVariable
-from thalweg._src.variables.variables import global_variables
+from thalweg._src.training.nn.ragged.factories import placeholder as ragged_placeholder
+from thalweg._src.training.optimizers.moving_averages import assign_moving_average
+from thalweg._src.training.variables import assign
+from thalweg._src.training.variables.resource_variable import ResourceVariable
+from thalweg._src.training.variables.variables import global_variables
 
 _SEEDS = 10**9  # drawn from NumPy's generator, so that numpy.random.seed makes a program repeatable
 

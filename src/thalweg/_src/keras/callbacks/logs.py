@@ -10,9 +10,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from thalweg._src.compat import logging
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.keras.callbacks.base import Callback, Logs
 
 

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.checkpoint.state import update_checkpoint_state
-from thalweg._src.export import export
-from thalweg._src.formats import summaries
-from thalweg._src.formats.bundle import BundleWriter
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.base.formats import summaries
+from thalweg._src.base.formats.bundle import BundleWriter
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.ops.reshape import reshape, squeeze, transpose
+from thalweg._src.graph.ops.summary import histogram_summary, image_summary, merge_summary
 from thalweg._src.graph.scopes import GraphKeys, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend import state
@@ -26,10 +27,9 @@ from thalweg._src.keras.backend.functions import function
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.backend.values import get_value
 from thalweg._src.keras.callbacks.base import Callback, Logs
-from thalweg._src.nn.summaries import histogram, image
-from thalweg._src.observe.file_writer import FileWriter
-from thalweg._src.ops.reshape import reshape, squeeze, transpose
-from thalweg._src.ops.summary import histogram_summary, image_summary, merge_summary
+from thalweg._src.training.checkpoint.state import update_checkpoint_state
+from thalweg._src.training.nn.summaries import histogram, image
+from thalweg._src.training.observe.file_writer import FileWriter
 
 _NOT_MEASURED = ("batch", "size", "num_steps")  # what logs also contain
 _PROJECTOR, _EMBEDDINGS = "projector_config.pbtxt", "keras_embedding.ckpt"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.compat import logging
-from thalweg._src.errors import require_text
-from thalweg._src.export import export
+from thalweg._src.base import logging
+from thalweg._src.base.errors import require_text
+from thalweg._src.base.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend.values import get_value, set_value
 from thalweg._src.keras.callbacks.base import Callback, Logs

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.formats.numpy_files import load
+from thalweg._src.base.formats.numpy_files import load
 from thalweg._src.keras.datasets.pickled_arrays import read_pickled
 from thalweg._src.keras.utils.cached_files import get_file
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.keras.datasets.files import Split, arrays, located, shuffled
 
 _HASH = "f553886a1f8d56431e820c5b82552d9d95cfcb96d1e678153f8839538947dff5"

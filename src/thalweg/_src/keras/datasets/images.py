@@ -7,8 +7,8 @@ import os
 
 import numpy as np
 
-from thalweg._src.export import export
-from thalweg._src.formats.proportion import read_gzip
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.proportion import read_gzip
 from thalweg._src.keras.backend.settings import image_data_format
 from thalweg._src.keras.datasets.files import URL, Array, Split, arrays, located
 from thalweg._src.keras.datasets.pickled_arrays import read_pickled

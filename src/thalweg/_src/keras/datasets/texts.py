@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.compat import logging
-from thalweg._src.export import export
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
 from thalweg._src.keras.datasets.files import Array, Split, arrays, located, shuffled
 
 _IMDB_HASH = "599dadb1135973df5b59232a0e9a887c"

@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.autograph.convert import convert
-from thalweg._src.checkpoint.trackable import Part, attributes_of, parts_of
-from thalweg._src.dtypes import DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, TensorShape
 from thalweg._src.graph import nest
+from thalweg._src.graph.autograph.convert import convert
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, get_default_graph
+from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.scopes import init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import initializers, regularizers
@@ -34,13 +35,12 @@ from thalweg._src.keras.engine.node import Node, all_have_history
 from thalweg._src.keras.engine.operation_layers import with_history
 from thalweg._src.keras.engine.tracking import Tracking
 from thalweg._src.keras.places import expected
-from thalweg._src.nn.layers.base import Layer as PlainLayer, snake_case
-from thalweg._src.nn.layers.input_spec import require_inputs
-from thalweg._src.ops.identity import identity
-from thalweg._src.shapes import ShapeLike, TensorShape
-from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
-from thalweg._src.variables.restoration import part_added
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.checkpoint.trackable import Part, attributes_of, parts_of
+from thalweg._src.training.nn.layers.base import Layer as PlainLayer, snake_case
+from thalweg._src.training.nn.layers.input_spec import require_inputs
+from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.training.variables.restoration import part_added
+from thalweg._src.training.variables.variables import Variable
 
 _OPTIONS = {
     "input_shape",

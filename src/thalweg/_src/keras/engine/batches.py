@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from thalweg._src import errors
-from thalweg._src.data.dataset import Dataset
+from thalweg._src.base import errors
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine.steps import Batch, sizes_of
 from thalweg._src.keras.utils.data_utils import Sequence as BatchSequence
 from thalweg._src.keras.utils.workers import QueueOptions, SequenceEnqueuer, batches_of
+from thalweg._src.training.data.dataset import Dataset
 
 
 class Batches(Protocol):

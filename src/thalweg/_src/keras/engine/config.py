@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.errors import MissingPackageError, require_kind
+from thalweg._src.base.errors import MissingPackageError, require_kind
 from thalweg._src.graph import nest
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.base_layer import Layer

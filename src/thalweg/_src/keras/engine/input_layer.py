@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DTypeLike
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.graph.ops.constants import placeholder
+from thalweg._src.graph.ops.sparse import sparse_placeholder
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.node import Node
-from thalweg._src.ops.constants import placeholder
-from thalweg._src.ops.sparse import sparse_placeholder
 
 
 @export("keras.layers.InputLayer")

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.distribute.current import get_strategy, has_strategy
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
@@ -23,7 +22,8 @@ from thalweg._src.keras.engine.steps import Batch, EagerSteps, SessionSteps, Ste
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.optimizers import lookup as optimizers
 from thalweg._src.keras.utils.workers import QueueOptions
-from thalweg._src.variables.distribution import current_mode
+from thalweg._src.training.distribute.current import get_strategy, has_strategy
+from thalweg._src.training.variables.distribution import current_mode
 
 _BATCH = 32
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.checkpoint.trackable import parts_of
+from thalweg._src.base import dtypes
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly
 from thalweg._src.graph.tensor import Tensor
@@ -19,7 +18,8 @@ from thalweg._src.keras.engine.node import Node, history_of, node_of
 from thalweg._src.keras.engine.operation_layers import with_history
 from thalweg._src.keras.engine.persistence import Persistence, parts_of_network
 from thalweg._src.keras.engine.summary import print_summary
-from thalweg._src.nn.layers.base import snake_case
+from thalweg._src.training.checkpoint.trackable import parts_of
+from thalweg._src.training.nn.layers.base import snake_case
 
 
 class Network(Persistence, Layer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from thalweg._src.errors import wrong_kind
+from thalweg._src.base.errors import wrong_kind
 from thalweg._src.graph import nest
 from thalweg._src.graph.tensor import Tensor
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.graph.default import executing_eagerly_outside_functions
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.math import add_n, multiply
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import losses as loss_functions
 from thalweg._src.keras.engine.base_layer import mask_of
@@ -17,8 +19,6 @@ from thalweg._src.keras.losses.weighting import Reduction
 from thalweg._src.keras.metrics import accuracy
 from thalweg._src.keras.metrics.base import MeanMetricWrapper, Metric
 from thalweg._src.keras.metrics.lookup import get as get_metric
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.math import add_n, multiply
 
 _ACCURACY, _CROSSENTROPY = ("accuracy", "acc"), ("crossentropy", "ce")
 

@@ -9,11 +9,11 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.function_graph import FunctionGraph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops.reshape import constant_value
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.node import Node, has_history
 from thalweg._src.keras.engine.operation_layers import LayerMaker
-from thalweg._src.ops.reshape import constant_value
 
 
 class TensorFlowOpLayer(Layer):

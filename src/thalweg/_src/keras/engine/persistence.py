@@ -6,10 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from thalweg._src.checkpoint.object_checkpoint import Checkpoint
-from thalweg._src.checkpoint.state import update_checkpoint_state
-from thalweg._src.checkpoint.trackable import Part, attributes_of, parts_of
-from thalweg._src.compat import logging
+from thalweg._src.base import logging
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine import tracking
@@ -17,6 +14,9 @@ from thalweg._src.keras.engine.config import as_json, as_yaml, describe_graph, m
 from thalweg._src.keras.layers.lookup import deserialize
 from thalweg._src.keras.places import in_file
 from thalweg._src.keras.saving import hdf5, hdf5_checksum, hdf5_contents, saved_model
+from thalweg._src.training.checkpoint.object_checkpoint import Checkpoint
+from thalweg._src.training.checkpoint.state import update_checkpoint_state
+from thalweg._src.training.checkpoint.trackable import Part, attributes_of, parts_of
 
 _HDF5 = (".h5", ".keras", ".hdf5")
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.distribute.values import PerReplica, local_values
-from thalweg._src.eager.gradient_tape import GradientTape
-from thalweg._src.function.function import function
+from thalweg._src.base import dtypes
 from thalweg._src.graph import nest
+from thalweg._src.graph.ops.constants import placeholder
+from thalweg._src.graph.ops.control import group
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine.objectives import Replica
 from thalweg._src.keras.engine.steps import Batch, sizes_of, target_type, tensors_of
-from thalweg._src.ops.constants import placeholder
-from thalweg._src.ops.control import group
+from thalweg._src.runtime.eager.gradient_tape import GradientTape
+from thalweg._src.runtime.function.function import function
+from thalweg._src.training.distribute.values import PerReplica, local_values
 
 Part = tuple[list[Any], list[Any], list[Any], Any]  # inputs, targets, weights, the share of the whole batch
 

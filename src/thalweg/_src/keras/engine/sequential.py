@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph import nest
 from thalweg._src.keras.engine import call_context
 from thalweg._src.keras.engine.input_layer import Input, InputLayer
@@ -13,7 +13,7 @@ from thalweg._src.keras.engine.model import Model
 from thalweg._src.keras.layers import bidirectional, conv_recurrent, cudnn_recurrent
 from thalweg._src.keras.layers.lookup import LAYERS, deserialize, register_layers
 from thalweg._src.keras.places import at, entry, expected, within
-from thalweg._src.nn.layers.base import Layer as PlainLayer
+from thalweg._src.training.nn.layers.base import Layer as PlainLayer
 
 
 @export("keras.Sequential", "keras.models.Sequential")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
 from thalweg._src.graph import nest
 from thalweg._src.keras.engine.node import node_of
 

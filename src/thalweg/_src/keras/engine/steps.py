@@ -8,16 +8,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.eager.gradient_tape import GradientTape
-from thalweg._src.function.function import function
+from thalweg._src.base import dtypes
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.constants import placeholder
+from thalweg._src.graph.ops.control import group
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend import state
-from thalweg._src.ops.constants import placeholder
-from thalweg._src.ops.control import group
+from thalweg._src.runtime.eager.gradient_tape import GradientTape
+from thalweg._src.runtime.function.function import function
 
 
 @dataclass(slots=True)

@@ -6,18 +6,18 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from thalweg._src.errors import require_members
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine import call_context
-from thalweg._src.nn.layers.base import Layer as PlainLayer, _depends
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import TensorShape
-from thalweg._src.variables.distribution import current_mode
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.nn.layers.base import Layer as PlainLayer, _depends
+from thalweg._src.training.variables.distribution import current_mode
+from thalweg._src.training.variables.variables import Variable
 
 # Attributes that refer to parts which are found by other names.
 LISTED = frozenset(

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, as_shape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import greater
+from thalweg._src.graph.ops.nn import relu
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import activations
 from thalweg._src.keras.backend.math import cast_to_floatx
 from thalweg._src.keras.layers.arguments import objects_of
 from thalweg._src.keras.layers.core import weight_config
 from thalweg._src.keras.layers.elementwise import Elementwise
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import greater
-from thalweg._src.ops.nn import relu
-from thalweg._src.shapes import ShapeLike, as_shape
+from thalweg._src.training.nn.layers.input_spec import InputSpec
 
 
 def _number(value: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg._src.keras import activations, constraints, initializers, regularizers
 from thalweg._src.keras.backend.settings import image_data_format
-from thalweg._src.nn.layers.windows import data_format_of
+from thalweg._src.training.nn.layers.windows import data_format_of
 
 _KINDS: dict[str, Callable[[Any], Any]] = {
     "activation": activations.get,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import greater_equal, logical_and
+from thalweg._src.graph.ops.math import tanh
+from thalweg._src.graph.ops.matrix import matmul
+from thalweg._src.graph.ops.nn import softmax
+from thalweg._src.graph.ops.reduction import reduce_sum
+from thalweg._src.graph.ops.reshape import expand_dims, shape as shape_of
+from thalweg._src.graph.ops.sequences import range as range_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.base_layer import Layer
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import greater_equal, logical_and
-from thalweg._src.ops.math import tanh
-from thalweg._src.ops.matrix import matmul
-from thalweg._src.ops.nn import softmax
-from thalweg._src.ops.reduction import reduce_sum
-from thalweg._src.ops.reshape import expand_dims, shape as shape_of
-from thalweg._src.ops.sequences import range as range_of
-from thalweg._src.shapes import TensorShape
 
 # What is subtracted from a score so that its weight is 0; float16 has no larger number than the first.
 _MUCH = {dtypes.float16: 65504.0}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from thalweg._src.checkpoint.trackable import Part, attributes_of, parts_of
-from thalweg._src.errors import wrong_kind
-from thalweg._src.export import export
+from thalweg._src.base.errors import wrong_kind
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph import nest
+from thalweg._src.graph.ops.concat import concat
+from thalweg._src.graph.ops.pad_tile import reverse
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.keras.engine import tracking
 from thalweg._src.keras.layers import lookup
@@ -16,9 +18,7 @@ from thalweg._src.keras.layers.recurrent import RNN, joins_graph, separated
 from thalweg._src.keras.layers.stepping import build_within, takes
 from thalweg._src.keras.layers.wrappers import Wrapper
 from thalweg._src.keras.places import at, entry
-from thalweg._src.ops.concat import concat
-from thalweg._src.ops.pad_tile import reverse
-from thalweg._src.shapes import TensorShape
+from thalweg._src.training.checkpoint.trackable import Part, attributes_of, parts_of
 
 _MERGE: dict[str | None, Callable[[Any, Any], Any]] = {
     "sum": lambda x, y: x + y,

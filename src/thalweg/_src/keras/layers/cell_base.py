@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.ops.reshape import ones_like
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import constraints, initializers, regularizers
 from thalweg._src.keras.backend.control import in_train_phase
 from thalweg._src.keras.backend.random import dropout as dropped
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.core import weight_config
-from thalweg._src.ops.reshape import ones_like
 
 _WEIGHTS = ("kernel", "recurrent", "bias")
 _OPTIONS: Any = ((initializers, "initializer"), (regularizers, "regularizer"), (constraints, "constraint"))

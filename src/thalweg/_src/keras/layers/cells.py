@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import as_shape
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.concat import concat, split
+from thalweg._src.graph.ops.math import multiply
+from thalweg._src.graph.ops.matrix import matmul
+from thalweg._src.graph.ops.nn import bias_add
+from thalweg._src.graph.ops.reshape import ones
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import activations
 from thalweg._src.keras.engine.base_layer import Layer
@@ -15,12 +21,6 @@ from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.cell_base import WeightedCell
 from thalweg._src.keras.layers.stepping import build_cell, call_cell, output_size_of, zero_states
 from thalweg._src.keras.places import entry
-from thalweg._src.ops.concat import concat, split
-from thalweg._src.ops.math import multiply
-from thalweg._src.ops.matrix import matmul
-from thalweg._src.ops.nn import bias_add
-from thalweg._src.ops.reshape import ones
-from thalweg._src.shapes import as_shape
 
 
 @export("keras.layers.AbstractRNNCell")

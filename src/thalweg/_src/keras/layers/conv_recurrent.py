@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.concat import concat, split
+from thalweg._src.graph.ops.math import multiply
+from thalweg._src.graph.ops.nn import bias_add
+from thalweg._src.graph.ops.reshape import shape as shape_of, zeros
 from thalweg._src.keras import activations
 from thalweg._src.keras.backend.convolution import conv2d
 from thalweg._src.keras.backend.settings import image_data_format
@@ -14,8 +20,8 @@ from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.cell_base import WeightedCell
 from thalweg._src.keras.layers.cells import lstm_step, unit_forget_bias_of
 from thalweg._src.keras.layers.recurrent_layers import LayerOfCell
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.nn.layers.windows import (
+from thalweg._src.training.nn.layers.input_spec import InputSpec
+from thalweg._src.training.nn.layers.windows import (
     around,
     data_format_of,
     layout,
@@ -24,12 +30,6 @@ from thalweg._src.nn.layers.windows import (
     split_sizes,
     window_output,
 )
-from thalweg._src.ops.concat import concat, split
-from thalweg._src.ops.math import multiply
-from thalweg._src.ops.nn import bias_add
-from thalweg._src.ops.reshape import shape as shape_of, zeros
-from thalweg._src.read_only import ReadOnly
-from thalweg._src.shapes import TensorShape
 
 
 class ConvLSTM2DCell(WeightedCell):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, TensorShape, as_shape
+from thalweg._src.base.signatures import parameters_of
+from thalweg._src.graph.ops.convolution import depthwise_conv2d
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras import activations, regularizers
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.arguments import channels_of, objects_of
 from thalweg._src.keras.layers.core import weight_config
-from thalweg._src.nn.layers import convolution, separable_convolution
-from thalweg._src.nn.layers.windows import around, layout, padding_of, split_sizes
-from thalweg._src.ops.convolution import depthwise_conv2d
-from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
-from thalweg._src.signatures import parameters_of
+from thalweg._src.training.nn.layers import convolution, separable_convolution
+from thalweg._src.training.nn.layers.windows import around, layout, padding_of, split_sizes
 
 BY_KEYWORD = ("trainable", "name")  # parameters of all layers
 _KERNEL: Any = {"kernel_initializer": "glorot_uniform", "bias_initializer": "zeros"}

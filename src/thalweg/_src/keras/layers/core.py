@@ -7,9 +7,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, TensorShape
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import not_equal
+from thalweg._src.graph.ops.math import multiply
+from thalweg._src.graph.ops.pad_tile import tile
+from thalweg._src.graph.ops.reduction import reduce_any
+from thalweg._src.graph.ops.reshape import expand_dims, reshape, shape as shape_of, transpose
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import activations, constraints, initializers, regularizers
 from thalweg._src.keras.backend.settings import image_data_format
@@ -17,15 +24,8 @@ from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.tracking import is_shape, map_shapes
 from thalweg._src.keras.places import at, entry
 from thalweg._src.keras.serialization import NameOfFunction, find_function
-from thalweg._src.nn.layers import dense, dropout
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import not_equal
-from thalweg._src.ops.math import multiply
-from thalweg._src.ops.pad_tile import tile
-from thalweg._src.ops.reduction import reduce_any
-from thalweg._src.ops.reshape import expand_dims, reshape, shape as shape_of, transpose
-from thalweg._src.shapes import ShapeLike, TensorShape
+from thalweg._src.training.nn.layers import dense, dropout
+from thalweg._src.training.nn.layers.input_spec import InputSpec
 
 
 @export("keras.layers.Dense")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
+from thalweg._src.graph.ops.concat import concat, split
+from thalweg._src.graph.ops.math import sigmoid, tanh
+from thalweg._src.graph.ops.matrix import matmul
+from thalweg._src.graph.ops.nn import bias_add
+from thalweg._src.graph.ops.reshape import reshape, transpose
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.cells import DenseCell, lstm_step, unit_forget_bias_of
 from thalweg._src.keras.layers.recurrent_layers import LayerOfCell
-from thalweg._src.ops.concat import concat, split
-from thalweg._src.ops.math import sigmoid, tanh
-from thalweg._src.ops.matrix import matmul
-from thalweg._src.ops.nn import bias_add
-from thalweg._src.ops.reshape import reshape, transpose
-from thalweg._src.read_only import ReadOnly
 
 _FIXED = {"activation": "tanh", "use_bias": True, "dropout": 0.0, "recurrent_dropout": 0.0}
 

@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from thalweg._src.dtypes import DType
-from thalweg._src.export import export
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import TensorShape
+from thalweg._src.graph.ops.concat import concat
+from thalweg._src.graph.ops.reshape import reshape, shape as shape_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import initializers
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.entries import require_entries
 from thalweg._src.keras.places import at, entry, within
 from thalweg._src.keras.serialization import class_and_config, find_object, require_file
-from thalweg._src.nn.feature_columns.base import DenseColumn, FeatureColumn, Features
-from thalweg._src.nn.feature_columns.dense import EmbeddingColumn
-from thalweg._src.nn.feature_columns.models import _require_features, _sorted
-from thalweg._src.ops.concat import concat
-from thalweg._src.ops.reshape import reshape, shape as shape_of
-from thalweg._src.shapes import TensorShape
-from thalweg._src.variables.initializers import Initializer
-from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.training.nn.feature_columns.base import DenseColumn, FeatureColumn, Features
+from thalweg._src.training.nn.feature_columns.dense import EmbeddingColumn
+from thalweg._src.training.nn.feature_columns.models import _require_features, _sorted
+from thalweg._src.training.variables.initializers import Initializer
+from thalweg._src.training.variables.variable_scope import variable_scope
 
 _FILES = ("vocabulary_file", "ckpt_to_load_from")  # arguments of columns that name files
 _COLUMNS = ("categorical_column", "source_column")

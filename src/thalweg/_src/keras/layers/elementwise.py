@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.base.shapes import TensorShape
 from thalweg._src.keras.engine.base_layer import Layer
-from thalweg._src.shapes import TensorShape
 
 
 class Elementwise(Layer):

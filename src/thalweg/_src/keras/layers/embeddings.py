@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, TensorShape, as_shape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import not_equal
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import regularizers
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.arguments import objects_of
 from thalweg._src.keras.layers.core import weight_config
-from thalweg._src.nn.embedding import embedding_lookup
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import not_equal
-from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
+from thalweg._src.training.nn.embedding import embedding_lookup
 
 
 @export("keras.layers.Embedding")

@@ -7,20 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, TensorShape, as_shape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.contraction import einsum
+from thalweg._src.graph.ops.gather import gather
+from thalweg._src.graph.ops.pad_tile import pad
+from thalweg._src.graph.ops.reshape import reshape, transpose
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import activations, regularizers
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.arguments import channels_of, objects_of
 from thalweg._src.keras.layers.core import weight_config
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.nn.layers.windows import around, padding_of, sizes_of, split_sizes, window_output
-from thalweg._src.ops.contraction import einsum
-from thalweg._src.ops.gather import gather
-from thalweg._src.ops.pad_tile import pad
-from thalweg._src.ops.reshape import reshape, transpose
-from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
+from thalweg._src.training.nn.layers.input_spec import InputSpec
+from thalweg._src.training.nn.layers.windows import around, padding_of, sizes_of, split_sizes, window_output
 
 
 class _LocallyConnected(Layer):

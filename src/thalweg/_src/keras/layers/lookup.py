@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
 from thalweg._src.keras.engine import input_layer
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers import (

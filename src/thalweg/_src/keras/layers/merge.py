@@ -6,21 +6,21 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import TensorShape, as_shape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops import math
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import logical_and
+from thalweg._src.graph.ops.concat import concat
+from thalweg._src.graph.ops.normalization import l2_normalize
+from thalweg._src.graph.ops.reduction import reduce_all
+from thalweg._src.graph.ops.reshape import expand_dims, ones_like
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend.math import batch_dot
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.tracking import is_shape
-from thalweg._src.ops import math
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import logical_and
-from thalweg._src.ops.concat import concat
-from thalweg._src.ops.normalization import l2_normalize
-from thalweg._src.ops.reduction import reduce_all
-from thalweg._src.ops.reshape import expand_dims, ones_like
-from thalweg._src.shapes import TensorShape, as_shape
 
 
 class _Merge(Layer):

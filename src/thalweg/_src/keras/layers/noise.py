@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.identity import identity
+from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend.random import random_normal, random_uniform
 from thalweg._src.keras.layers.elementwise import Elementwise
-from thalweg._src.nn.smart_cond import smart_cond
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.identity import identity
-from thalweg._src.ops.reshape import shape as shape_of
+from thalweg._src.training.nn.smart_cond import smart_cond
 
 # The value of SELU for large negative inputs: -alpha * scale.
 _SATURATED = -1.6732632423543772 * 1.0507009873554805

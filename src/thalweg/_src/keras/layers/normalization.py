@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, as_shape
+from thalweg._src.base.signatures import parameters_of
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly_outside_functions
+from thalweg._src.graph.ops.normalization import batch_normalization, moments
+from thalweg._src.graph.ops.reshape import reshape
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import initializers
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.arguments import objects_of
 from thalweg._src.keras.layers.core import weight_config
 from thalweg._src.keras.layers.elementwise import Elementwise
-from thalweg._src.nn.layers import normalization
-from thalweg._src.nn.layers.normalization import _moved_towards
-from thalweg._src.ops.normalization import batch_normalization, moments
-from thalweg._src.ops.reshape import reshape
-from thalweg._src.shapes import ShapeLike, as_shape
-from thalweg._src.signatures import parameters_of
+from thalweg._src.training.nn.layers import normalization
+from thalweg._src.training.nn.layers.normalization import _moved_towards
 
 _INITIALIZERS: Any = {
     "beta_initializer": "zeros",

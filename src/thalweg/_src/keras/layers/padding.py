@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, TensorShape, as_shape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.image_resize import resize_bilinear, resize_nearest_neighbor
+from thalweg._src.graph.ops.pad_tile import pad, tile
+from thalweg._src.graph.ops.reshape import expand_dims, reshape, shape as shape_of, transpose
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.arguments import channels_of
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.nn.layers.windows import around, sizes_of, split_sizes
-from thalweg._src.ops.image_resize import resize_bilinear, resize_nearest_neighbor
-from thalweg._src.ops.pad_tile import pad, tile
-from thalweg._src.ops.reshape import expand_dims, reshape, shape as shape_of, transpose
-from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
+from thalweg._src.training.nn.layers.input_spec import InputSpec
+from thalweg._src.training.nn.layers.windows import around, sizes_of, split_sizes
 
 
 class _Spatial(Layer):

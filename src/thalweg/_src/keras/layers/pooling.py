@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, TensorShape, as_shape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.reduction import reduce_max, reduce_mean, reduce_sum
+from thalweg._src.graph.ops.reshape import expand_dims
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.arguments import channels_of
-from thalweg._src.nn.layers import pooling
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.nn.layers.windows import split_sizes
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.reduction import reduce_max, reduce_mean, reduce_sum
-from thalweg._src.ops.reshape import expand_dims
-from thalweg._src.shapes import ShapeLike, TensorShape, as_shape
+from thalweg._src.training.nn.layers import pooling
+from thalweg._src.training.nn.layers.input_spec import InputSpec
+from thalweg._src.training.nn.layers.windows import split_sizes
 
 
 class _Pooling:

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.checkpoint.trackable import Part, attributes_of, parts_of
-from thalweg._src.control_flow.cond import cond
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import TensorShape, as_shape, compatible
 from thalweg._src.graph import nest
+from thalweg._src.graph.control_flow.cond import cond
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.comparison import logical_or, not_equal
+from thalweg._src.graph.ops.reduction import reduce_any
+from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend.rnn import rnn
 from thalweg._src.keras.backend.settings import floatx
@@ -27,11 +30,8 @@ from thalweg._src.keras.layers.cell_base import DropoutMasks
 from thalweg._src.keras.layers.cells import StackedRNNCells
 from thalweg._src.keras.layers.stepping import build_cell, call_cell, output_size_of, takes, zero_states
 from thalweg._src.keras.places import entry
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.ops.comparison import logical_or, not_equal
-from thalweg._src.ops.reduction import reduce_any
-from thalweg._src.ops.reshape import shape as shape_of
-from thalweg._src.shapes import TensorShape, as_shape, compatible
+from thalweg._src.training.checkpoint.trackable import Part, attributes_of, parts_of
+from thalweg._src.training.nn.layers.input_spec import InputSpec
 
 # What a checkpoint leaves out: the states of one batch.
 _LEFT_OUT = tracking.LISTED | {"_states"}

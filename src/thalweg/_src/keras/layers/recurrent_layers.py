@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.read_only import ReadOnly
 from thalweg._src.keras import regularizers
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
 from thalweg._src.keras.layers.recurrent import RNN
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.read_only import ReadOnly
+from thalweg._src.training.nn.layers.input_spec import InputSpec
 
 _OF_LAYER = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll", "activity_regularizer")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.identity import identity
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.layers.arguments import channels_of
 from thalweg._src.keras.layers.core import Dropout
-from thalweg._src.nn import dropout
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.nn.layers.windows import around
-from thalweg._src.nn.smart_cond import smart_cond
-from thalweg._src.ops.identity import identity
+from thalweg._src.training.nn import dropout
+from thalweg._src.training.nn.layers.input_spec import InputSpec
+from thalweg._src.training.nn.layers.windows import around
+from thalweg._src.training.nn.smart_cond import smart_cond
 
 
 class _SpatialDropout(Dropout):

@@ -9,10 +9,10 @@ from typing import Any
 
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.nn.layers.base import Layer as PlainLayer
-from thalweg._src.nn.rnn.cells import RNNCell
-from thalweg._src.nn.rnn.sizes import zeros_like_sizes
-from thalweg._src.ops.reshape import shape as shape_of
+from thalweg._src.graph.ops.reshape import shape as shape_of
+from thalweg._src.training.nn.layers.base import Layer as PlainLayer
+from thalweg._src.training.nn.rnn.cells import RNNCell
+from thalweg._src.training.nn.rnn.sizes import zeros_like_sizes
 
 
 def takes(layer: Any, argument: str) -> bool:

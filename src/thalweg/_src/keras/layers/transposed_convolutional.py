@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import TensorShape, as_shape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.convolution import conv2d_backprop_input
+from thalweg._src.graph.ops.reshape import shape as shape_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.layers.convolutional import Convolution
-from thalweg._src.nn.layers import transposed_convolution
-from thalweg._src.nn.layers.windows import around, layout, padding_of, sizes_of, split_sizes, transposed_output
-from thalweg._src.ops.convolution import conv2d_backprop_input
-from thalweg._src.ops.reshape import shape as shape_of
-from thalweg._src.shapes import TensorShape, as_shape
+from thalweg._src.training.nn.layers import transposed_convolution
+from thalweg._src.training.nn.layers.windows import around, layout, padding_of, sizes_of, split_sizes, transposed_output
 
 
 class _Transposed(Convolution):

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import TensorShape
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.reduction import reduce_any
+from thalweg._src.graph.ops.reshape import reshape, shape as shape_of
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend.rnn import rnn
 from thalweg._src.keras.engine.base_layer import Layer, mask_of
 from thalweg._src.keras.layers import lookup
 from thalweg._src.keras.layers.stepping import build_within, takes
 from thalweg._src.keras.places import entry
-from thalweg._src.nn.layers.base import Layer as PlainLayer
-from thalweg._src.nn.layers.input_spec import InputSpec
-from thalweg._src.ops.reduction import reduce_any
-from thalweg._src.ops.reshape import reshape, shape as shape_of
-from thalweg._src.shapes import TensorShape
+from thalweg._src.training.nn.layers.base import Layer as PlainLayer
+from thalweg._src.training.nn.layers.input_spec import InputSpec
 
 
 @export("keras.layers.Wrapper")

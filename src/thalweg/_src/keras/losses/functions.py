@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.tensor import Tensor
-from thalweg._src.graph.types import TensorLike
-from thalweg._src.keras.backend import crossentropy
-from thalweg._src.keras.backend.settings import epsilon
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import equal, logical_or
-from thalweg._src.ops.math import (
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import equal, logical_or
+from thalweg._src.graph.ops.math import (
     abs as absolute,
     add,
     clip_by_value,
@@ -28,11 +24,15 @@ from thalweg._src.ops.math import (
     squared_difference,
     subtract,
 )
-from thalweg._src.ops.nn import softplus
-from thalweg._src.ops.normalization import l2_normalize
-from thalweg._src.ops.reduction import reduce_all, reduce_max, reduce_mean, reduce_sum
-from thalweg._src.ops.reshape import shape
-from thalweg._src.ops.where import where_v2
+from thalweg._src.graph.ops.nn import softplus
+from thalweg._src.graph.ops.normalization import l2_normalize
+from thalweg._src.graph.ops.reduction import reduce_all, reduce_max, reduce_mean, reduce_sum
+from thalweg._src.graph.ops.reshape import shape
+from thalweg._src.graph.ops.where import where_v2
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.keras.backend import crossentropy
+from thalweg._src.keras.backend.settings import epsilon
 
 
 def _alike(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:

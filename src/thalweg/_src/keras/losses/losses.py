@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -13,8 +13,8 @@ from thalweg._src.keras.backend.values import eval as value_of
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.losses.weighting import Reduction, compute_weighted_loss, graph_of, matched
 from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
-from thalweg._src.variables.distribution import current_mode
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.variables.distribution import current_mode
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("keras.losses.Loss")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from thalweg._src import dtypes
+from thalweg._src.base import dtypes
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, get_default_graph
+from thalweg._src.graph.ops.bincount import remove_squeezable_dimensions
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import equal
+from thalweg._src.graph.ops.math import div_no_nan, multiply, subtract
+from thalweg._src.graph.ops.reduction import reduce_sum
+from thalweg._src.graph.ops.reshape import rank, reshape, shape, size
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras.backend.state import get_graph
-from thalweg._src.nn.losses import Reduction as PlainReduction
-from thalweg._src.nn.weights import with_rank_of
-from thalweg._src.ops.bincount import remove_squeezable_dimensions
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import equal
-from thalweg._src.ops.math import div_no_nan, multiply, subtract
-from thalweg._src.ops.reduction import reduce_sum
-from thalweg._src.ops.reshape import rank, reshape, shape, size
+from thalweg._src.training.nn.losses import Reduction as PlainReduction
+from thalweg._src.training.nn.weights import with_rank_of
 
 
 class Reduction:

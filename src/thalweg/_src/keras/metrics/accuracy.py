@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.comparison import equal, greater
+from thalweg._src.graph.ops.nn import in_top_k
+from thalweg._src.graph.ops.reduction import argmax, reduce_mean
+from thalweg._src.graph.ops.reshape import reshape, shape, squeeze
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.metrics.base import MeanMetricWrapper
-from thalweg._src.nn.weights import require_compatible
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.comparison import equal, greater
-from thalweg._src.ops.nn import in_top_k
-from thalweg._src.ops.reduction import argmax, reduce_mean
-from thalweg._src.ops.reshape import reshape, shape, squeeze
+from thalweg._src.training.nn.weights import require_compatible
 
 
 def _right(y_true: Tensor, y_pred: Tensor) -> Tensor:

@@ -11,13 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.autograph.convert import convert
-from thalweg._src.dtypes import DTypeLike
-from thalweg._src.export import export
-from thalweg._src.function.function import function
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import ShapeLike, TensorShape
+from thalweg._src.graph.autograph.convert import convert
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops.bincount import remove_squeezable_dimensions
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.constants import constant
+from thalweg._src.graph.ops.control import group
+from thalweg._src.graph.ops.identity import identity
+from thalweg._src.graph.ops.math import abs as absolute, div_no_nan, multiply, subtract
+from thalweg._src.graph.ops.reduction import reduce_mean, reduce_sum
+from thalweg._src.graph.ops.reshape import ones_like, size
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
@@ -25,19 +33,11 @@ from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.backend.values import batch_set_value, eval as value_of
 from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.losses.weighting import graph_of, matched
-from thalweg._src.nn.metrics.state import across_replicas
-from thalweg._src.nn.weights import broadcast_weights, require_compatible, with_rank_of
-from thalweg._src.ops.bincount import remove_squeezable_dimensions
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.constants import constant
-from thalweg._src.ops.control import group
-from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import abs as absolute, div_no_nan, multiply, subtract
-from thalweg._src.ops.reduction import reduce_mean, reduce_sum
-from thalweg._src.ops.reshape import ones_like, size
-from thalweg._src.shapes import ShapeLike, TensorShape
-from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
-from thalweg._src.variables.variables import Variable
+from thalweg._src.runtime.function.function import function
+from thalweg._src.training.nn.metrics.state import across_replicas
+from thalweg._src.training.nn.weights import broadcast_weights, require_compatible, with_rank_of
+from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.training.variables.variables import Variable
 
 
 @export("keras.metrics.Metric")

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.export import export
 from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops.bincount import confusion_matrix
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.check import assert_greater_equal, assert_less_equal
+from thalweg._src.graph.ops.comparison import greater, logical_and, logical_not
+from thalweg._src.graph.ops.constants import constant
+from thalweg._src.graph.ops.control import group
+from thalweg._src.graph.ops.identity import identity
+from thalweg._src.graph.ops.math import add, div_no_nan, multiply, subtract
+from thalweg._src.graph.ops.nn import top_k as largest
+from thalweg._src.graph.ops.reduction import reduce_sum
+from thalweg._src.graph.ops.reshape import expand_dims, reshape, shape
+from thalweg._src.graph.ops.where import one_hot
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.losses.weighting import matched
 from thalweg._src.keras.metrics.base import Metric
-from thalweg._src.nn.metrics.confusion import _mean_iou
-from thalweg._src.nn.weights import broadcast_weights, require_compatible, with_rank_of
-from thalweg._src.ops.bincount import confusion_matrix
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.check import assert_greater_equal, assert_less_equal
-from thalweg._src.ops.comparison import greater, logical_and, logical_not
-from thalweg._src.ops.constants import constant
-from thalweg._src.ops.control import group
-from thalweg._src.ops.identity import identity
-from thalweg._src.ops.math import add, div_no_nan, multiply, subtract
-from thalweg._src.ops.nn import top_k as largest
-from thalweg._src.ops.reduction import reduce_sum
-from thalweg._src.ops.reshape import expand_dims, reshape, shape
-from thalweg._src.ops.where import one_hot
+from thalweg._src.training.nn.metrics.confusion import _mean_iou
+from thalweg._src.training.nn.weights import broadcast_weights, require_compatible, with_rank_of
 
 # The target and the prediction of each count.
 _KINDS = {

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.export import export
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.math import abs as absolute, add, div_no_nan, divide, maximum, minimum, multiply, subtract
+from thalweg._src.graph.ops.reduction import argmin, reduce_sum
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend.settings import epsilon
 from thalweg._src.keras.metrics.base import Metric
 from thalweg._src.keras.metrics.confusion import parse_thresholds, update_counts
-from thalweg._src.nn.metrics.thresholds import _interpolated_area
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.math import abs as absolute, add, div_no_nan, divide, maximum, minimum, multiply, subtract
-from thalweg._src.ops.reduction import argmin, reduce_sum
+from thalweg._src.training.nn.metrics.thresholds import _interpolated_area
 
 _KINDS = ("true_positives", "true_negatives", "false_positives", "false_negatives")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.keras.losses.losses import FUNCTIONS
 from thalweg._src.keras.metrics import accuracy, base, confusion, curves, means
 from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.dtypes import DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.export import export
+from thalweg._src.graph.ops.math import div_no_nan, negative, sqrt, squared_difference
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.losses.weighting import matched
 from thalweg._src.keras.metrics.base import Mean, MeanMetricWrapper
-from thalweg._src.ops.math import div_no_nan, negative, sqrt, squared_difference
 
 
 @export("keras.metrics.MeanSquaredError")

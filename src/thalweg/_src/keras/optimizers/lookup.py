@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from thalweg._src.errors import wrong_kind
-from thalweg._src.export import export
+from thalweg._src.base.errors import wrong_kind
+from thalweg._src.base.export import export
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.optimizers.moments import Adam, Adamax, Nadam
 from thalweg._src.keras.optimizers.optimizer import Optimizer
 from thalweg._src.keras.optimizers.optimizers import SGD, Adadelta, Adagrad, Ftrl, RMSprop
 from thalweg._src.keras.optimizers.wrapping import TFOptimizer
 from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
-from thalweg._src.optimizers import optimizer as plain
+from thalweg._src.training.optimizers import optimizer as plain
 
 _OPTIMIZERS: dict[str, Any] = {
     optimizer.__name__.lower(): optimizer for optimizer in (Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RMSprop, SGD)

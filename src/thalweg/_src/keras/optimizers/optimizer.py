@@ -7,31 +7,30 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.checkpoint.trackable import Part, parts_of
-from thalweg._src.compat import logging
-from thalweg._src.dtypes import DType
-from thalweg._src.eager.gradient_tape import GradientTape
-from thalweg._src.export import export
+from thalweg._src.base import dtypes, logging
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.export import export
+from thalweg._src.graph.autodiff.gradients import gradients
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import executing_eagerly, executing_eagerly_outside_functions, get_default_graph
 from thalweg._src.graph.default_stacks import stacks
 from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.ops import control
+from thalweg._src.graph.ops.cast import cast
+from thalweg._src.graph.ops.constants import no_op
+from thalweg._src.graph.ops.gather import scatter_nd
+from thalweg._src.graph.ops.math import clip_by_value, multiply
+from thalweg._src.graph.ops.reshape import expand_dims, shape
+from thalweg._src.graph.ops.state import resource_scatter_add
 from thalweg._src.graph.scopes import colocate_with, control_dependencies, init_scope, name_scope
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.optimizers.optimizer_state import OptimizerState
-from thalweg._src.ops import control
-from thalweg._src.ops.cast import cast
-from thalweg._src.ops.constants import no_op
-from thalweg._src.ops.gather import scatter_nd
-from thalweg._src.ops.math import clip_by_value, multiply
-from thalweg._src.ops.reshape import expand_dims, shape
-from thalweg._src.ops.state import resource_scatter_add
-from thalweg._src.optimizers.clipping import clip_by_norm
-from thalweg._src.optimizers.optimizer import _alike, _sum_equal_indices, flat_variables, given_gradients
-from thalweg._src.variables.distribution import current_mode
+from thalweg._src.runtime.eager.gradient_tape import GradientTape
+from thalweg._src.training.checkpoint.trackable import Part, parts_of
+from thalweg._src.training.optimizers.clipping import clip_by_norm
+from thalweg._src.training.optimizers.optimizer import _alike, _sum_equal_indices, flat_variables, given_gradients
+from thalweg._src.training.variables.distribution import current_mode
 
 Coefficients = dict[Any, dict[str, Any]]  # what all updates of a step share, by device and type of the variables
 

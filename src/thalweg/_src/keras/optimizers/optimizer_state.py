@@ -12,9 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from thalweg._src import dtypes
-from thalweg._src.dtypes import DType, DTypeLike
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType, DTypeLike
+from thalweg._src.base.shapes import ShapeLike, TensorShape
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.scopes import init_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.keras import initializers
@@ -22,13 +24,11 @@ from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value, get_value, set_value
 from thalweg._src.keras.optimizers import schedules
 from thalweg._src.keras.optimizers.schedules import LearningRateSchedule
-from thalweg._src.ops.cast import cast
-from thalweg._src.optimizers.optimizer import _var_key
-from thalweg._src.shapes import ShapeLike, TensorShape
-from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
-from thalweg._src.variables.restoration import part_added
-from thalweg._src.variables.slots import beside
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.optimizers.optimizer import _var_key
+from thalweg._src.training.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.training.variables.restoration import part_added
+from thalweg._src.training.variables.slots import beside
+from thalweg._src.training.variables.variables import Variable
 
 _OPTIONS = ("clipnorm", "clipvalue", "decay", "lr")
 _RATE = "learning_rate"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src.dtypes import DType
-from thalweg._src.export import export
+from thalweg._src.base.dtypes import DType
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops import control, training
+from thalweg._src.graph.ops.math import multiply, negative, sqrt, square
+from thalweg._src.graph.ops.state import resource_scatter_add
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import settings
 from thalweg._src.keras.optimizers.optimizer import Coefficients, Optimizer
 from thalweg._src.keras.optimizers.schedules import LearningRateSchedule
-from thalweg._src.ops import control, training
-from thalweg._src.ops.math import multiply, negative, sqrt, square
-from thalweg._src.ops.state import resource_scatter_add
-from thalweg._src.variables.initializers import Constant
+from thalweg._src.training.variables.initializers import Constant
 
 
 @export("keras.optimizers.SGD")

@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.serialization import deserialize_keras_object, serialize_keras_object
-from thalweg._src.ops.cast import cast
-from thalweg._src.optimizers import decay
+from thalweg._src.training.optimizers import decay
 
 
 @export("keras.optimizers.schedules.LearningRateSchedule")

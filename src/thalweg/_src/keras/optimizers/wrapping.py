@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from thalweg._src import dtypes
-from thalweg._src.checkpoint.trackable import Part, parts_of
+from thalweg._src.base import dtypes
 from thalweg._src.graph.scopes import init_scope, name_scope
 from thalweg._src.graph.types import TensorLike
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
-from thalweg._src.optimizers.optimizer import Optimizer, flat_variables
-from thalweg._src.variables.variables import Variable
+from thalweg._src.training.checkpoint.trackable import Part, parts_of
+from thalweg._src.training.optimizers.optimizer import Optimizer, flat_variables
+from thalweg._src.training.variables.variables import Variable
 
 
 class TFOptimizer:

@@ -8,10 +8,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from thalweg._src.compat import logging
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base import logging
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.keras.backend.settings import floatx, image_data_format
 
 Array = np.ndarray[Any, Any]

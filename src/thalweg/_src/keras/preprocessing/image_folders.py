@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.compat import logging
-from thalweg._src.export import export
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.preprocessing.image_batches import Iterator, save_images
 from thalweg._src.keras.preprocessing.image_files import Array, img_to_array, load_img, required_format

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.compat import logging
-from thalweg._src.export import export
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
 from thalweg._src.keras.backend.settings import floatx
 from thalweg._src.keras.preprocessing.image_batches import NumpyArrayIterator
 from thalweg._src.keras.preprocessing.image_files import Array, required_format

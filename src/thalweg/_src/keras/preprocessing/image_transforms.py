@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.errors import require_kind
-from thalweg._src.export import export
+from thalweg._src.base.errors import require_kind
+from thalweg._src.base.export import export
 from thalweg._src.keras.preprocessing.image_files import Array, array_to_img, img_to_array
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.dtypes import DType, DTypeLike
-from thalweg._src.export import export
+from thalweg._src.base.dtypes import DType, DTypeLike
+from thalweg._src.base.export import export
 from thalweg._src.keras.utils.data_utils import Sequence as BatchSequence
 
 Array = np.ndarray[Any, Any]

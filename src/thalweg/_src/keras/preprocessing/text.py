@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.compat import logging
-from thalweg._src.errors import require_text
-from thalweg._src.export import export
+from thalweg._src.base import logging
+from thalweg._src.base.errors import require_text
+from thalweg._src.base.export import export
 from thalweg._src.keras.engine.config import read_json
 
 _FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'

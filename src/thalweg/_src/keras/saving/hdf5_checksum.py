@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from thalweg._src.formats.crc32c import crc32c
-from thalweg._src.formats.regular import require_regular
+from thalweg._src.base.formats.crc32c import crc32c
+from thalweg._src.base.formats.regular import require_regular
 from thalweg._src.keras.saving.hdf5_contents import h5py, open_file
 
 _KEY = "thalweg_checksum"

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.errors import MissingPackageError
-from thalweg._src.formats.regular import require_regular
+from thalweg._src.base.errors import MissingPackageError
+from thalweg._src.base.formats.regular import require_regular
 from thalweg._src.graph.graph_def_checks import shown
 
 Array = np.ndarray[Any, Any]

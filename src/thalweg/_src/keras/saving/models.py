@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
 from thalweg._src.graph import nest
 from thalweg._src.keras.engine.config import make_graph, read_json, read_yaml
 from thalweg._src.keras.engine.input_layer import InputLayer

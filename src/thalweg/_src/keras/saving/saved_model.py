@@ -9,8 +9,20 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
-from thalweg._src.formats import durable
-from thalweg._src.formats.graph_messages import message_class
+from thalweg._src.base.formats import durable
+from thalweg._src.base.formats.graph_messages import message_class
+from thalweg._src.base.shapes import TensorShape
+from thalweg._src.deploy.saved_model.files import folder_of
+from thalweg._src.deploy.saved_model.objects import (
+    SavedFunction,
+    as_user_object,
+    describe,
+    signature_functions,
+    traced,
+    write_objects,
+)
+from thalweg._src.deploy.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY
+from thalweg._src.deploy.saved_model.structures import NamedSpec
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
@@ -19,18 +31,6 @@ from thalweg._src.keras.engine.base_layer import Layer
 from thalweg._src.keras.engine.config import VERSION, _plain
 from thalweg._src.keras.optimizers.optimizer import Optimizer
 from thalweg._src.keras.saving.training_config import training_config
-from thalweg._src.saved_model.files import folder_of
-from thalweg._src.saved_model.objects import (
-    SavedFunction,
-    as_user_object,
-    describe,
-    signature_functions,
-    traced,
-    write_objects,
-)
-from thalweg._src.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY
-from thalweg._src.saved_model.structures import NamedSpec
-from thalweg._src.shapes import TensorShape
 
 METADATA_FILE = "keras_metadata.pb"
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from thalweg._src.checkpoint.object_checkpoint import Checkpoint
-from thalweg._src.checkpoint.object_graph import GRAPH_KEY, parse_graph
-from thalweg._src.checkpoint.reader import CheckpointReader
-from thalweg._src.checkpoint.trackable import parts_of
-from thalweg._src.formats import durable
-from thalweg._src.formats.graph_messages import message_class
-from thalweg._src.formats.regular import read_regular
+from thalweg._src.base.formats import durable
+from thalweg._src.base.formats.graph_messages import message_class
+from thalweg._src.base.formats.regular import read_regular
+from thalweg._src.deploy.saved_model.files import folder_of, read_saved_model, variables_prefix
 from thalweg._src.graph.default import executing_eagerly_outside_functions
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.backend.values import batch_set_value
@@ -22,7 +19,10 @@ from thalweg._src.keras.places import at, entry, expected, within
 from thalweg._src.keras.saving.saved_model import METADATA_FILE
 from thalweg._src.keras.saving.training_config import compile_model
 from thalweg._src.keras.serialization import class_and_config, get_custom_objects
-from thalweg._src.saved_model.files import folder_of, read_saved_model, variables_prefix
+from thalweg._src.training.checkpoint.object_checkpoint import Checkpoint
+from thalweg._src.training.checkpoint.object_graph import GRAPH_KEY, parse_graph
+from thalweg._src.training.checkpoint.reader import CheckpointReader
+from thalweg._src.training.checkpoint.trackable import parts_of
 
 # The lists of the optimizers of later releases: by class, the slots of which they are, in the order of the variables.
 _LATER_SLOTS = {

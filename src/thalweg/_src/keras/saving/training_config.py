@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src.compat import logging
+from thalweg._src.base import logging
 from thalweg._src.keras.losses import losses
 from thalweg._src.keras.metrics import lookup as metrics
 from thalweg._src.keras.metrics.base import Metric

@@ -15,9 +15,9 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import url2pathname, urlopen
 
-from thalweg._src.export import export
-from thalweg._src.formats.paths import leads_out
-from thalweg._src.formats.proportion import is_in_proportion, out_of_proportion
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.paths import leads_out
+from thalweg._src.base.formats.proportion import is_in_proportion, out_of_proportion
 from thalweg._src.graph.graph_def_checks import shown
 from thalweg._src.keras.utils.generic import Progbar
 

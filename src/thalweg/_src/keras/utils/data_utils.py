@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 
 
 @export("keras.utils.Sequence")

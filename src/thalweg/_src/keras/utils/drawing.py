@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.keras.engine.network import Network
 from thalweg._src.keras.layers.wrappers import Wrapper
 

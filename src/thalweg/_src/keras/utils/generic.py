@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 
 
 @export("keras.utils.Progbar")

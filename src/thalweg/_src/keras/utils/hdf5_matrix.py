@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.export import export
-from thalweg._src.formats.text import PathLike
+from thalweg._src.base.export import export
+from thalweg._src.base.formats.text import PathLike
 from thalweg._src.keras.places import in_file
 from thalweg._src.keras.saving import hdf5_contents
 

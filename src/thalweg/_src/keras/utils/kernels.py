@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.errors import require_members
-from thalweg._src.export import export
+from thalweg._src.base.errors import require_members
+from thalweg._src.base.export import export
 from thalweg._src.keras.backend.values import batch_get_value, batch_set_value
 from thalweg._src.keras.layers.convolutional import Conv1D, Conv2D, Conv3D, SeparableConv1D, SeparableConv2D
 from thalweg._src.keras.layers.transposed_convolutional import Conv2DTranspose

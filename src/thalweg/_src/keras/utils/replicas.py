@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.export import export
+from thalweg._src.base.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import executing_eagerly_outside_functions
+from thalweg._src.graph.ops.reshape import shape
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.keras.backend import state
 from thalweg._src.keras.engine.model import Model
 from thalweg._src.keras.layers.core import Lambda
 from thalweg._src.keras.layers.merge import Concatenate
 from thalweg._src.keras.saving.models import clone_model
-from thalweg._src.ops.reshape import shape
 
 
 @export("keras.utils.multi_gpu_model")

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.compat import logging
-from thalweg._src.export import export
+from thalweg._src.base import logging
+from thalweg._src.base.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.default_stacks import default_graph_scope
 from thalweg._src.graph.graph import Graph

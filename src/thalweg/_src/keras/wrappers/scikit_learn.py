@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.errors import wrong_kind
-from thalweg._src.export import export
+from thalweg._src.base.errors import wrong_kind
+from thalweg._src.base.export import export
 from thalweg._src.keras.engine.sequential import Sequential
 from thalweg._src.keras.losses import functions
 from thalweg._src.keras.losses.losses import CategoricalCrossentropy

@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.contrib.gan.model_losses import (
+from thalweg._src.compat.contrib.gan.model_losses import (
     acgan_discriminator_loss as acgan_discriminator_loss,
     acgan_generator_loss as acgan_generator_loss,
     cycle_consistency_loss as cycle_consistency_loss,
@@ -19,7 +19,7 @@ from thalweg._src.contrib.gan.model_losses import (
     wasserstein_generator_loss as wasserstein_generator_loss,
     wasserstein_gradient_penalty as wasserstein_gradient_penalty,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from thalweg.contrib.gan.losses import wargs as wargs

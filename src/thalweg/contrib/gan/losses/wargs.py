@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.gan.losses import (
+from thalweg._src.compat.contrib.gan.losses import (
     acgan_discriminator_loss as acgan_discriminator_loss,
     acgan_generator_loss as acgan_generator_loss,
     combine_adversarial_loss as combine_adversarial_loss,

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.slim.nets.resnet_utils import (
+from thalweg._src.compat.contrib.slim.nets.resnet_utils import (
     Block as Block,
     conv2d_same as conv2d_same,
     resnet_arg_scope as resnet_arg_scope,

@@ -2,10 +2,10 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.slim.nets.resnet_utils import (
+from thalweg._src.compat.contrib.slim.nets.resnet_utils import (
     resnet_arg_scope as resnet_arg_scope,
 )
-from thalweg._src.contrib.slim.nets.resnet_v1 import (
+from thalweg._src.compat.contrib.slim.nets.resnet_v1 import (
     bottleneck as bottleneck,
     resnet_v1 as resnet_v1,
     resnet_v1_101 as resnet_v1_101,

@@ -2,10 +2,10 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.slim.nets.resnet_utils import (
+from thalweg._src.compat.contrib.slim.nets.resnet_utils import (
     resnet_arg_scope as resnet_arg_scope,
 )
-from thalweg._src.contrib.slim.nets.resnet_v2 import (
+from thalweg._src.compat.contrib.slim.nets.resnet_v2 import (
     bottleneck as bottleneck,
     resnet_v2 as resnet_v2,
     resnet_v2_101 as resnet_v2_101,

@@ -4,10 +4,10 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.contrib.projector import (
+from thalweg._src.compat.contrib.projector import (
     visualize_embeddings as visualize_embeddings,
 )
-from thalweg._src.lazy_names import lazy_names as _lazy_names
+from thalweg._src.base.lazy_names import lazy_names as _lazy_names
 
 if _TYPE_CHECKING:
     from tensorboard.plugins.projector.projector_config_pb2 import EmbeddingInfo as EmbeddingInfo

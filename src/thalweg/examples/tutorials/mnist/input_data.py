@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.contrib.mnist import (
+from thalweg._src.compat.contrib.mnist import (
     DataSet as DataSet,
     read_data_sets as read_data_sets,
 )

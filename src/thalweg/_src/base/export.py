@@ -1,0 +1,79 @@
+"""Public names, declared where they are defined; `make api` writes the modules of the public API from them.
+
+`@export("nn.relu", "math.relu")` makes a function or class public under these names of the package.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from thalweg._src.base.documentation import document
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One object that is public, with the module that defines it.
+
+    attribute: its name there; None if it is found by identity
+    lazy: it is loaded on first access, since it needs a package that `import thalweg` does not
+    """
+
+    names: tuple[str, ...]
+    module: str
+    value: Any
+    attribute: str | None = None
+    lazy: bool = False
+
+    def attribute_name(self) -> str:
+        """Returns the name of the object in its module."""
+        if self.attribute is not None:
+            return self.attribute
+        return next(name for name, value in vars(sys.modules[self.module]).items() if value is self.value)
+
+
+EXPORTS: list[Export] = []
+
+
+def export(*names: str) -> Callable[[T], T]:
+    """Declares the public names of a function, class, op or other object that exists once."""
+    module = sys._getframe(1).f_globals["__name__"]
+
+    def declare(value: T) -> T:
+        EXPORTS.append(Export(names, module, value))
+        if callable(value):
+            document(value, *names)
+        if isinstance(value, type) and issubclass(value, BaseException):
+            value.__module__ = f"thalweg.{names[0]}".rpartition(".")[0]  # what a traceback shows
+        return value
+
+    return declare
+
+
+def export_constants(**names: str | tuple[str, ...]) -> None:
+    """Declares the public names of constants of the calling module: `export_constants(PI="math.PI")`."""
+    module = sys._getframe(1).f_globals["__name__"]
+    for attribute, public in names.items():
+        EXPORTS.append(Export((public,) if isinstance(public, str) else public, module, None, attribute))
+
+
+def export_all_constants(*namespaces: str) -> None:
+    """Declares the constants that stand before the call, in capital letters, under their own names in namespaces."""
+    defined = sys._getframe(1).f_globals
+    for name in list(defined):
+        if name.isupper() and not name.startswith("_"):
+            EXPORTS.append(Export(tuple(f"{space}.{name}" for space in namespaces), defined["__name__"], None, name))
+
+
+def export_from(module: str, namespace: str, *names: str) -> None:
+    """Declares names of a module of another package in a namespace."""
+    EXPORTS.extend(Export((f"{namespace}.{name}",), module, None, name) for name in names)
+
+
+def export_lazy(module: str, *names: str) -> None:
+    """Declares names that are loaded from a module on first access, such as the classes of protocol messages."""
+    EXPORTS.extend(Export((name,), module, None, name.rpartition(".")[2], lazy=True) for name in names)

@@ -1,0 +1,104 @@
+"""Flow control of a link: how much one task may send that the other has not consumed yet.
+
+Up to a limit, tensors are sent as soon as they exist. Beyond it they are offered: the sender keeps the tensor, and
+sends it when the other task asks for it because a step there needs it now. So the memory of tensors that wait at the
+receiver is bounded, and no step waits for another: what is needed is always sent. Tensors in slabs do not count, since
+the slab itself is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.runtime.resources.rendezvous import Receive, Rendezvous
+
+
+class SendWindow:
+    """The sender's side, a pure state machine; its caller makes one call at a time."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._unconsumed = 0
+        self._offered: dict[tuple[int, str], deque[Any]] = {}
+
+    def admit(self, step: int, key: str, size: int) -> bool:
+        """Returns whether a tensor may be sent now; values of one key keep their order."""
+        if (step, key) in self._offered or self._unconsumed + size > self._limit:
+            return False
+        self._unconsumed += size
+        return True
+
+    def consumed(self, size: int) -> None:
+        """Takes note that the other task has consumed so many bytes."""
+        if not 0 <= size <= self._unconsumed:
+            raise ValueError(f"{size} bytes were consumed, {self._unconsumed} were sent")
+        self._unconsumed -= size
+
+    def offer(self, step: int, key: str, value: Any) -> None:
+        """Keeps a tensor until the other task asks for it."""
+        self._offered.setdefault((step, key), deque()).append(value)
+
+    def take(self, step: int, key: str) -> Any:
+        """Returns the tensor that the other task asks for."""
+        waiting = self._offered[step, key]
+        value = waiting.popleft()
+        if not waiting:
+            del self._offered[step, key]
+        return value
+
+    def forget(self, step: int) -> None:
+        """Drops the tensors of a step that failed."""
+        for found in [offered for offered in self._offered if offered[0] == step]:
+            del self._offered[found]
+
+
+class Counted:
+    """A tensor that counts against the sender's limit until it is taken or dropped."""
+
+    __slots__ = ("_consumed", "_value")
+
+    def __init__(self, value: Any, consumed: Callable[[], None]) -> None:
+        self._value = value
+        self._consumed: Callable[[], None] | None = consumed
+
+    def take(self, receive: Receive) -> None:
+        value, self._value = self._value, None
+        self._end()
+        receive(value)
+
+    def _end(self) -> None:
+        consumed, self._consumed = self._consumed, None
+        if consumed is not None:
+            consumed()
+
+    def __del__(self) -> None:
+        self._end()
+
+
+class Offered:
+    """A tensor that the sender keeps until it is asked for."""
+
+    __slots__ = ("_ask",)
+
+    def __init__(self, ask: Callable[[Receive], None]) -> None:
+        self._ask = ask
+
+    def take(self, receive: Receive) -> None:
+        self._ask(receive)
+
+
+class LinkedRendezvous(Rendezvous):
+    """A rendezvous in which tensors of other tasks arrive."""
+
+    __slots__ = ()
+
+    def receive(self, key: str, receiver: Receive) -> None:
+        def unwrap(value: Any) -> None:
+            if isinstance(value, Counted | Offered):
+                value.take(receiver)
+            else:
+                receiver(value)
+
+        super().receive(key, unwrap)

@@ -1,0 +1,347 @@
+"""Link: the connection between two tasks over which tensors are pushed and steps are aborted, in both directions.
+
+Each end has a thread that reads and never sends: otherwise two ends that wait for each other to read would wait for
+ever. What a reader has to send (blocks of the slab to release, aborts) is sent by a second thread.
+"""
+
+from __future__ import annotations
+
+import queue
+import struct
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from thalweg._src.base import errors
+from thalweg._src.cluster.distributed.connection import Connection, ConnectionLost, Frame
+from thalweg._src.cluster.distributed.flow_control import Counted, Offered, SendWindow
+from thalweg._src.cluster.distributed.frames import SLAB_BYTES, Kind, TooLarge, pack, pack_error, unpack, unpack_error
+from thalweg._src.cluster.distributed.limits import MAX_KEY, MAX_OUTBOX
+from thalweg._src.cluster.distributed.slab import MappedSlab, Slab
+from thalweg._src.runtime.resources.rendezvous import Many, Receive
+
+_SIZE = struct.Struct("<Q")
+_RELEASED_BYTES = 8 << 20  # of blocks that wait for a message with which their release is sent
+
+
+class Receiver(Protocol):
+    """What handles the messages of a link: the worker of this task."""
+
+    def deliver(self, step: int, key: str, value: Any, source: str, nbytes: int) -> None:
+        """Takes a tensor of a step from another task; raises ValueError or OpError if it cannot be one."""
+
+    def abort(self, step: int, error: BaseException) -> None:
+        """Ends a step that failed elsewhere."""
+
+    def ended(self, step: int) -> None:
+        """Notes that a partial run is over."""
+
+    def tick(self) -> None:
+        """Is called every few seconds, to drop what is too old."""
+
+    def lost(self, link: Link, why: str) -> None:
+        """Notes that the other task cannot be reached any more."""
+
+
+class Link:
+    """One end of the connection of two tasks.
+
+    task: the name of the other task
+    slab: that of this task, if the other one maps it
+    mapped: that of the other task
+    limit: bytes that one value may have
+    window: bytes of tensors that may be sent through the socket before the other task consumes them
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        task: str,
+        receiver: Receiver,
+        slab: Slab | None,
+        mapped: MappedSlab | None,
+        limit: int,
+        window: int,
+        incarnation: int = 0,
+    ) -> None:
+        self.connection = connection
+        self.task = task
+        self.incarnation = incarnation
+        self._receiver = receiver
+        self._slab = slab
+        self._mapped = mapped
+        self._limit = limit
+        self._sending = threading.Lock()
+        self._outbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._blocks: set[int] = set()  # of our slab, that the other task reads
+        self._blocks_lock = threading.Lock()
+        self._released: deque[int] = deque()  # blocks of the other task's slab that are not read any more
+        self._released_bytes = 0
+        self._window = SendWindow(window)
+        self._asked: dict[tuple[int, str], deque[Receive]] = {}  # receivers of tensors that were offered and asked for
+        self._window_lock = threading.Lock()
+        self.is_open = True
+        self.is_accepted = False  # whether the other task opened it
+        self.why_closed = ""
+        self.gone = threading.Event()  # its loss has been handled
+        self._channels: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self.threads = [
+            threading.Thread(target=self._read, name=f"thalweg link {task}", daemon=True),
+            threading.Thread(target=self._send_queued, name=f"thalweg outbox {task}", daemon=True),
+        ]
+
+    def start(self) -> None:
+        for thread in self.threads:
+            thread.start()
+
+    # -- sending ------------------------------------------------------------------------------------------------------
+
+    def push(self, step: int, key: str, value: Any) -> None:
+        """Sends a tensor of a step; its memory may be changed when this returns."""
+        values = value.values if isinstance(value, Many) else [value]
+        blocks: list[int] = []
+        description, buffers = pack(values, partial(self._put, blocks) if self._slab is not None else None)
+        size = sum(map(len, buffers))
+        if size >= SLAB_BYTES:
+            with self._window_lock:
+                is_sent = self._window.admit(step, key, size)
+                if not is_sent:
+                    self._window.offer(step, key, value)
+            if not is_sent:
+                self._free(blocks)
+                self._send(Kind.OFFER, step, key.encode())
+                return
+        self._send(Kind.TENSOR, step, description + key.encode(), buffers, len(values))
+
+    def _put(self, blocks: list[int], content: torch.Tensor) -> int | None:
+        offset = self.put(content)
+        if offset is not None:
+            blocks.append(offset)
+        return offset
+
+    def _send_wanted(self, step: int, key: str) -> None:
+        with self._window_lock:
+            try:
+                value = self._window.take(step, key)
+            except KeyError:
+                return  # the step has failed meanwhile
+        values = value.values if isinstance(value, Many) else [value]
+        description, buffers = pack(values, self.put if self._slab is not None else None)
+        self._send(Kind.WANTED, step, description + key.encode(), buffers, len(values))
+
+    def _ask(self, step: int, key: str, receive: Receive) -> None:
+        """Asks for a tensor that was offered; called when a step needs it."""
+        with self._window_lock:
+            self._asked.setdefault((step, key), deque()).append(receive)
+        self._outbox.put(lambda: self._send(Kind.WANT, step, key.encode()))
+
+    def _consumed(self, size: int) -> None:
+        self._outbox.put(lambda: self._send(Kind.CONSUMED, 0, _SIZE.pack(size)))
+
+    def abort(self, step: int, error: BaseException) -> None:
+        """Tells the other task that a step failed; returns at once."""
+        description = pack_error(error)
+        self._forget(step)
+        self._outbox.put(lambda: self._send(Kind.ABORT, step, description))
+
+    def _forget(self, step: int) -> None:
+        with self._window_lock:
+            self._window.forget(step)
+            for asked in [asked for asked in self._asked if asked[0] == step]:
+                del self._asked[asked]
+
+    def end(self, step: int) -> None:
+        """Tells a client that a partial run is over; returns at once."""
+        self._outbox.put(lambda: self._send(Kind.END, step, b""))
+
+    def ping(self) -> None:
+        """Sends a heartbeat, unless something else is being sent, or the other task does not read."""
+        if self._sending.acquire(blocking=False):
+            try:
+                if self.connection.has_room:
+                    self.connection.send(Kind.PING, releases=self._releases())
+            except (ConnectionLost, ValueError):
+                pass  # the reader notices too
+            finally:
+                self._sending.release()
+
+    def _send(self, kind: Kind, step: int, description: bytes, buffers: Sequence[Any] = (), count: int = 0) -> None:
+        try:
+            with self._sending:
+                self.connection.send(kind, step, description, buffers, count, self._releases())
+        except ConnectionLost as error:
+            self.close(str(error))  # a part of the frame may have been sent
+            raise
+
+    def _send_queued(self) -> None:
+        while (send := self._outbox.get()) is not None:
+            try:
+                send()
+            except ConnectionLost:
+                return
+
+    def attach(self, channel: Connection) -> None:
+        """Ends a channel to the same task with the link, so that no thread waits there for a task that is lost."""
+        with self._blocks_lock:
+            self._channels.add(channel)
+            is_open = self.is_open
+        if not is_open:
+            channel.shutdown()
+
+    # -- slabs --------------------------------------------------------------------------------------------------------
+
+    def put(self, content: torch.Tensor) -> int | None:
+        """Copies bytes to our slab for the other task, and returns their offset if there was room."""
+        block = self._slab.put([content]) if self._slab is not None and self.is_open else None
+        if block is None:
+            return None
+        with self._blocks_lock:
+            self._blocks.add(block.offset)
+        return block.offset
+
+    @property
+    def has_slab(self) -> bool:
+        return self._slab is not None
+
+    def view(self, offset: int, size: int) -> np.ndarray[Any, Any]:
+        """Returns bytes of the other task's slab, which are released when the last reference to them is gone."""
+        if self._mapped is None:
+            raise ValueError(f"{self.task} refers to a slab that it has not shared")
+        return self._mapped.view(offset, size, partial(self._release, size))
+
+    def _release(self, size: int, offset: int) -> None:
+        """Takes note of a block that is not read any more: the next message says so; for large ones it is sent at once.
+
+        The garbage collector may call this at any time, so it takes no lock.
+        """
+        self._released.append(offset)
+        self._released_bytes += size
+        if self._released_bytes >= _RELEASED_BYTES:
+            self._released_bytes = 0
+            self._outbox.put(partial(self._send, Kind.RELEASE, 0, b""))
+
+    def _releases(self) -> bytes:
+        """Returns the offsets of the blocks that are not read any more, as bytes."""
+        if not self._released:
+            return b""
+        self._released_bytes = 0
+        offsets = [self._released.popleft() for _ in range(len(self._released))]
+        return struct.pack(f"<{len(offsets)}Q", *offsets)
+
+    def _free(self, offsets: Sequence[int]) -> None:
+        for offset in offsets:
+            with self._blocks_lock:
+                if offset not in self._blocks:
+                    raise ValueError(f"{self.task} released a block that it does not hold")
+                self._blocks.discard(offset)
+            assert self._slab is not None
+            self._slab.free(offset)
+
+    # -- receiving ----------------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        try:
+            while True:
+                frame = self.connection.receive()
+                try:
+                    self._handle(frame)
+                except TooLarge as error:
+                    self._refuse(frame.step, errors.invalid(f"{self.task} sent {error}"))
+        except ConnectionLost as error:
+            self.close(str(error))
+        except Exception as error:  # the other task does not follow the protocol
+            self.close(f"it sent a malformed message: {error}")
+
+    def _handle(self, frame: Frame) -> None:
+        if frame.size and frame.kind not in (Kind.TENSOR, Kind.WANTED):
+            raise ValueError(f"a frame of kind {frame.kind} with the bytes of values")
+        if self._outbox.qsize() > MAX_OUTBOX:
+            raise ValueError(f"{MAX_OUTBOX} messages wait for it to read")
+        if frame.kind == Kind.TENSOR:
+            value, key = self.read_value(frame, self.connection)
+            if frame.size >= SLAB_BYTES:
+                value = Counted(value, partial(self._consumed, frame.size))
+            self._receiver.deliver(frame.step, key, value, self.task, frame.size)
+        elif frame.kind == Kind.ABORT:
+            self._forget(frame.step)
+            self._receiver.abort(frame.step, unpack_error(frame.description))
+        elif frame.kind == Kind.OFFER:
+            key = _key(frame.description)
+            self._receiver.deliver(frame.step, key, Offered(partial(self._ask, frame.step, key)), self.task, 0)
+        elif frame.kind == Kind.WANT:
+            self._outbox.put(partial(self._send_wanted, frame.step, _key(frame.description)))
+        elif frame.kind == Kind.WANTED:
+            self._arrive(frame.step, *self.read_value(frame, self.connection))
+        elif frame.kind == Kind.CONSUMED:
+            with self._window_lock:
+                self._window.consumed(*_SIZE.unpack(frame.description))
+        elif frame.kind == Kind.END:
+            self._receiver.ended(frame.step)
+        elif frame.kind == Kind.RELEASE:
+            self._free([offset for (offset,) in struct.iter_unpack("<Q", frame.description)])
+        elif frame.kind != Kind.PING:
+            raise ValueError(f"a frame of kind {frame.kind} on a link")
+
+    def _refuse(self, step: int, error: errors.OpError) -> None:
+        """Ends a step at both tasks because of a tensor that was not taken."""
+        self.abort(step, error)
+        self._receiver.abort(step, error)
+
+    def read_value(self, frame: Frame, connection: Connection) -> tuple[Any, str]:
+        """Reads the value of a frame and its key."""
+        if not frame.values:
+            raise ValueError("a message without a value")
+        values, used = unpack(connection, frame.description, frame.values, frame.size, self._limit, self.view)
+        return values[0] if len(values) == 1 else Many(values), _key(frame.description[used:])
+
+    def _arrive(self, step: int, value: Any, key: str) -> None:
+        """Passes a tensor that was asked for to its receiver, if the step has not failed meanwhile."""
+        with self._window_lock:
+            waiting = self._asked.get((step, key))
+            receive = waiting.popleft() if waiting else None
+            if waiting is not None and not waiting:
+                del self._asked[step, key]
+        if receive is not None:
+            receive(value)
+
+    def close(self, why: str = "the link was closed") -> None:
+        """Ends the link, and frees what the other task held of our slab."""
+        with self._blocks_lock:
+            if not self.is_open:
+                return
+            self.is_open, self.why_closed = False, why
+            blocks, self._blocks = self._blocks, set()
+            channels = list(self._channels)
+        self._outbox.put(None)
+        self.connection.shutdown()
+        for channel in channels:
+            channel.shutdown()
+        for offset in blocks:
+            assert self._slab is not None
+            self._slab.free(offset)
+        if self._mapped is not None:
+            self._mapped.close()
+        try:
+            self._receiver.lost(self, why)
+        finally:
+            self.gone.set()
+        if threading.current_thread() is not self.threads[0]:
+            self.threads[0].join(timeout=5)
+        self.connection.close()
+
+
+def _key(content: memoryview) -> str:
+    if len(content) > MAX_KEY:
+        raise ValueError(f"a key of {len(content)} bytes, more than {MAX_KEY}")
+    return str(content, "utf-8")
+
+
+def unreachable(task: str, why: str) -> errors.UnavailableError:
+    """Returns the error of a step that needs a task that is lost."""
+    return errors.UnavailableError(None, None, f"{task} is lost: {why}")

@@ -1,0 +1,400 @@
+"""Master: runs the sessions of clients over the tasks of a cluster.
+
+It prunes, places and partitions a step over the devices of all tasks and registers each task's partitions there once.
+A step is then one message to each other task; its own partitions run on the thread of the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import secrets
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent import futures
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from thalweg._src.base import errors
+from thalweg._src.base.config import ClusterDef, ConfigProto
+from thalweg._src.base.devices import matches, task_of
+from thalweg._src.cluster.distributed import background
+from thalweg._src.cluster.distributed.channel import Request
+from thalweg._src.cluster.distributed.channel_pump import AVAILABLE, ChannelPump
+from thalweg._src.cluster.distributed.control import CreateWorkerSession, DeviceInfo, RegisterStep
+from thalweg._src.cluster.distributed.finalizers import Finalizer
+from thalweg._src.cluster.distributed.master_state import MasterStep
+from thalweg._src.cluster.distributed.peers import InProcessReply, Peer, Reply, SocketReply, await_reply
+from thalweg._src.cluster.distributed.worker import Worker
+from thalweg._src.compiler.partition.client import CLIENT
+from thalweg._src.compiler.partition.graphdef import partition_graph_def
+from thalweg._src.graph.ir.step_graph import Node, StepGraph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.source_line import with_line
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.runtime.passes import Compilation
+from thalweg._src.runtime.pipeline import partition_step
+from thalweg._src.runtime.resources.containers import Containers
+from thalweg._src.runtime.resources.devices import Device, TorchDevice
+from thalweg._src.runtime.resources.rendezvous import rendezvous_key
+from thalweg._src.runtime.resources.step import Step
+from thalweg._src.runtime.resources.thread_pool import threads
+
+
+@dataclass(slots=True)
+class Part:
+    """What one task runs of a step.
+
+    feeds: the places of its feeds among those of the step
+    fetches: the places of its fetches
+    """
+
+    peer: Peer
+    partitions: dict[str, StepGraph]
+    feeds: list[int]
+    fetches: list[int]
+    routes: dict[str, str] = field(default_factory=dict)
+    handle: int = 0
+
+
+class MasterSession:
+    """A session over the tasks of a cluster."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        peers: dict[str, Peer],
+        config: ConfigProto,
+        cluster: ClusterDef,
+        timeout: float,
+        name: str = "",
+    ) -> None:
+        """peers: all tasks that the session may use, this one included; timeout: for each call to them."""
+        self.name = name or secrets.token_hex(8)
+        self._timeout = timeout
+        self.config = worker.merged(config)
+        self._worker = worker
+        self._peers = peers
+        self._next_step = itertools.count(secrets.randbits(31) << 32).__next__
+        request = CreateWorkerSession(
+            session=self.name,
+            master=worker.task,
+            config=config,
+            is_isolated=config.isolate_session_state or bool(config.cluster_def.job),
+            cluster=cluster,
+        )
+        self.devices: list[DeviceInfo] = []
+        created: list[Peer] = []
+        self._delete = Finalizer(self, partial(_delete, self.name, created))
+        self.is_closed = False
+        try:
+            for peer in _own_first(worker.task, peers):
+                created.append(peer)
+                self.devices += peer.create_session(request, timeout)
+        except BaseException:
+            self.close()
+            raise
+        self.placed = self._placeholders()
+
+    def _placeholders(self) -> list[Device]:
+        """Returns the devices for placement: those of this task first, which unplaced operations prefer."""
+        own = {device.name: device for device in self._worker.session_devices(self.name)}
+        nowhere = Containers()
+        return [
+            own.get(device.name)
+            or Device(device.name, device.device_type, TorchDevice("cpu"), nowhere, memory_limit=device.memory_limit)
+            for device in self.devices
+        ]
+
+    def compile(
+        self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation], is_partial: bool = False
+    ) -> ClusterExecutable:
+        """Partitions a step and registers its partitions at the tasks that run them."""
+        compilation = Compilation(feeds, fetches, targets, self.config, self.placed, is_partial)
+        partition_step(compilation)
+        parts = self._parts(compilation)
+        others = set(parts) if not is_partial else {*parts, self._worker.task}
+        registered: list[Part] = []
+        executable = ClusterExecutable(self, self._worker, compilation, parts)
+        Finalizer(executable, partial(_deregister, self.name, registered), at_exit=False)
+
+        def register(task: str) -> None:
+            part = parts[task]
+            request = RegisterStep(
+                session=self.name,
+                num_fetches=len(part.fetches),
+                others={other: self._peers[other].incarnation for other in sorted(others - {task})},
+                routes=part.routes,
+            )
+            part.handle = part.peer.register(request, part.partitions, self._timeout)
+            registered.append(part)
+
+        first, *more = parts or [None]
+        registering = [background.call(register, task) for task in more if task is not None]
+        if first is not None:
+            register(first)
+        for future in registering:
+            future.result()
+        return executable
+
+    def _parts(self, c: Compilation) -> dict[str, Part]:
+        """Groups the partitions of a step by task, and numbers the feeds and fetches of each."""
+        parts: dict[str, Part] = {}
+        numbers: dict[tuple[str, int], int] = {}
+        for device, partition in c.partitions.items():
+            task = task_of(device)
+            part = parts.get(task)
+            if part is None:
+                part = parts[task] = Part(self._peers[task], {}, [], [])
+            part.partitions[device] = partition
+            positions = range(len(partition.fetches)) if partition.positions is None else partition.positions
+            partition.positions = list(range(len(part.fetches), len(part.fetches) + len(partition.fetches)))
+            part.fetches += positions
+            for feed in partition.feeds:
+                index = feed.attrs["index"]
+                number = numbers.setdefault((task, index), len(part.feeds))
+                if number == len(part.feeds):
+                    part.feeds.append(index)
+                feed.attrs = {**feed.attrs, "index": number}
+        own = self._worker.task
+        for task, part in parts.items():
+            part.routes = dict(_routes(task, part.partitions, own))
+        return parts
+
+    def close(self) -> None:
+        """Deletes the session at all tasks."""
+        self.is_closed = True
+        self._delete()
+
+    def next_step(self) -> int:
+        return self._next_step()
+
+
+def _own_first(own: str, peers: dict[str, Peer]) -> list[Peer]:
+    return [peers[own], *(peer for task, peer in sorted(peers.items()) if task != own)]
+
+
+def _routes(task: str, partitions: dict[str, StepGraph], own: str) -> Iterator[tuple[str, str]]:
+    """Yields the keys that a task sends to other tasks; what is for the client goes to the master."""
+    for partition in partitions.values():
+        for node in partition.everything():
+            if node.type in ("_Send", "_SendMany"):
+                destination = node.attrs["recv_device"]
+                receiver = own if destination == CLIENT else task_of(destination) or task
+                if receiver != task:
+                    yield rendezvous_key(node.attrs["send_device"], destination, node.attrs["tensor_name"]), receiver
+
+
+def _client_keys(partitions: dict[str, StepGraph]) -> Iterator[str]:
+    """Yields the keys of what the client of a partial run feeds."""
+    for partition in partitions.values():
+        for node in partition.nodes:
+            if node.type == "_Recv" and node.attrs["send_device"] == CLIENT:
+                yield rendezvous_key(CLIENT, node.attrs["recv_device"], node.attrs["tensor_name"])
+
+
+def _delete(session: str, created: list[Peer]) -> None:
+    for peer in created:
+        with contextlib.suppress(errors.OpError):
+            peer.delete_session(session)
+
+
+def _deregister(session: str, registered: list[Part]) -> None:
+    for part in registered:
+        with contextlib.suppress(errors.OpError):
+            part.peer.deregister(session, part.handle)
+
+
+class ClusterExecutable:
+    """A step over several tasks, with the interface of `Executable`."""
+
+    def __init__(self, session: MasterSession, worker: Worker, c: Compilation, parts: dict[str, Part]) -> None:
+        self._session = session
+        self._worker = worker
+        self.placement = c.placement
+        self.steps = itertools.count()  # step counter for periodic cost measurement
+        self._num_fetches = len(c.step.fetches) if not c.is_partial else 0
+        self._own = parts.get(worker.task)
+        self._others = {task: part for task, part in parts.items() if task != worker.task}
+        self._parts = parts
+        self._nodes: dict[str, Node] | None = None
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Runs one step; blocks until it has finished or failed."""
+        try:
+            if self._others:
+                return self._run_everywhere(step, feeds)
+            own = self._own
+            if own is None:
+                return []
+            values = self._worker.run(own.handle, self._session.next_step(), [feeds[i] for i in own.feeds], step)
+            result: list[Any] = [None] * self._num_fetches
+            for place, value in zip(own.fetches, values):
+                result[place] = value
+            return result
+        except errors.OpError as error:
+            if self._session.is_closed and isinstance(error, errors.AbortedError):
+                raise errors.CancelledError(None, None, "Session has been closed.") from None
+            raise self._explained(error) from None
+
+    def _run_everywhere(self, step: Step, feeds: Sequence[Any]) -> list[Any]:
+        step_id = self._session.next_step()
+        state = MasterStep({task: part.fetches for task, part in self._parts.items()}, self._num_fetches)
+        replies: dict[str, Reply] = {}
+        token = step.cancellation.register(lambda error: self._stop(step_id, state, replies, error))
+        others = {task: part.peer for task, part in self._others.items()}
+        try:
+            if self._own is None:  # the loss of a task ends the step all the same
+                self._worker.open(step_id, step, others, {})
+            # With a time limit, the part of this task runs on another thread.
+            is_pumped = AVAILABLE and self._own is not None and step.deadline is None
+            for task, part in self._others.items():
+                replies[task] = reply = part.peer.start(self._request(part, step_id, step, feeds, is_pumped))
+                if isinstance(reply, InProcessReply):
+                    reply.end(step)
+            if step.cancelled:
+                step.stop()
+            if self._own is not None:
+                answers = [reply for reply in replies.values() if is_pumped and isinstance(reply, SocketReply)]
+                state.replied(self._worker.task, self._run_own(self._own, step_id, step, feeds, answers))
+            for task, reply in replies.items():
+                state.replied(task, await_reply(reply, step, task))
+            return state.result()
+        except BaseException as error:
+            reason = error if isinstance(error, errors.OpError) else _interrupted()
+            self._stop(step_id, state, replies, step.cancellation.error or reason)
+            for reply in replies.values():
+                reply.discard()
+            is_consequence = isinstance(error, errors.UnavailableError | errors.CancelledError)
+            if is_consequence and step.cancellation.error is not None:
+                step.stop()  # the answer was given up because the step was cancelled
+            raise
+        finally:
+            step.cancellation.deregister(token)
+            if self._own is None:
+                self._worker.end(step_id)
+
+    def _run_own(
+        self, own: Part, step_id: int, step: Step, feeds: Sequence[Any], answers: Sequence[SocketReply]
+    ) -> Sequence[Any]:
+        """Runs the part of this task; while it waits, this thread reads the channels of the other tasks."""
+        values = [feeds[i] for i in own.feeds]
+        if not answers:
+            return self._worker.run(own.handle, step_id, values, step)
+        pump = step.pump = ChannelPump(answers, partial(self._worker.deliver, step_id), step.fail)
+        try:
+            return self._worker.run(own.handle, step_id, values, step)
+        finally:
+            step.pump = None
+            pump.close()
+
+    def _request(self, part: Part, step_id: int, step: Step, feeds: Sequence[Any], is_pumped: bool = False) -> Request:
+        values = [feeds[i] for i in part.feeds]
+        is_traced = step.trace is not None
+        return Request(part.handle, step_id, values, step.milliseconds_left(), is_traced, is_pumped)
+
+    def _stop(self, step_id: int, state: MasterStep, replies: dict[str, Reply], error: BaseException) -> None:
+        """Aborts a step at the other tasks that have not replied, and waits for none of them."""
+        for task in state.failed(error):
+            if task in self._others:
+                self._others[task].peer.abort(step_id, error)
+        for reply in list(replies.values()):
+            reply.abandon()
+
+    # -- partial runs -------------------------------------------------------------------------------------------------
+
+    def start(self, step: Step, feeds: Sequence[Any], done: Callable[[], None], step_id: int | None = None) -> None:
+        """Starts a step whose feeds and fetches pass through the rendezvous; `done` is called when it ends.
+
+        step_id: the number under which a client in another process sends its feeds
+        """
+        step_id = self._session.next_step() if step_id is None else step_id
+        routes = {} if self._own is None else dict(self._worker.find(self._own.handle).routes)
+        for part in self._others.values():
+            routes.update((key, part.peer) for key in _client_keys(part.partitions))
+        self._worker.open_partial(step_id, step, {task: part.peer for task, part in self._others.items()}, routes)
+        state = MasterStep(dict.fromkeys(self._others, ()), 0)
+        replies: dict[str, Reply] = {}
+        step.cancellation.register(lambda error: self._stop(step_id, state, replies, error))
+        try:
+            for task, part in self._others.items():
+                replies[task] = part.peer.start(self._request(part, step_id, step, feeds))
+        except errors.OpError as error:
+            step.fail(error)
+        threads.start(self._finish_partial, step_id, step, state, replies, done)
+
+    def _run_own_partially(self, step: Step) -> None:
+        try:
+            if step.cancelled:
+                step.stop()
+            if self._own is not None:
+                self._worker.find(self._own.handle).executable.run(step, [])
+        except BaseException as error:
+            step.fail(self._explained(error) if isinstance(error, errors.OpError) else error)  # ends all waits
+            raise
+
+    def _finish_partial(
+        self, step_id: int, step: Step, state: MasterStep, replies: dict[str, Reply], done: Callable[[], None]
+    ) -> None:
+        own = background.call(self._run_own_partially, step)  # this thread notices channels that are lost meanwhile
+        try:
+            for task, reply in replies.items():
+                state.replied(task, await_reply(reply, step, task))
+            own.result()
+        except BaseException as error:
+            step.fail(self._explained(error) if isinstance(error, errors.OpError) else error)
+            futures.wait([own])
+            self._worker.failed(step_id, {}, error)  # its tasks are told by the cancellation
+            for reply in replies.values():
+                reply.discard()
+        done()
+
+    # -- reports ------------------------------------------------------------------------------------------------------
+
+    def _explained(self, error: errors.OpError) -> errors.OpError:
+        """Returns an error of another task with the operation that failed, and the user's line that made it."""
+        name = getattr(error, "node_name", "")
+        if not name or error.op is not None:
+            return error
+        if self._nodes is None:
+            partitions = [p for part in self._parts.values() for p in part.partitions.values()]
+            self._nodes = {node.name: node for partition in partitions for node in partition.everything()}
+        node = self._nodes.get(name)
+        if node is None:
+            return error
+        found: errors.OpError = type(error)(node, node, with_line(error.message, node.stack))  # type: ignore[call-arg]
+        return found
+
+    def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
+        return error
+
+    @property
+    def text(self) -> str:
+        """The programs of this task; those of other tasks are compiled there."""
+        own = "" if self._own is None else self._worker.find(self._own.handle).executable.text
+        return "\n".join([own, *(f"# {task}: compiled there" for task in self._others)])
+
+    def partition_graphs(self) -> list[Any]:
+        """Returns the partition of each device as a GraphDef."""
+        return [
+            partition_graph_def(p.nodes, list(zip([part.fetches[i] for i in p.positions or ()], p.fetches)), device)
+            for part in self._parts.values()
+            for device, p in part.partitions.items()
+        ]
+
+
+def _interrupted() -> errors.CancelledError:
+    return errors.CancelledError(None, None, "Step was interrupted.")
+
+
+def usable(tasks: dict[str, str], filters: Collection[str]) -> dict[str, str]:
+    """Returns the tasks that match one of a session's device filters; all if there are none."""
+    if not filters:
+        return tasks
+    return {task: address for task, address in tasks.items() if any(matches(_task_part(f), task) for f in filters)}
+
+
+def _task_part(name: str) -> str:
+    return name.partition("/device:")[0]

@@ -1,0 +1,485 @@
+"""Functionalize: recovers structured conditionals and loops from Switch, Merge, Enter, Exit and NextIteration.
+
+A loop becomes one `_While` node that contains its body; a node that runs only on one side of a conditional gets a
+guard, and a Merge of the two sides becomes a `_Choose` by the predicate. The result has no cycles and no dead values,
+so that other passes need not handle control flow. Unstructured graphs are left to the token engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from thalweg._src.base import errors
+from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.graph.source_line import made_at
+
+# Python's compiler accepts 20 nested loops and 100 levels of indentation in the code of a step.
+_MAX_LOOPS = 16
+_MAX_LEVELS = 80
+
+
+class Unstructured(Exception):
+    """Raised if a graph is not a composition of conditionals and loops."""
+
+
+@dataclass(slots=True, eq=False)
+class _Frame:
+    """The nodes of one loop, or of the graph outside of all loops."""
+
+    name: str
+    outer: _Frame | None
+    depth: int = 0
+    nodes: list[Node] = field(default_factory=list)
+    inner: list[_Frame] = field(default_factory=list)
+
+
+def functionalize(step: StepGraph) -> StepGraph:
+    """Returns the step graph with guards and `_While` nodes for control flow; unstructured if that is impossible."""
+    if any(node.facts.control_flow for node in step.nodes):
+        try:
+            step = _structure(step)
+        except Unstructured:
+            step.is_unstructured = True
+            return step
+    step.prune_and_sort()
+    return step
+
+
+def _structure(step: StepGraph) -> StepGraph:
+    copies = _copied(step)
+    root = _frames(copies.nodes)
+    _require_outside(root, copies)
+    replaced: dict[Output, Output] = {}
+    nodes = _collapse_inner(root, replaced)
+    fetches = [replaced.get(output, output) for output in copies.fetches]
+    targets = [replaced[target, 0][0] if (target, 0) in replaced else target for target in copies.targets]
+    made, fetches, targets = _guard(nodes, fetches, list(dict.fromkeys(targets)))
+    result = StepGraph(made, copies.feeds, fetches, targets)
+    if _levels(result) > _MAX_LEVELS:
+        raise Unstructured(f"conditionals and loops are nested more than {_MAX_LEVELS} levels deep")
+    return result
+
+
+def _levels(step: StepGraph) -> int:
+    """Returns the largest number of conditionals and loops around a node."""
+    return max((len(node.guard) + _levels_inside(node) for node in step.nodes), default=0)
+
+
+def _levels_inside(node: Node) -> int:
+    return 1 + max(map(_levels, node.attrs["region"].parts())) if node.type == "_While" else 0
+
+
+def _copied(step: StepGraph) -> StepGraph:
+    """Returns a copy to rewrite, since the original is still needed if the graph proves to be unstructured."""
+    copies = {node: node.like(node.type, [], node.attrs, controls=[]) for node in step.nodes}
+    for node, copy in copies.items():
+        copy.inputs = [(copies[producer], index) for producer, index in node.inputs]
+        copy.controls = [copies[control] for control in node.controls]
+    return StepGraph(
+        list(copies.values()),
+        [copies[feed] for feed in step.feeds],
+        [(copies[node], index) for node, index in step.fetches],
+        [copies[target] for target in step.targets],
+    )
+
+
+# -- frames -----------------------------------------------------------------------------------------------------------
+
+
+def _forward(node: Node) -> Iterable[Node]:
+    """Yields the predecessors of a node within one iteration, without the back edge of a Merge."""
+    for producer in node.predecessors():
+        if not (node.type == "Merge" and producer.type == "NextIteration"):
+            yield producer
+
+
+def _ordered(nodes: Sequence[Node]) -> list[Node]:
+    """Returns the nodes in topological order, ignoring back edges."""
+    result: list[Node] = []
+    state: dict[Node, int] = {}
+    members = set(nodes)
+    for start in sorted(nodes, key=lambda node: node.order):
+        stack = [start]
+        while stack:
+            node = stack[-1]
+            if state.get(node) == 2:
+                stack.pop()
+                continue
+            if state.get(node) == 1:
+                state[node] = 2
+                result.append(stack.pop())
+                continue
+            state[node] = 1
+            for producer in _forward(node):
+                if state.get(producer) == 1:
+                    raise Unstructured(f"the graph has a cycle through {producer.name!r} that no NextIteration closes")
+                if producer in members and producer not in state:
+                    stack.append(producer)
+    return result
+
+
+def _frames(nodes: Sequence[Node]) -> _Frame:
+    """Finds the frame of each node: that of its inputs, a child of it for Enter, its parent after Exit."""
+    root = _Frame("", None)
+    frame_of: dict[Node, _Frame] = {}
+    children: dict[tuple[_Frame, str], _Frame] = {}
+    for node in _ordered(nodes):
+        frame = _common(root, [frame_of[producer] for producer in _forward(node)], node)
+        if node.type == "Enter":
+            key = (frame, node.attrs["frame_name"])
+            if key not in children:
+                if frame.depth == _MAX_LOOPS:
+                    raise Unstructured(f"the loop {key[1]!r} is nested in more than {_MAX_LOOPS - 1} others")
+                children[key] = _Frame(key[1], frame, frame.depth + 1)
+                frame.inner.append(children[key])
+            frame = children[key]
+        frame_of[node] = frame
+        frame.nodes.append(node)
+        if node.type == "Exit":
+            if frame.outer is None:
+                raise Unstructured(f"Exit {node.name!r} is in no loop")
+            frame_of[node] = frame.outer
+    return root
+
+
+def _require_outside(root: _Frame, step: StepGraph) -> None:
+    """Raises an error if a value inside of a loop is fetched; operations inside are run by the token engine."""
+    frames = list(root.inner)
+    for frame in frames:
+        frames += frame.inner
+    inside = {node: f for f in frames for node in f.nodes if node.type != "Exit" or f.outer is not root}
+    for node, index in step.fetches:
+        if node in inside:
+            raise errors.InvalidArgumentError(
+                node,
+                None,
+                errors.describe(
+                    f"{node.type} {node.name!r}: output {index} cannot be fetched, since it has one value per "
+                    f"iteration of the loop {inside[node].name!r}",
+                    hint="fetch what the loop returns, such as the output of an Exit",
+                    made_at=made_at(node.stack),
+                ),
+            )
+    for node in step.targets:
+        if node in inside:
+            raise Unstructured(f"{node.name!r} is inside of the loop {inside[node].name!r}")
+
+
+def _common(root: _Frame, frames: Sequence[_Frame], node: Node) -> _Frame:
+    """Returns the innermost frame, which must be nested in all others."""
+    result = root
+    for frame in frames:
+        if _lies_in(frame, result):
+            result = frame
+        elif not (frame is root or _lies_in(result, frame)):
+            raise Unstructured(f"{node.name!r} takes values of two loops, {frame.name!r} and {result.name!r}")
+    return result
+
+
+def _lies_in(frame: _Frame | None, outer: _Frame) -> bool:
+    while frame is not None:
+        if frame is outer:
+            return True
+        frame = frame.outer
+    return False
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+
+def _collapse_inner(frame: _Frame, replaced: dict[Output, Output]) -> list[Node]:
+    """Returns the nodes of a frame, with each inner loop collapsed into one node."""
+    nodes = list(frame.nodes)
+    moved: dict[Node, Node] = {}
+    for inner in frame.inner:
+        loop, exits = _collapse(inner, replaced)
+        nodes.append(loop)
+        for index, leaving in enumerate(exits):
+            for node in leaving:
+                replaced[node, 0] = (loop, index)
+                moved[node] = loop
+        # A control edge from a node inside the loop waits for the whole loop.
+        moved.update(dict.fromkeys(inner.nodes, loop))
+    members = set(nodes)
+    for node in members:
+        node.inputs = [replaced.get(output, output) for output in node.inputs]
+        node.controls = list(dict.fromkeys(moved.get(control, control) for control in node.controls))
+    return nodes
+
+
+@dataclass(slots=True)
+class _Variable:
+    """One loop variable."""
+
+    initial: Output
+    merge: Node
+    following: Output
+    switch: list[Node] = field(default_factory=list)
+    exits: list[Node] = field(default_factory=list)
+
+
+def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list[list[Node]]]:
+    """Returns the `_While` node of a frame and, for each of its outputs, the Exit nodes that it replaces."""
+    nodes = _collapse_inner(frame, replaced)
+    conditions = [node for node in nodes if node.type == "LoopCond"]
+    if len(conditions) != 1:
+        raise Unstructured(f"the loop {frame.name!r} has {len(conditions)} conditions")
+    condition = conditions[0]
+    variables = _variables(frame, nodes, condition)
+    captures = [node for node in nodes if node.type == "Enter" and node.attrs["is_constant"]]
+    arguments, at_condition, at_body = _arguments(variables, captures)
+    waited = {control for node in nodes for control in node.controls}
+    region = Region(
+        _part(frame, nodes, arguments, at_condition, [condition.inputs[0]]),
+        _part(frame, nodes, arguments, at_body, [variable.following for variable in variables]),
+    )
+    first = variables[0].merge
+    inputs = [variable.initial for variable in variables] + [capture.inputs[0] for capture in captures]
+    enters = [node for node in nodes if node.type == "Enter"]
+    controls = dict.fromkeys(control for enter in enters for control in enter.controls)
+    # A control edge from outside to a node inside makes the whole loop wait.
+    controls.update(dict.fromkeys(capture.inputs[0][0] for capture in captures if capture in waited))
+    loop = Node(
+        frame.name,
+        OPS.lookup("_While"),
+        inputs,
+        {"region": region},
+        [variable.merge.dtypes[0] for variable in variables],
+        [variable.merge.shapes[0] for variable in variables],
+        controls=list(controls),
+        device=first.device,
+        order=max(node.order for node in nodes),
+        stack=first.stack,
+    )
+    return loop, [variable.exits for variable in variables]
+
+
+def _waiting(back: Node) -> Node:
+    """Returns a node with the value that a NextIteration forwards, after its control inputs."""
+    return back.like("Identity", list(back.inputs), {"T": back.dtypes[0]})
+
+
+def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Variable]:
+    by_merge: dict[Node, _Variable] = {}
+    made: list[Node] = []
+    for node in nodes:
+        if node.type != "Merge" or not any(producer.type == "NextIteration" for producer, _ in node.inputs):
+            continue
+        enter, back = (producer for producer, _ in node.inputs)
+        if enter.type != "Enter" or back.type != "NextIteration":
+            raise Unstructured(f"Merge {node.name!r} of the loop {frame.name!r} does not join Enter and NextIteration")
+        by_merge[node] = _Variable(enter.inputs[0], node, back.inputs[0])
+        if back.controls:
+            by_merge[node].following = (_waiting(back), 0)
+            made.append(by_merge[node].following[0])
+    nodes += made
+    switches: dict[Node, _Variable] = {}
+    for node in nodes:
+        if node.type == "Switch" and node.inputs[1][0] is condition:
+            variable = by_merge.get(node.inputs[0][0])
+            if variable is None:
+                raise Unstructured(f"Switch {node.name!r} leaves the loop {frame.name!r} with no value that it carries")
+            variable.switch.append(node)
+            switches[node] = variable
+    for node in nodes:
+        if node.type == "Exit":
+            producer, index = node.inputs[0]
+            if producer not in switches or index != 0:
+                raise Unstructured(f"Exit {node.name!r} is not the final value of a loop variable of {frame.name!r}")
+            switches[producer].exits.append(node)
+    if not by_merge:
+        raise Unstructured(f"the loop {frame.name!r} carries no value")
+    return list(by_merge.values())
+
+
+def _arguments(
+    variables: Sequence[_Variable], captures: Sequence[Node]
+) -> tuple[list[Node], dict[Output, Output], dict[Output, Output]]:
+    """Returns the arguments of a loop's regions, and the outputs that they replace in the condition and in the body."""
+    arguments: list[Node] = []
+    at_condition: dict[Output, Output] = {}
+    at_body: dict[Output, Output] = {}
+    for index, node in enumerate([*(variable.merge for variable in variables), *captures]):
+        attrs = {"T": node.dtypes[0], "index": index}
+        argument = node.like("_Arg", [], attrs, dtypes=node.dtypes[:1], shapes=node.shapes[:1], controls=[])
+        argument.order = index - 1e9
+        arguments.append(argument)
+        if index < len(variables):
+            at_condition[node, 0] = (argument, 0)
+            at_body.update(((switch, 1), (argument, 0)) for switch in variables[index].switch)
+        else:
+            at_condition[node, 0] = at_body[node, 0] = (argument, 0)
+    return arguments, at_condition, at_body
+
+
+def _part(
+    frame: _Frame, nodes: Sequence[Node], arguments: Sequence[Node], known: dict[Output, Output], results: list[Output]
+) -> StepGraph:
+    """Returns the graph of a loop's condition or body: the ancestors of its results, down to the arguments."""
+    gates = {node for node, _ in known}
+    members: set[Node] = set()
+    stack = [producer for producer, _ in results]
+    inside = set(nodes)
+    while stack:
+        node = stack.pop()
+        if node in members or node in gates:
+            continue
+        if node not in inside:
+            raise Unstructured(f"{node.name!r} is not in the loop {frame.name!r} that uses it")
+        closes_loop = any(producer.type == "NextIteration" for producer, _ in node.inputs)
+        of_branch = node.type in ("Switch", "ControlTrigger") or (node.type == "Merge" and not closes_loop)
+        own = node.facts.control_flow and not of_branch
+        if own or any(output[0] in gates and output not in known for output in node.inputs):
+            raise Unstructured(f"the body of the loop {frame.name!r} uses {node.name!r} of its frame")
+        members.add(node)
+        stack += [p for p, i in node.inputs if (p, i) not in known]
+        stack += [control for control in node.controls if control not in gates]
+    for node in members:
+        node.inputs = [known.get(output, output) for output in node.inputs]
+        node.controls = [control for control in node.controls if control not in gates]
+    fetches = [known.get(output, output) for output in results]
+    for producer, index in fetches:
+        if producer in gates:
+            raise Unstructured(f"the loop {frame.name!r} takes output {index} of {producer.name!r} past its condition")
+    made, fetches, _ = _guard(list(members), fetches, [])
+    return StepGraph([*arguments, *made], list(arguments), fetches)
+
+
+# -- conditionals -----------------------------------------------------------------------------------------------------
+
+
+def _guard(
+    nodes: Sequence[Node], fetches: Sequence[Output], targets: Sequence[Node]
+) -> tuple[list[Node], list[Output], list[Node]]:
+    """Sets the guard of each node of an acyclic graph, and removes Switch and Merge."""
+    asked = {*fetches, *(output for node in nodes for output in node.inputs)}
+    arrivals: dict[Output, Guard] = {}  # the guards that Switch nodes add to their outputs
+    value_of: dict[Output, Output] = {}
+    made: list[Node] = []
+    gone: set[Node] = set()
+    for node in _ordered(nodes):
+        before = [arrivals.get(output) or output[0].guard for output in node.inputs]
+        node.inputs = [value_of.get(output, output) for output in node.inputs]
+        if node.type == "Merge":
+            chosen = _choose(node, before)
+            value_of[node, 0] = (chosen, 0)
+            gone.add(node)
+            node.guard = chosen.guard
+            if (node, 1) in asked:
+                raise Unstructured(f"output value_index of Merge {node.name!r} is used")
+            made.append(chosen)
+            continue
+        if node.type != "ControlTrigger":
+            before += [control.guard for control in node.controls]
+            node.guard = _conjunction(before)
+        if node.type == "Switch":
+            predicate = _source(node.inputs[1], node.guard)
+            for side in (False, True):
+                arrivals[node, int(side)] = _conjunction([node.guard, ((predicate, side),)])
+                value_of[node, int(side)] = node.inputs[0]
+            gone.add(node)
+            continue
+        made.append(node)
+    for node in made:
+        node.controls = _real_controls(node.controls, gone)
+        if node.type == "Const":
+            node.guard = ()  # constants need no guard
+    wanted = [
+        _alive(output, value_of.get(output, output), arrivals.get(output, output[0].guard), made) for output in fetches
+    ]
+    reached = [value_of[target, 0][0] if target in gone else target for target in targets]
+    return made, wanted, reached
+
+
+def _source(predicate: Output, guard: Guard) -> Output:
+    """Returns the origin of a predicate, which the two sides of a conditional may access in different ways.
+
+    An Identity with control inputs is kept: the whole conditional waits for it. What another conditional chose is known
+    in a branch of that conditional.
+    """
+    taken = dict(guard)
+    while True:
+        node = predicate[0]
+        if node.type == "Identity" and not node.controls:
+            predicate = node.inputs[0]
+        elif node.type == "_Choose" and node.inputs[0] in taken:
+            predicate = node.inputs[2 if taken[node.inputs[0]] else 1]
+        else:
+            return predicate
+
+
+def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:
+    """Returns control inputs without those that only bind a node to a branch or a loop."""
+    seen: dict[Node, bool] = {}
+    stack = list(reversed(controls))
+    while stack:
+        control = stack.pop()
+        if control in seen:
+            continue
+        forwards = control in gone or control.type in ("Identity", "Const")
+        seen[control] = not forwards and control.type != "_Arg"
+        if forwards:  # its own control inputs must still be waited for
+            stack += reversed(list(control.predecessors()))
+    return [control for control, is_real in seen.items() if is_real]
+
+
+def _conjunction(guards: Sequence[Guard]) -> Guard:
+    """Returns the conjunction of guards."""
+    result: Guard = ()
+    for guard in sorted(guards, key=len, reverse=True):
+        for literal in guard:
+            if literal not in result:
+                result += (literal,)
+        if len(result) > _MAX_LEVELS:
+            raise Unstructured(f"conditionals are nested more than {_MAX_LEVELS} levels deep")
+    return result
+
+
+def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
+    """Returns the `_Choose` that is equivalent to a Merge of the two sides of a predicate."""
+    if len(guards) != 2:
+        raise Unstructured(f"Merge {merge.name!r} has {len(guards)} inputs")
+    first, second = guards
+    for living in (0, 1):
+        if _never(guards[1 - living]):  # nested conditionals with the same predicate: already decided
+            inputs, attrs = [merge.inputs[living]], {"T": merge.attrs["T"]}
+            return merge.like(
+                "Identity", inputs, attrs, dtypes=merge.dtypes[:1], shapes=merge.shapes[:1], guard=guards[living]
+            )
+    for predicate, side in first:
+        if (predicate, not side) in second:
+            outer = tuple(literal for literal in first if literal != (predicate, side))
+            other = tuple(literal for literal in second if literal != (predicate, not side))
+            if set(outer) == set(other):
+                inputs = merge.inputs if not side else merge.inputs[::-1]
+                attrs = {"T": merge.attrs["T"]}
+                return merge.like(
+                    "_Choose",
+                    [predicate, *inputs],
+                    attrs,
+                    dtypes=merge.dtypes[:1],
+                    shapes=merge.shapes[:1],
+                    guard=outer,
+                )
+    raise Unstructured(f"Merge {merge.name!r} does not join the two sides of one predicate")
+
+
+def _never(guard: Guard) -> bool:
+    """Returns whether a guard is contradictory."""
+    return any((predicate, not side) in guard for predicate, side in guard)
+
+
+def _alive(fetched: Output, value: Output, guard: Guard, made: list[Node]) -> Output:
+    """Returns a fetched value, with a check that its branch was taken."""
+    if not guard:
+        return value
+    node, index = fetched
+    predicates = [predicate for predicate, _ in guard]
+    attrs = {"T": node.dtypes[index], "N": len(predicates), "sides": tuple(side for _, side in guard)}
+    check = node.like(
+        "_Alive", [*predicates, value], attrs, dtypes=[node.dtypes[index]], shapes=[node.shapes[index]], guard=()
+    )
+    made.append(check)
+    return (check, 0)

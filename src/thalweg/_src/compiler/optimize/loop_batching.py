@@ -1,0 +1,507 @@
+"""Loop batching: matrix products that do not depend on a loop's state become one batched product outside of it.
+
+- Before: `read(xs, i) @ w` in each iteration is a row of `xs @ w`. Cells multiply `concat([x, h], 1) @ w`, which is
+  `x @ w[:n] + h @ w[n:]`, so that half of the work leaves the loop.
+- After: the sum over iterations of `transpose(a) @ b`, as gradients of weights are, is one product of all rows of `a`
+  and `b`.
+- A product of which only some columns are used computes only those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.base import dtypes
+from thalweg._src.base.shapes import Shape
+from thalweg._src.compiler.optimize.loop_invariants import captured, constant_like, mirrors
+from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
+from thalweg._src.graph.op_def import OPS
+
+
+def batch(step: StepGraph) -> None:
+    """Moves matrix products out of the loops of a step."""
+    for loop in [node for node in step.nodes if node.type == "_While"]:
+        _Products(step, loop).batch()
+
+
+class _Products:
+    """The matrix products of one loop's body."""
+
+    def __init__(self, step: StepGraph, loop: Node) -> None:
+        self._step = step
+        self._set_loop(loop)
+        self._parts: dict[tuple[Output, int, int, int], Output] = {}
+        self._elements: dict[tuple[Any, ...], Output] = {}
+
+    def _set_loop(self, loop: Node) -> None:
+        """Sets the current loop: the first one, or its replacement."""
+        self._loop = loop
+        self._region: Region = loop.attrs["region"]
+        self._body = self._region.body
+        count = len(loop.dtypes)
+        self._outside = dict(zip(self._body.feeds[count:], loop.inputs[count:]))
+
+    def batch(self) -> None:
+        self._narrow_columns()
+        self._before()
+        self._save_parts()
+        self._after()
+
+    def _find(self, op_type: str) -> list[Node]:
+        return [n for n in self._body.nodes if n.type == op_type and not n.guard and not n.controls]
+
+    def _uses(self) -> dict[Output, list[Node]]:
+        """Returns the consumers of each value of the body; for a result of the body, the loop itself."""
+        uses: dict[Output, list[Node]] = {}
+        for node in self._body.nodes:
+            for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
+                uses.setdefault(output, []).append(node)
+        for output in [*self._body.fetches, *((target, 0) for target in self._body.targets)]:
+            uses.setdefault(output, []).append(self._loop)
+        return uses
+
+    def _weights(self, product: Node, side: int) -> Output | None:
+        """Returns the loop-invariant matrix that a product multiplies by."""
+        weights = self._outside.get(product.inputs[side][0])
+        return weights if weights is not None and product.dtypes[0] in dtypes.FLOATING else None
+
+    # -- columns ------------------------------------------------------------------------------------------------------
+
+    def _narrow_columns(self) -> None:
+        """Replaces `split(a @ w)`, if only one part is used, by a product with the columns of that part."""
+        uses = self._uses()
+        replaced: dict[Output, Output] = {}
+        for node in [*self._find("Split"), *self._find("SplitV")]:
+            axis, value = (0, 1) if node.type == "Split" else (2, 0)
+            product = node.inputs[value][0]
+            used = [i for i in range(len(node.dtypes)) if (node, i) in uses]
+            sizes = [shape[1] if shape and len(shape) == 2 else None for shape in node.shapes]
+            along = node.constant(axis)
+            if product.type != "MatMul" or uses[product, 0] != [node] or len(used) != 1 or None in sizes:
+                continue
+            weights = self._weights(product, 1)
+            if weights is None or along is None or int(along) not in (1, -1) or product.controls or product.guard:
+                continue
+            (part,) = used
+            begin = sum(sizes[:part])  # type: ignore[arg-type]
+            columns = self._rows(weights, begin, sizes[part] or 0, 0 if product.attrs["transpose_b"] else 1)
+            inputs = [product.inputs[0], captured(self._loop, columns)]
+            replaced[node, part] = (product.like("MatMul", inputs, product.attrs, shapes=[node.shapes[part]]), 0)
+        if replaced:
+            self._body.rewrite(replaced)
+            self._step.prune_and_sort()
+
+    def _rows(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
+        """Returns a slice of a matrix along an axis, computed once before the loop."""
+        key = (matrix, begin, size, axis)
+        if key not in self._parts:
+            self._parts[key] = self._cut(*key)
+        return self._parts[key]
+
+    def _cut(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
+        producer, slot = matrix
+        shape = producer.shapes[slot]
+        assert shape is not None and len(shape) == 2
+        begins, sizes = [0, 0], [-1, -1]
+        begins[axis], sizes[axis] = begin, size
+        kept: Shape = tuple(size if i == axis else n for i, n in enumerate(shape))
+        indices = [self._constant(np.array(value, np.int32), producer.name) for value in (begins, sizes)]
+        attrs = {"T": producer.dtypes[slot], "Index": dtypes.int32}
+        return (self._outer("Slice", f"{producer.name}/part", [matrix, *indices], attrs, kept, matrix), 0)
+
+    # -- before -------------------------------------------------------------------------------------------------------
+
+    def _before(self) -> None:
+        """Multiplies the elements that a loop reads from an array by its weights for all iterations at once."""
+        uses = self._uses()
+        replaced: dict[Output, Output] = {}
+        for product in self._find("MatMul"):
+            weights = self._weights(product, 1)
+            if weights is None or product.attrs["transpose_a"]:
+                continue
+            parts, reads = _joined(product.inputs[0])
+            reading = [part for part in reads if self._sequence(part[0]) is not None]
+            if not reading or any(_width(part) is None for part in parts):
+                continue
+            last, bias = self._biased(product, uses)
+            replaced[last, 0] = self._split_product(product, parts, reading[0], weights, bias)
+        if replaced:
+            self._body.rewrite(replaced)
+            self._step.prune_and_sort()
+
+    def _biased(self, product: Node, uses: dict[Output, list[Node]]) -> tuple[Node, Output | None]:
+        """Returns the node that adds a loop-invariant vector to a product, and that vector; or the product alone."""
+        user = _only_user(uses, (product, 0))
+        if user is None or user.type not in ("BiasAdd", "Add", "AddV2"):
+            return product, None
+        other = user.inputs[1] if user.inputs[0] == (product, 0) else user.inputs[0]
+        shape = other[0].shapes[other[1]]
+        fits = shape is not None and len(shape) == 1 and shape[0] is not None and shape[0] == _width((product, 0))
+        bias = self._outside.get(other[0])
+        return (user, bias) if fits and bias is not None else (product, None)
+
+    def _sequence(self, read: Node) -> Output | None:
+        """Returns the tensor whose elements a node reads by a loop index, if it was computed before the loop."""
+        if read.type != "TensorArrayReadV3" or read.guard or read.controls:
+            return None
+        handle, flow = self._outside.get(read.inputs[0][0]), self._outside.get(read.inputs[2][0])
+        if handle is None or flow is None or flow[0].type != "TensorArrayScatterV3" or flow[0].inputs[0] != handle:
+            return None
+        scatter: Node = flow[0]
+        value, shape = scatter.inputs[2], scatter.input_shape(2)
+        first = scatter.inputs[3][0]
+        if first is not handle[0] or shape is None or len(shape) != 3 or not _counts_up(scatter):
+            return None
+        return value
+
+    def _split_product(
+        self, product: Node, parts: list[Output], read: Output, weights: Output, bias: Output | None
+    ) -> Output:
+        """Returns a product as the sum of a row that is computed before the loop and of the remaining product."""
+        axis = 1 if product.attrs["transpose_b"] else 0
+        begin = 0
+        rest: list[tuple[Output, int, int]] = []
+        for part in parts:
+            width = _width(part) or 0
+            if part == read:
+                mine = (begin, width)
+            else:
+                rest.append((part, begin, width))
+            begin += width
+        whole = not rest
+        rows = weights if whole else self._rows(weights, *mine, axis)
+        total = self._row(product, read, rows, bias)
+        for part, start, width in rest:
+            left = captured(self._loop, self._rows(weights, start, width, axis))
+            term = product.like("MatMul", [part, left], product.attrs, name=f"{product.name}/rest")
+            total = (product.like("AddV2", [(term, 0), total], {"T": product.dtypes[0]}), 0)
+        return total
+
+    def _row(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
+        """Returns an element of the products of a sequence, read where the sequence itself is read.
+
+        It is read once per iteration, like the sequence: arrays release elements that were read.
+        """
+        key = (read, weights, bias, product.attrs["transpose_b"])
+        if key not in self._elements:
+            self._elements[key] = self._element(product, read, weights, bias)
+        return self._elements[key]
+
+    def _element(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
+        scatter = self._all_products(product, read[0], weights, bias)[0]
+        array, flow = (captured(self._loop, output) for output in (scatter.inputs[0], (scatter, 0)))
+        element = read[0].like(
+            read[0].type,
+            [array, read[0].inputs[1], flow],
+            {**read[0].attrs, "dtype": product.dtypes[0]},
+            shapes=list(product.shapes),
+            name=f"{product.name}/row",
+        )
+        return (element, 0)
+
+    def _all_products(self, product: Node, read: Node, weights: Output, bias: Output | None) -> Output:
+        """Returns a new array outside the loop with the products of all elements of another one."""
+        sequence = self._sequence(read)
+        flow = self._outside[read.inputs[2][0]]
+        assert sequence is not None
+        old, dtype, name = flow[0], product.dtypes[0], product.name
+        every = self._every(product, sequence, weights, bias, flow)
+        array = old.inputs[0][0]
+        made = array.like(array.type, array.inputs, {**array.attrs, "dtype": dtype, "element_shape": None})
+        made.name, made.order = f"{name}/array", old.order
+        inputs = [(made, 0), old.inputs[1], every, (made, 1)]
+        scatter = old.like(old.type, inputs, {**old.attrs, "T": dtype}, name=f"{name}/scatter")
+        self._step.nodes += [made, scatter]
+        return (scatter, 0)
+
+    def _every(self, product: Node, sequence: Output, weights: Output, bias: Output | None, near: Output) -> Output:
+        """Returns the products of all elements of a sequence, as one matrix product if the shapes allow it."""
+        size, m = sequence[0].shapes[sequence[1]], _width((product, 0))
+        assert size is not None
+        dtype, name = product.dtypes[0], f"{product.name}/all"
+        shape: Shape = (*size[:2], m)
+        one_matrix = size[2] is not None and m is not None and size[:2].count(None) < 2
+        if one_matrix:
+            back = self._constant(np.array([-1 if n is None else n for n in (*size[:2], m)], np.int32), name)
+            rows = self._reshaped(sequence, self._constant(np.array([-1, size[2]], np.int32), name), (None, size[2]))
+            every: Output = (self._outer("MatMul", name, [rows, weights], product.attrs, (None, m), near), 0)
+        else:
+            attrs = {"T": dtype, "adj_x": False, "adj_y": product.attrs["transpose_b"]}
+            every = (self._outer("BatchMatMulV2", name, [sequence, weights], attrs, shape, near), 0)
+        if bias is not None:
+            attrs = {"T": dtype, "data_format": "NHWC"}
+            biased = (None, m) if one_matrix else shape
+            every = (self._outer("BiasAdd", f"{name}_biased", [every, bias], attrs, biased, near), 0)
+        return self._reshaped(every, back, shape) if one_matrix else every
+
+    def _reshaped(self, value: Output, sizes: Output, shape: Shape) -> Output:
+        attrs = {"T": value[0].dtypes[value[1]], "Tshape": dtypes.int32}
+        return (self._outer("Reshape", f"{value[0].name}/reshaped", [value, sizes], attrs, shape, value), 0)
+
+    # -- values saved for the gradient --------------------------------------------------------------------------------
+
+    def _save_parts(self) -> None:
+        """Makes the forward loop save the parts of a concatenated matrix, if it concatenates them only to save it."""
+        uses = self._uses()
+        for index in range(len(self._loop.dtypes)):
+            forward, saved = self._loop.inputs[index]
+            pop = self._body.fetches[index][0]
+            if forward.type != "_While" or pop.type != "TensorListPopBack" or pop.attrs.get("_swap_memory"):
+                continue
+            if (
+                (pop, 1) not in uses
+                or pop.inputs[0] != (self._body.feeds[index], 0)
+                or pop.guard
+                or not mirrors(self._loop, forward)
+            ):
+                continue
+            push = forward.attrs["region"].body.fetches[saved][0]
+            if push.type != "TensorListPushBack" or push.guard or push.inputs[0][0].type != "_Arg":
+                continue
+            before = _Products(self._step, forward)
+            parts, _ = _joined(push.inputs[1])
+            if len(parts) > 1 and before._uses()[push.inputs[1]] == [push] and None not in map(_width, parts):
+                self._take_parts(before, parts, (pop, 1), push.inputs[1][0])
+                self._save_parts()  # of the current loop
+                return
+
+    def _take_parts(self, before: _Products, parts: list[Output], popped: Output, join: Node) -> None:
+        lists: dict[Output, int] = {}
+        wider = before._widened(parts, lists)
+        count, old = len(self._loop.dtypes), before._loop
+        self._step.rewrite({(old, i): (wider, i) for i in range(len(old.dtypes))}, {old: wider})
+        arguments, pops = [], []
+        for part in parts:
+            name = f"{join.name}/{part[0].name.rpartition('/')[2]}"
+            argument = _list_argument(popped[0], name)
+            inputs: list[Output] = [(argument, 0), popped[0].inputs[1]]
+            shapes: list[Shape] = [(), part[0].shapes[part[1]]]
+            pops.append(popped[0].like("TensorListPopBack", inputs, popped[0].attrs, name=f"{name}/pop", shapes=shapes))
+            arguments.append(argument)
+        axis = constant_like(join.inputs[-1][0])
+        again = join.like("ConcatV2", [*((pop, 1) for pop in pops), axis], join.attrs, name=f"{join.name}/again")
+        loop = _with_variables(
+            self._loop, arguments, [(wider, lists[part]) for part in parts], [(pop, 0) for pop in pops]
+        )
+        loop.attrs["region"].body.rewrite({popped: (again, 0)})
+        replaced: dict[Output, Output] = {(self._loop, i): (loop, i) for i in range(count)}
+        self._step.rewrite(replaced, {self._loop: loop})
+        self._set_loop(loop)
+
+    # -- after --------------------------------------------------------------------------------------------------------
+
+    def _after(self) -> None:
+        """Computes products that a gradient accumulates over all iterations at once, after the loop."""
+        uses = self._uses()
+        arguments, count = self._body.feeds, len(self._loop.dtypes)
+        lists: dict[Output, int] = {}  # the value saved in each iteration, by its new loop variable
+        totals: dict[int, tuple[Node, list[Output]]] = {}
+        for index in range(count):
+            term = self._accumulated(index, uses)
+            if term is not None:
+                totals[index] = (term, term.inputs if term.type == "MatMul" else term.inputs[:1])
+        terms = [term for term, _ in totals.values()]
+        whole = {o: _parts_of(o, terms, uses) for _, inputs in totals.values() for o in inputs}
+        kept = list(dict.fromkeys(part for parts in whole.values() for part in parts))
+        popped = [output[0] for output in kept if output[0].type == "TensorListPopBack"]
+        if not popped or any(pop.attrs.get("_swap_memory") for pop in popped):
+            return  # the gradient saves nothing in memory, or swaps it out
+        wider = self._widened(kept, lists)
+        replaced: dict[Output, Output] = {(self._loop, i): (wider, i) for i in range(count)}
+        rows_of = {o: self._joined_rows(o, (wider, lists[o])) for o in kept}
+        joined = {o: self._beside([rows_of[part] for part in parts], o) for o, parts in whole.items()}
+        for index, (term, inputs) in totals.items():
+            rows = [joined[output] for output in inputs]
+            extra = term.inputs[len(inputs) :]
+            constants = [self._constant(node.attrs["value"], term.name) for node, _ in extra]
+            name, first = f"{term.name}/total", self._loop.inputs[index]
+            total = self._outer(term.type, name, [*rows, *constants], term.attrs, term.shapes[0], rows[0])
+            if first[0].type != "Const" or np.any(first[0].attrs["value"]):
+                attrs = {"T": term.dtypes[0]}
+                total = self._outer("AddV2", f"{name}_and_first", [first, (total, 0)], attrs, term.shapes[0], rows[0])
+            replaced[self._loop, index] = (total, 0)
+            self._body.fetches[index] = (arguments[index], 0)  # now constant and unused
+        wider.attrs["region"].body.fetches[:count] = self._body.fetches[:count]
+        self._step.rewrite(replaced, {self._loop: wider})
+
+    def _accumulated(self, index: int, uses: dict[Output, list[Node]]) -> Node | None:
+        """Returns what each iteration adds to a loop variable, if it is a matrix product or a sum of rows."""
+        argument = (self._body.feeds[index], 0)
+        total: Node = self._body.fetches[index][0]
+        if total.type not in ("Add", "AddV2") or total.guard or total.controls or argument not in total.inputs:
+            return None
+        if uses[argument] != [total] or uses[total, 0] != [self._loop] or argument in self._asked_by_condition():
+            return None
+        term, slot = total.inputs[1 - total.inputs.index(argument)]
+        if slot or term.guard or term.controls or uses[term, 0] != [total] or term.dtypes[0] not in dtypes.FLOATING:
+            return None
+        if term.shapes[0] is None or term.shapes[0] != total.shapes[0]:
+            return None
+        if term.type == "MatMul" and term.attrs["transpose_a"] and not term.attrs["transpose_b"]:
+            return term if all(_width(output) is not None for output in term.inputs) else None
+        of_columns = term.type == "BiasAddGrad" and term.attrs["data_format"] == "NHWC"
+        if term.type == "Sum" and not term.attrs["keep_dims"]:
+            axes = term.constant(1)
+            of_columns = axes is not None and np.array_equal(np.ravel(axes), [0])
+        return term if of_columns and _width(term.inputs[0]) is not None else None
+
+    def _asked_by_condition(self) -> set[Output]:
+        return {output for node in self._region.condition.nodes for output in node.inputs}
+
+    def _widened(self, kept: list[Output], lists: dict[Output, int]) -> Node:
+        """Returns the loop with one more list for each value that is saved in every iteration."""
+        arguments: list[Node] = []
+        initial: list[Output] = []
+        pushed: list[Output] = []
+        for output in kept:
+            producer, slot = output
+            dtype, name = producer.dtypes[slot], f"{producer.name}/kept"
+            scalar = self._constant(np.array(-1, np.int32), name)
+            attrs = {"element_dtype": dtype, "shape_type": dtypes.int32}
+            empty = self._outer("EmptyTensorList", name, [scalar, scalar], attrs, (), (self._loop, 0), dtypes.variant)
+            argument = _list_argument(producer, name)
+            push = producer.like(
+                "TensorListPushBack",
+                [(argument, 0), output],
+                {"element_dtype": dtype},
+                dtypes=[dtypes.variant],
+                shapes=[()],
+                controls=[],
+                name=f"{name}/push",
+            )
+            lists[output] = len(self._loop.dtypes) + len(arguments)
+            arguments.append(argument)
+            initial.append((empty, 0))
+            pushed.append((push, 0))
+        return _with_variables(self._loop, arguments, initial, pushed)
+
+    def _joined_rows(self, kept: Output, elements: Output) -> Output:
+        producer, slot = kept
+        shape = producer.shapes[slot]
+        assert shape is not None
+        attrs = {"element_dtype": producer.dtypes[slot], "width": shape[1]}
+        rows: Shape = (None, shape[1])
+        return (
+            self._outer("_ListRows", f"{producer.name}/rows", [elements], attrs, rows, elements, producer.dtypes[slot]),
+            0,
+        )
+
+    def _beside(self, columns: list[Output], near: Output) -> Output:
+        """Returns matrices concatenated along their columns."""
+        if len(columns) == 1:
+            return columns[0]
+        dtype = columns[0][0].dtypes[0]
+        axis = self._constant(np.array(1, np.int32), near[0].name)
+        attrs = {"N": len(columns), "T": dtype, "Tidx": dtypes.int32}
+        width = sum(_width(column) or 0 for column in columns)
+        return (
+            self._outer("ConcatV2", f"{near[0].name}/beside", [*columns, axis], attrs, (None, width), columns[0]),
+            0,
+        )
+
+    # -- nodes outside the loop ---------------------------------------------------------------------------------------
+
+    def _outer(
+        self,
+        op_type: str,
+        name: str,
+        inputs: list[Output],
+        attrs: dict[str, Any],
+        shape: Shape,
+        near: Output,
+        dtype: Any = None,
+    ) -> Node:
+        """Adds a node to the step, at the position of another one."""
+        node = Node(
+            name,
+            OPS.lookup(op_type),
+            inputs,
+            attrs,
+            [dtype or attrs["T"]],
+            [shape],
+            device=self._loop.device,
+            order=near[0].order,
+            stack=self._loop.stack,
+            guard=self._loop.guard,
+        )
+        self._step.nodes.append(node)
+        return node
+
+    def _constant(self, value: Any, name: str) -> Output:
+        dtype = dtypes.as_dtype(value.dtype)
+        node = Node(
+            f"{name}/constant", OPS.lookup("Const"), [], {"value": value, "dtype": dtype}, [dtype], [value.shape]
+        )
+        self._step.nodes.append(node)
+        return (node, 0)
+
+
+def _list_argument(like: Node, name: str) -> Node:
+    """Returns the argument of a loop's regions for a list that it carries."""
+    attrs = {"T": dtypes.variant, "index": 0}
+    argument = like.like("_Arg", [], attrs, dtypes=[dtypes.variant], shapes=[()], controls=[], guard=(), name=name)
+    argument.order = -1e9
+    return argument
+
+
+def _with_variables(loop: Node, arguments: list[Node], initial: list[Output], following: list[Output]) -> Node:
+    """Returns a copy of a loop with additional lists as loop variables."""
+    region: Region = loop.attrs["region"]
+    count = len(loop.dtypes)
+    feeds = [*region.body.feeds[:count], *arguments, *region.body.feeds[count:]]
+    condition = StepGraph(region.condition.nodes, feeds, region.condition.fetches)
+    body = StepGraph(region.body.nodes, feeds, [*region.body.fetches, *following], region.body.targets)
+    return loop.like(
+        "_While",
+        [*loop.inputs[:count], *initial, *loop.inputs[count:]],
+        {**loop.attrs, "region": Region(condition, body)},
+        dtypes=[*loop.dtypes, *[dtypes.variant] * len(arguments)],
+        shapes=[*loop.shapes, *[()] * len(arguments)],
+    )
+
+
+def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
+    """Returns the parts that a matrix was concatenated from, and those of them that were read from an array."""
+    node = value[0]
+    parts = [value]
+    if (
+        node.type == "ConcatV2"
+        and not node.guard
+        and not node.controls
+        and node.constant(len(node.inputs) - 1) in (1, -1)
+    ):
+        parts = node.inputs[:-1]
+    return parts, [part for part in parts if part[0].type == "TensorArrayReadV3"]
+
+
+def _parts_of(matrix: Output, terms: list[Node], uses: dict[Output, list[Node]]) -> list[Output]:
+    """Returns the parts that a matrix was concatenated from, if it has no other consumer; or itself."""
+    parts, _ = _joined(matrix)
+    alone = all(user in terms for user in uses[matrix])
+    return parts if alone and None not in map(_width, parts) else [matrix]
+
+
+def _width(output: Output) -> int | None:
+    """Returns the number of columns of a matrix, if it is one."""
+    shape = output[0].shapes[output[1]]
+    return shape[1] if shape is not None and len(shape) == 2 else None
+
+
+def _only_user(uses: dict[Output, list[Node]], output: Output) -> Node | None:
+    users = uses.get(output, [])
+    return users[0] if len(users) == 1 and not users[0].guard and not users[0].controls else None
+
+
+def _counts_up(scatter: Node) -> bool:
+    """Returns whether a scatter writes the elements of its value to indices 0, 1, 2, ..."""
+    indices = scatter.constant(1)
+    if indices is not None:
+        return bool(np.array_equal(indices, np.arange(len(indices))))
+    range_ = scatter.inputs[1][0]
+    if range_.type != "Range":
+        return False
+    start, step = range_.constant(0), range_.constant(2)
+    return start is not None and step is not None and start == 0 and step == 1

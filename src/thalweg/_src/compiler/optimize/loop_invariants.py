@@ -1,0 +1,163 @@
+"""Loop-invariant code motion: values that are the same in every iteration are computed once, before the loop.
+
+A variable that the loop does not change is read once. A loop-invariant value that a loop would save for its gradient in
+every iteration is not saved at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from thalweg._src.base import dtypes
+from thalweg._src.base.shapes import is_fully_defined
+from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
+
+
+def hoist(step: StepGraph) -> None:
+    """Moves loop-invariant nodes out of each loop of a step."""
+    loops = [node for node in step.nodes if node.type == "_While"]
+    moved = [node for loop in loops for node in _hoisted(loop)]
+    if moved:
+        step.nodes += moved
+        step.prune_and_sort()
+    if _recall_what_never_changed(step, loops):
+        step.prune_and_sort()
+
+
+def captured(loop: Node, output: Output) -> Output:
+    """Returns the argument of a loop's regions for an outer value, added if there is none."""
+    region: Region = loop.attrs["region"]
+    count = len(loop.dtypes)
+    for index in range(count, len(loop.inputs)):
+        if loop.inputs[index] == output:
+            return (region.body.feeds[index], 0)
+    producer, slot = output
+    attrs = {"T": producer.dtypes[slot], "index": len(loop.inputs)}
+    argument = producer.like(
+        "_Arg", [], attrs, dtypes=[producer.dtypes[slot]], shapes=[producer.shapes[slot]], controls=[], guard=()
+    )
+    argument.order = len(loop.inputs) - 1e9
+    loop.inputs.append(output)
+    region.condition.feeds = region.body.feeds = [*region.body.feeds, argument]
+    return (argument, 0)
+
+
+def _hoisted(loop: Node) -> Iterable[Node]:
+    """Removes the loop-invariant nodes of a loop and yields them as nodes of the enclosing graph."""
+    region: Region = loop.attrs["region"]
+    count = len(loop.dtypes)
+    outside: dict[Output, Output] = {
+        (argument, 0): output for argument, output in zip(region.body.feeds[count:], loop.inputs[count:])
+    }
+    changed = _changed_handles(region)
+    alone = not any(_lets_others_run(node) for part in region.parts() for node in part.everything())
+    made: dict[Node, Node] = {}
+    for part in region.parts():
+        for node in part.nodes:
+            if node.type in ("_Arg", "Const") or node.guard or node.controls or not node.dtypes:
+                continue
+            known = all(output in outside or output[0].type == "Const" for output in node.inputs)
+            if known and (
+                _is_safe(node) or (node.type == "ReadVariableOp" and alone and node.inputs[0] not in changed)
+            ):
+                inputs = [outside.get(output) or constant_like(output[0]) for output in node.inputs]
+                copy = node.like(node.type, inputs, node.attrs, controls=list(loop.controls), guard=loop.guard)
+                copy.order = min(node.order, loop.order - 0.5)
+                made[node] = copy
+                outside.update(((node, i), (copy, i)) for i in range(len(node.dtypes)))
+    for part in region.parts() if made else ():
+        used = {o for n in part.nodes if n not in made for o in n.inputs if o[0] in made}
+        used |= {output for output in part.fetches if output[0] in made}
+        for node in part.nodes:
+            used |= {predicate for predicate, _ in node.guard if predicate[0] in made}
+        part.rewrite({output: captured(loop, outside[output]) for output in used})
+    yield from made.values()
+
+
+def _lets_others_run(node: Node) -> bool:
+    """Returns whether a node may block: meanwhile other steps may change variables, which must be read again."""
+    return node.definition.waits or "PyFunc" in node.type
+
+
+def _is_safe(node: Node) -> bool:
+    """Returns whether a node cannot fail: it may be executed speculatively, although the loop may never have run it."""
+    shapes = [node.input_shape(i) for i in range(len(node.inputs))]
+    if node.facts.fails == "by shape":
+        return all(is_fully_defined(shape) for shape in shapes)
+    return node.facts.fails == "never" and None not in shapes
+
+
+def constant_like(node: Node) -> Output:
+    """Returns a copy of a constant for another graph."""
+    return (node.like("Const", [], node.attrs, controls=[], guard=()), 0)
+
+
+def _changed_handles(region: Region) -> set[Output]:
+    """Returns the resource handles that a loop does not only read."""
+    return {
+        output
+        for part in region.parts()
+        for node in part.nodes
+        for output in node.inputs
+        if output[0].dtypes[output[1]] is dtypes.resource and not node.facts.reads
+    }
+
+
+# -- values saved for the gradient ------------------------------------------------------------------------------------
+
+
+def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
+    """Passes loop-invariant values to the gradient's loop directly, instead of saving them in each iteration."""
+    found = False
+    for backward in loops:
+        region: Region = backward.attrs["region"]
+        for index, argument in enumerate(region.body.feeds[: len(backward.dtypes)]):
+            forward, saved = backward.inputs[index]
+            pop = region.body.fetches[index][0]
+            if forward.type != "_While" or pop.type != "TensorListPopBack" or pop.inputs[0] != (argument, 0):
+                continue
+            value = _always_saved(forward, saved)
+            if value is not None and not pop.guard and mirrors(backward, forward):
+                region.body.rewrite(
+                    {(pop, 1): captured(backward, value) if value[0].type != "Const" else constant_like(value[0])}
+                )
+                found = True
+    return found
+
+
+def _always_saved(loop: Node, index: int) -> Output | None:
+    """Returns the loop-invariant value that a loop saves in a list in every iteration, if there is one."""
+    region: Region = loop.attrs["region"]
+    push = region.body.fetches[index][0]
+    first = loop.inputs[index][0]
+    if push.type != "TensorListPushBack" or push.guard or first.type != "EmptyTensorList":
+        return None
+    if push.inputs[0] != (region.body.feeds[index], 0):
+        return None
+    value = push.inputs[1]
+    if value[0].type == "Const":
+        return value
+    outside = dict(zip(region.body.feeds[len(loop.dtypes) :], loop.inputs[len(loop.dtypes) :]))
+    return outside.get(value[0])
+
+
+def mirrors(backward: Node, forward: Node) -> bool:
+    """Returns whether a loop counts down to zero from the number of iterations of another."""
+    region: Region = backward.attrs["region"]
+    test = region.condition.fetches[0][0]
+    if test.type != "Greater" or test.constant(1) is None or test.constant(1) != 0:
+        return False
+    argument = test.inputs[0][0]
+    index = region.body.feeds.index(argument) if argument in region.body.feeds else len(backward.dtypes)
+    if index >= len(backward.dtypes) or backward.inputs[index][0] is not forward:
+        return False
+    less, (_, counter) = region.body.fetches[index][0], backward.inputs[index]
+    more, first = forward.attrs["region"].body.fetches[counter][0], forward.inputs[counter][0]
+    counts_down = less.type == "Sub" and less.inputs[0][0] is argument and _is_one(less)
+    counts_up = more.type in ("Add", "AddV2") and _is_one(more) and first.type == "Const" and first.attrs["value"] == 0
+    return counts_down and counts_up and more.inputs[0][0] is forward.attrs["region"].body.feeds[counter]
+
+
+def _is_one(node: Node) -> bool:
+    value = node.constant(1)
+    return value is not None and value.shape == () and value == 1

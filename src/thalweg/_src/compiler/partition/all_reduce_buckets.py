@@ -1,0 +1,197 @@
+"""All-reduce buckets: reductions of a group with other tasks are fused, and start while the backward pass goes on.
+
+A bucket starts as soon as the last of its values is computed, and what needs the result waits for it. All tasks fill
+buckets and start collectives in the same order, that of the nodes that compute the values: gradients are reduced in the
+order in which the backward pass makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from thalweg._src.base.shapes import show
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
+from thalweg._src.graph.op_def import OPS
+
+FIRST_BYTES = 1 << 20  # of the first bucket, so that the network is busy early
+BUCKET_BYTES = 25 << 20
+_FIRST = -4e8  # position after the feeds and before all operations of the graph
+_START = "_CollectiveStart"
+
+
+def fuse_all_reduce(partitions: dict[str, StepGraph]) -> None:
+    """Fuses the reductions of partitions with other tasks, and puts all collectives of each group in order."""
+    parts = [part for part in partitions.values() if not part.is_unstructured]
+    if not any(node.type == _START for part in parts for node in part.everything()):
+        return
+    ancestors = _ancestors(parts)
+    for part in parts:
+        _fuse(part, ancestors)
+        for group in dict.fromkeys(_group(node) for node in part.everything() if node.type == _START):
+            _order(part, group, [_begin(part, group)])
+        part.prune_and_sort()
+
+
+def _group(start: Node) -> tuple[int, int, int]:
+    return start.attrs["group_key"], start.attrs["group_size"], start.attrs["local_size"]
+
+
+def _is_known(start: Node) -> bool:
+    """Returns whether the step runs a collective in any case, on values whose shapes are known."""
+    shapes = (start.input_shape(index) for index in range(len(start.inputs)))
+    is_symmetric = start.attrs["action"] in ("reduce", "gather")
+    return is_symmetric and not start.guard and all(shape is not None and None not in shape for shape in shapes)
+
+
+# -- buckets ----------------------------------------------------------------------------------------------------------
+
+
+def _ancestors(parts: list[StepGraph]) -> dict[Node, frozenset[Node]]:
+    """Returns the blocking nodes that each node depends on, through transfers between the partitions of this task."""
+    sends = {_key(node): node for part in parts for node in part.nodes if node.type == "_Send"}
+    sets: dict[Node, frozenset[Node]] = {}
+    shared: dict[frozenset[Node], frozenset[Node]] = {}
+    stack = [node for part in parts for node in part.nodes]
+    while stack:
+        node = stack[-1]
+        local = sends.get(_key(node)) if node.type == "_Recv" else None
+        before = [*node.predecessors(), *([] if local is None else [local])]
+        missing = [each for each in before if each not in sets]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        if node not in sets:
+            found = frozenset[Node]().union(*(sets[each] for each in before))
+            found = found | {node} if waits(node) and local is None else found
+            sets[node] = shared.setdefault(found, found)
+    return sets
+
+
+def _key(transfer: Node) -> tuple[str, ...]:
+    return tuple(transfer.attrs[name] for name in ("send_device", "recv_device", "tensor_name"))
+
+
+def _fuse(part: StepGraph, ancestors: dict[Node, frozenset[Node]]) -> None:
+    ends = {node.inputs[0][0]: node for node in part.nodes if node.type == "_CollectiveWait"}
+    outputs: dict[Output, Output] = {}
+    moved: dict[Node, Node] = {}
+    for bucket in _buckets([node for node in part.nodes if node.type == _START], ancestors):
+        if len(bucket) == 1:
+            bucket[0].attrs = {**bucket[0].attrs, "is_owned": _is_owned(bucket[0], part)}
+            continue
+        start = _merged(bucket)
+        wait = ends[bucket[0]].like(
+            "_CollectiveWait",
+            [(start, 0)],
+            {"T": start.attrs["T"]},
+            name=start.name.removesuffix("/start"),
+            dtypes=start.attrs["T"],
+            shapes=[ends[node].shapes[0] for node in bucket],
+            order=max(ends[node].order for node in bucket),
+        )
+        for index, node in enumerate(bucket):
+            outputs[ends[node], 0] = (wait, index)
+            moved[ends[node]] = wait
+    part.rewrite(outputs, moved)
+
+
+def _buckets(starts: list[Node], ancestors: dict[Node, frozenset[Node]]) -> list[list[Node]]:
+    """Groups what can be reduced together: values that do not depend on each other, in the order of their nodes."""
+    buckets: list[list[Node]] = []
+    open_buckets: dict[Any, tuple[list[Node], int]] = {}
+    filled: set[Any] = set()
+    for node in starts:
+        attrs = node.attrs
+        if attrs["action"] != "reduce" or not _is_known(node):
+            buckets.append([node])
+            continue
+        key = (_group(node), attrs["dtype"], attrs["merge_op"], attrs["final_op"], ancestors[node])
+        if key not in open_buckets:
+            open_buckets[key] = ([], 0)
+            buckets.append(open_buckets[key][0])
+        bucket, size = open_buckets[key]
+        bucket.append(node)
+        size += prod(dim or 0 for dim in node.input_shape(0) or ()) * attrs["dtype"].size
+        open_buckets[key] = (bucket, size)
+        if size >= (BUCKET_BYTES if key in filled else FIRST_BYTES):
+            filled.add(key)
+            del open_buckets[key]
+    return buckets
+
+
+def _merged(bucket: list[Node]) -> Node:
+    first = bucket[0]
+    attrs = {
+        **first.attrs,
+        "T": [node.attrs["dtype"] for node in bucket],
+        "instance_keys": [key for node in bucket for key in node.attrs["instance_keys"]],
+    }
+    return first.like(
+        _START,
+        [node.inputs[0] for node in bucket],
+        attrs,
+        name=f"{first.name.removesuffix('/start')}_and_{len(bucket) - 1}_more/start",
+        controls=list(dict.fromkeys(control for node in bucket for control in node.controls)),
+        order=max(node.order for node in bucket),
+    )
+
+
+def _is_owned(start: Node, part: StepGraph) -> bool:
+    """Returns whether a reduction may overwrite its value: a new tensor that nothing else uses."""
+    if start.attrs["action"] != "reduce":
+        return False
+    output = start.inputs[0]
+    facts, uses = output[0].facts, [node for node in part.nodes for each in node.inputs if each == output]
+    is_new = facts.traceable and not (facts.stateful or facts.forwards or facts.view or facts.shape_only)
+    is_computed = any(producer.type != "Const" for producer, _ in output[0].inputs)
+    return is_new and is_computed and uses == [start] and output not in part.fetches
+
+
+# -- order ------------------------------------------------------------------------------------------------------------
+
+
+def _begin(part: StepGraph, group: tuple[int, int, int]) -> Node:
+    """Adds the node that compares what the tasks of a group are about to do."""
+    starts = [node for node in part.everything() if node.type == _START and _group(node) == group]
+    planned = [node for node in part.nodes if node in set(starts) and _is_known(node)]
+    for node in planned:
+        node.attrs = {**node.attrs, "is_planned": True}
+    attrs: dict[str, Any] = dict(zip(("group_key", "group_size", "local_size"), group))
+    attrs.update(plan="\n".join(map(_described, starts)), count=len(planned))
+    name, stack = f"{starts[0].name.removesuffix('/start')}/begin", starts[0].stack
+    order = _FIRST + attrs["group_key"] % 1000
+    begin = Node(name, OPS.lookup("_CollectiveBegin"), [], attrs, [], [], order=order, stack=stack)
+    part.nodes.append(begin)
+    return begin
+
+
+def _described(start: Node) -> str:
+    """Returns a line about a collective that must be the same at all tasks."""
+    attrs = start.attrs
+    kind = "broadcast" if attrs["action"] in ("send", "receive") else attrs["action"]
+    shapes = [start.input_shape(index) for index in range(len(start.inputs))] or [attrs["shape"]]
+    keys = ", ".join(map(str, attrs["instance_keys"]))
+    what = f"{kind} of instances {keys}: {attrs['dtype'].name} {' '.join(map(show, shapes))}"
+    return f"{what} by {attrs['merge_op']}, {attrs['final_op']} in a group of {attrs['group_size']}"
+
+
+def _order(part: StepGraph, group: tuple[int, int, int], before: list[Node]) -> None:
+    """Lets the collectives of a group start one after another, in a loop after what precedes it."""
+    for node in part.nodes:
+        inner = list(node.attrs["region"].parts()) if node.type == "_While" else []
+        if node.type == _START and _group(node) == group:
+            node.controls = list(dict.fromkeys([*node.controls, *before]))
+            before = [node]
+        elif any(each.type == _START and _group(each) == group for each in _everything(inner)):
+            for each in inner:
+                _order(each, group, [])
+            node.controls = list(dict.fromkeys([*node.controls, *before]))
+            before = [node]
+
+
+def _everything(parts: list[StepGraph]) -> Iterator[Node]:
+    for part in parts:
+        yield from part.everything()

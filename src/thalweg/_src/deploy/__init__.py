@@ -1,0 +1,1 @@
+"""From training to production: saved models, transformed graphs, quantization, ONNX, model servers."""

@@ -1,0 +1,302 @@
+"""Dynamic batching: requests of one signature are computed together, padded to the sizes that are allowed.
+
+Where a batch fails, its requests are computed one by one, so that only those that are at fault get an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.base import errors
+from thalweg._src.deploy.serving.batch_queue import SHORT, Batch, BatchQueues, Duration, Request, too_late
+from thalweg._src.deploy.serving.config import BatchingParameters
+from thalweg._src.deploy.serving.event_loop import EventLoop, before
+from thalweg._src.deploy.serving.metrics import Metrics
+from thalweg._src.deploy.serving.servable import Signature
+from thalweg._src.deploy.serving.tensors import Array
+
+Outputs = dict[str, Array]
+_ALONE_SECONDS = 0.1  # without concurrent requests, after which none are expected
+
+
+@dataclass(slots=True, eq=False)
+class _Work:
+    """What a waiting request needs computed.
+
+    outcome: outputs or an error, from the thread that computes, for the result, which belongs to the event loop
+    """
+
+    signature: Signature
+    inputs: Mapping[str, Array]
+    outputs: tuple[str, ...]
+    is_alone: bool
+    result: asyncio.Future[Outputs]
+    outcome: Outputs | Exception | None = None
+
+
+class Batcher:
+    """Computes requests in batches. All methods are called in the event loop, so that nothing is locked.
+
+    Args:
+      parameters: Sizes, timeouts and limits.
+      metrics: Counts the batches.
+      loop: Where it runs, with the threads that compute.
+      clock: Returns the time; deadlines are of the same clock.
+    """
+
+    def __init__(
+        self,
+        parameters: BatchingParameters,
+        metrics: Metrics,
+        loop: EventLoop,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._parameters = parameters
+        self._metrics = metrics
+        self._loop = loop
+        self._clock = clock
+        self._queues = BatchQueues(parameters)
+        self._computing: set[asyncio.Task[None]] = set()  # no more than num_batch_threads
+        self._wakeup: asyncio.TimerHandle | asyncio.Handle | None = None
+        self._last_concurrent = float("-inf")  # when a request arrived while another one waited or was computed
+        self._arrived = 0  # requests that were alone when they arrived
+        self._is_due = False  # whether the wake-up is for now rather than for later
+        self._is_closed = False
+
+    async def run(
+        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
+    ) -> Outputs:
+        """Computes outputs of a signature, together with other requests."""
+        size = self._whole_batch(signature, inputs)
+        if size is not None and self._is_quick(signature.duration, size, deadline) and await self._is_alone():
+            return self._run_here(signature, inputs, outputs, size)
+        parts = self._parts(signature, inputs, outputs, deadline)
+        try:
+            found = await before(deadline, _results(parts), self._clock)
+        except BaseException:
+            for part in parts:
+                part.is_cancelled = True
+            raise
+        return (
+            found[0] if len(found) == 1 else {name: np.concatenate([part[name] for part in found]) for name in outputs}
+        )
+
+    def _is_quick(self, duration: Duration, size: int, deadline: float | None) -> bool:
+        """Returns whether a batch is expected to hold the event loop for a short time, and to be in time."""
+        expected = duration.seconds(size)
+        is_in_time = deadline is None or self._clock() + expected <= deadline
+        return duration.is_short(size) and expected < SHORT and is_in_time
+
+    async def _is_alone(self) -> bool:
+        """Returns whether requests come one by one: then nothing is gained by other threads and larger batches."""
+        now = self._clock()
+        if now - self._last_concurrent < _ALONE_SECONDS or self._computing or not self._queues.is_empty():
+            return False
+        self._arrived = number = self._arrived + 1
+        await asyncio.sleep(0)  # those that were read from other connections arrive meanwhile
+        if self._arrived != number:
+            self._last_concurrent = now
+        return self._arrived == number
+
+    def _whole_batch(self, signature: Signature, inputs: Mapping[str, Array]) -> int | None:
+        """Returns the number of examples of a request, if it is a batch as it is."""
+        sizes = {len(array) for array in inputs.values()} if signature.is_batched else {1}
+        size = sizes.pop() if len(sizes) == 1 else 0
+        is_whole = 0 < size <= self._parameters.max_batch_size and self._parameters.padded(size) == size
+        return size if is_whole and not self._is_closed else None
+
+    def _run_here(
+        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], size: int
+    ) -> Outputs:
+        """Computes a short request in the event loop, which takes less time than to wake another thread."""
+        start = self._clock()
+        self._metrics.queueing.add(signature.model, value=0.0)
+        self._metrics.batch_sizes.add(signature.model, value=size)
+        signature.duration.measured = start
+        try:
+            return signature.run(inputs, outputs)
+        finally:
+            signature.duration.add(size, self._clock() - start)
+
+    def _parts(
+        self, signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
+    ) -> list[Request]:
+        """Puts a request into its queue, in parts no larger than a batch."""
+        sizes = {len(array) for array in inputs.values()} if signature.is_batched else set()
+        if len(sizes) != 1 or not min(sizes):
+            return [self._submit(signature, inputs, outputs, deadline, is_alone=True)]
+        (size,) = sizes
+        limit = self._parameters.max_batch_size
+        return [
+            self._submit(
+                signature, {name: array[start : start + limit] for name, array in inputs.items()}, outputs, deadline
+            )
+            for start in range(0, size, limit)
+        ]
+
+    async def close(self) -> None:
+        """Computes what waits, and takes nothing else."""
+        self._is_closed = True
+        self._wake(0.0)
+        while self._computing or not self._queues.is_empty():
+            await (asyncio.wait(self._computing) if self._computing else asyncio.sleep(0))
+
+    def _submit(
+        self,
+        signature: Signature,
+        inputs: Mapping[str, Array],
+        outputs: tuple[str, ...],
+        deadline: float | None,
+        is_alone: bool = False,
+    ) -> Request:
+        """Puts a request into its queue; one that shares no batch with others fills a batch."""
+        work = _Work(signature, inputs, outputs, is_alone, asyncio.get_running_loop().create_future())
+        key: tuple[Any, ...] = (signature, None)
+        size = self._parameters.max_batch_size
+        if not is_alone:
+            shapes = tuple(array.ndim if self._pads else array.shape[1:] for array in inputs.values())
+            key = signature, outputs, tuple(inputs), shapes
+            size = len(next(iter(inputs.values())))
+        request = Request(key, size, self._clock(), deadline, signature.duration, work)
+        if self._is_closed:
+            raise errors.UnavailableError(None, None, "the server is being stopped")
+        if self._computing or not self._queues.is_empty():
+            self._last_concurrent = request.arrival
+        self._queues.add(request, request.arrival)
+        self._wake(0.0)
+        return request
+
+    @property
+    def _pads(self) -> bool:
+        return self._parameters.pad_variable_length_inputs
+
+    def _wake(self, seconds: float) -> None:
+        """Looks for batches after some seconds; what is read from other connections meanwhile may join them."""
+        if self._is_due:
+            return
+        if self._wakeup is not None:
+            self._wakeup.cancel()
+        self._is_due = seconds <= 0
+        loop = asyncio.get_running_loop()
+        self._wakeup = (
+            loop.call_soon(self._begin_batches) if self._is_due else loop.call_later(seconds, self._begin_batches)
+        )
+
+    def _begin_batches(self) -> None:
+        """Begins the batches that are due, as far as threads are free."""
+        self._wakeup, self._is_due = None, False
+        while len(self._computing) < self._parameters.num_batch_threads:
+            now = self._clock()
+            batch = self._queues.take(now, early=self._is_closed)
+            if batch is None:
+                due = self._queues.next_due()
+                if due is not None:
+                    self._wake(due - now)
+                return
+            for request in batch.late:
+                request.payload.outcome = too_late(request, now, 0.0)
+            _settle(batch.late)
+            if not batch.requests:
+                self._queues.finish(batch)
+            else:
+                self._computing.add(asyncio.create_task(self._compute_apart(batch)))
+
+    async def _compute_apart(self, batch: Batch) -> None:
+        """Computes a batch on another thread."""
+        try:
+            await self._loop.compute(self._compute, batch)
+        except BaseException as error:  # none may be left waiting
+            for request in batch.requests:
+                request.payload.outcome = errors.InternalError(None, None, f"a batch failed: {error!r}")
+        self._queues.finish(batch)
+        _settle(batch.requests)
+        self._computing.discard(asyncio.current_task())  # type: ignore[arg-type]
+        self._wake(0.0)
+
+    def _compute(self, batch: Batch) -> None:
+        start = self._clock()
+        works: list[_Work] = [request.payload for request in batch.requests]
+        for request in batch.requests:
+            self._metrics.queueing.add(works[0].signature.model, value=(start - request.arrival) * 1e6)
+        self._run(batch, works)
+        batch.seconds = self._clock() - start
+
+    def _run(self, batch: Batch, works: list[_Work]) -> None:
+        """Computes the outcome of each request, all at once if that works."""
+        if works[0].is_alone:
+            self._run_apart(works)
+            return
+        try:
+            found = self._run_together(works, [request.size for request in batch.requests])
+        except Exception as error:
+            if len(works) == 1:
+                works[0].outcome = error
+            else:
+                self._run_apart(works)
+            return
+        for work, outputs in zip(works, found):
+            work.outcome = outputs
+
+    def _run_together(self, works: list[_Work], sizes: list[int]) -> list[Outputs]:
+        signature, total = works[0].signature, sum(sizes)
+        padded = self._parameters.padded(total)
+        self._metrics.batch_sizes.add(signature.model, value=padded)
+        self._metrics.padding.add(signature.model, value=padded - total)
+        inputs = {
+            name: _joined([work.inputs[name] for work in works], padded - total, self._pads) for name in works[0].inputs
+        }
+        found = signature.run(inputs, works[0].outputs)
+        for name, array in found.items():
+            if array.shape[:1] != (padded,):
+                raise errors.FailedPreconditionError(
+                    None,
+                    None,
+                    f"output {name!r} has shape {list(array.shape)} for a batch of {padded} examples; serve the model "
+                    "without batching",
+                )
+        ends = np.cumsum(sizes).tolist()
+        return [{name: array[end - size : end] for name, array in found.items()} for size, end in zip(sizes, ends)]
+
+    def _run_apart(self, works: list[_Work]) -> None:
+        for work in works:
+            try:
+                work.outcome = work.signature.run(work.inputs, work.outputs)
+            except Exception as error:
+                work.outcome = error
+
+
+async def _results(parts: list[Request]) -> list[Outputs]:
+    return [await part.payload.result for part in parts]
+
+
+def _settle(requests: list[Request]) -> None:
+    for request in requests:
+        work: _Work = request.payload
+        if work.result.done():  # cancelled, since its client is gone or its deadline has passed
+            continue
+        if isinstance(work.outcome, Exception):
+            work.result.set_exception(work.outcome)
+        else:
+            work.result.set_result(work.outcome or {})
+
+
+def _joined(parts: list[Array], padding: int, pads_shapes: bool) -> Array:
+    """Concatenates inputs and adds rows, copies of the first one; shapes are padded with the first value of each."""
+    if pads_shapes and len({part.shape[1:] for part in parts}) > 1:
+        shape = np.max([part.shape[1:] for part in parts], axis=0)
+        parts = [_padded(part, shape) for part in parts]
+    if padding:
+        parts = [*parts, np.repeat(parts[0][:1], padding, axis=0)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _padded(array: Array, shape: Any) -> Array:
+    result = np.full((len(array), *shape), array.flat[0] if array.size else np.zeros((), array.dtype)[()], array.dtype)
+    result[tuple(slice(0, size) for size in array.shape)] = array
+    return result

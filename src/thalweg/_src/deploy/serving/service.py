@@ -1,0 +1,182 @@
+"""The calls of clients, whatever their protocol: each finds its version, is computed, counted and measured."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg._src.base import errors, logging
+from thalweg._src.deploy.saved_model.signatures import CLASSIFY_METHOD_NAME, REGRESS_METHOD_NAME
+from thalweg._src.deploy.serving import inference
+from thalweg._src.deploy.serving.config import Model
+from thalweg._src.deploy.serving.inference import Classes, Runner
+from thalweg._src.deploy.serving.manager import Manager, Spec
+from thalweg._src.deploy.serving.metrics import Metrics
+from thalweg._src.deploy.serving.servable import Servable, Signature
+from thalweg._src.deploy.serving.tensors import Array
+
+Inputs = Callable[[Signature], Awaitable[Mapping[str, Array]]]  # reads the inputs of a request
+Reload = Callable[[Sequence[Model], float | None], bool]  # returns whether all models can be used before the timeout
+Report = Callable[[], Awaitable[str]]  # returns the page that Prometheus reads
+CODES = {code: name for name, code in vars(errors).items() if name.isupper() and isinstance(code, int)}
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of a client: the API, such as Predict, the protocol, and when it has to be answered.
+
+    deadline: on the monotonic clock, or None
+    size: of the request, in bytes
+    """
+
+    api: str
+    entry: str
+    deadline: float | None = None
+    size: int = 0
+
+
+class Service:
+    """Answers calls with the models of a manager.
+
+    Args:
+      manager: Holds the models.
+      run: Computes outputs of a signature, at once or in batches.
+      metrics: Counts the calls.
+      latency_bound: The most seconds that any call may take, or None.
+      log: A function that takes a line for each call, or None.
+    """
+
+    def __init__(
+        self,
+        manager: Manager,
+        run: Runner,
+        metrics: Metrics,
+        latency_bound: float | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        self.manager = manager
+        self.metrics = metrics
+        self._run = run
+        self._bound = latency_bound
+        self._log = log
+        self.reload: Reload = self._reload
+        self.report: Report = self._report
+
+    async def predict(
+        self, call: Call, spec: Spec, inputs: Inputs, outputs: Sequence[str] = ()
+    ) -> tuple[int, dict[str, Array]]:
+        """Returns the version that answers and its outputs; inputs: reads them, knowing the signature."""
+        with self._measured(call, spec), self.manager.use(spec) as (version, servable):
+            given = await inputs(servable.signature(spec.signature))
+            return version, await inference.predict(
+                self._timed(call, spec), servable, spec.signature, given, outputs, call.deadline
+            )
+
+    async def classify(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[Classes]]:
+        """Returns the version that answers, and the classes of each example."""
+        with self._measured(call, spec, len(examples)), self.manager.use(spec) as (version, servable):
+            run = self._timed(call, spec)
+            return version, await inference.classify(run, servable, spec.signature, examples, call.deadline)
+
+    async def regress(self, call: Call, spec: Spec, examples: list[bytes]) -> tuple[int, list[float]]:
+        """Returns the version that answers, and the number of each example."""
+        with self._measured(call, spec, len(examples)), self.manager.use(spec) as (version, servable):
+            run = self._timed(call, spec)
+            return version, await inference.regress(run, servable, spec.signature, examples, call.deadline)
+
+    async def multi_inference(
+        self, call: Call, tasks: list[tuple[Spec, str]], examples: list[bytes]
+    ) -> tuple[int, list[list[Classes] | list[float]]]:
+        """Returns the version that answers, and for each signature and method the results of all examples."""
+        if not tasks:
+            raise errors.invalid("the request has no tasks")
+        first = tasks[0][0]
+        with self._measured(call, first, len(examples)):
+            if {spec.name for spec, _ in tasks} != {first.name}:
+                raise errors.invalid("All ModelSpecs in a MultiInferenceRequest must access the same model name.")
+            keys = [spec.signature for spec, _ in tasks]
+            if len(set(keys)) < len(keys):
+                raise errors.invalid(f"Duplicate evaluation of signature: {keys}")
+            with self.manager.use(first) as (version, servable):
+                run = self._timed(call, first)
+                return version, [
+                    await _method(method)(run, servable, spec.signature, examples, call.deadline)
+                    for spec, method in tasks
+                ]
+
+    def definitions(self, spec: Spec) -> tuple[int, Any]:
+        """Returns the version and the signatures of a model."""
+        with self.manager.use(spec) as (version, servable):
+            return version, servable.definitions
+
+    def signatures(self, spec: Spec) -> tuple[int, dict[str, Signature]]:
+        """Returns the version and the signatures of a model, with types and shapes."""
+        with self.manager.use(spec) as (version, servable):
+            return version, servable.signatures
+
+    def _reload(self, models: Sequence[Model], timeout: float | None) -> bool:
+        return self.manager.reload(models, timeout)
+
+    async def _report(self) -> str:
+        return self.metrics.text()
+
+    @contextmanager
+    def _measured(self, call: Call, spec: Spec, examples: int = 0) -> Iterator[None]:
+        start, status = time.monotonic(), errors.OK
+        if self._bound is not None:
+            call.deadline = min(start + self._bound, call.deadline or start + self._bound)
+        try:
+            if call.deadline is not None and call.deadline <= start:
+                raise errors.DeadlineExceededError(None, None, "the deadline of the request has passed")
+            yield
+        except asyncio.CancelledError:
+            status = errors.CANCELLED
+            raise
+        except Exception as error:
+            status = typed(error).error_code
+            raise
+        finally:
+            seconds = time.monotonic() - start
+            name = spec.name if spec.name in self.manager.models() else ""  # the labels of strangers would add up
+            self.metrics.requests.add(name, CODES[status])
+            self.metrics.latency.add(name, call.api, call.entry, value=seconds * 1e6)
+            if examples:
+                self.metrics.examples.add(name, value=examples)
+                self.metrics.example_total.add(name, count=examples)
+            if self._log is not None:
+                self._log(f"{call.entry} {call.api} {spec.name!r:.200} {CODES[status]} {seconds * 1e3:.2f} ms")
+
+    def _timed(self, call: Call, spec: Spec) -> Runner:
+        async def run(
+            signature: Signature, inputs: Mapping[str, Array], outputs: tuple[str, ...], deadline: float | None
+        ) -> dict[str, Array]:
+            start = time.monotonic()
+            try:
+                return await self._run(signature, inputs, outputs, deadline)
+            finally:
+                self.metrics.runtime.add(spec.name, call.api, "TF1", value=(time.monotonic() - start) * 1e6)
+
+        return run
+
+
+def _method(name: str) -> Callable[[Runner, Servable, str, list[bytes], float | None], Awaitable[Any]]:
+    methods: dict[str, Any] = {CLASSIFY_METHOD_NAME: inference.classify, REGRESS_METHOD_NAME: inference.regress}
+    if name not in methods:
+        raise errors.UnimplementedError(None, None, f"Unsupported signature method_name: {name}")
+    return methods[name]  # type: ignore[no-any-return]
+
+
+def typed(error: Exception) -> errors.OpError:
+    """Returns the error that a client is told; one that was not foreseen is logged, and told in short."""
+    if isinstance(error, errors.OpError):
+        return error
+    if isinstance(error, ValueError | TypeError):
+        return errors.invalid(str(error))
+    if isinstance(error, MemoryError):
+        return errors.ResourceExhaustedError(None, None, "the server is out of memory")
+    logging.error("a call failed: %s: %s", type(error).__name__, error)
+    return errors.InternalError(None, None, f"{type(error).__name__}: {error}")

@@ -1,0 +1,252 @@
+"""Gradients of functions: a forward function that also returns what a backward function needs.
+
+All three share one graph. Gradients are added to the graph of the body, with its branches and loops, as in any graph;
+the backward function consists of what was added, and takes each value of the body that it uses as an argument.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg._src.graph.autodiff.gradients import gradients
+from thalweg._src.graph.autodiff.loops import carries_gradient
+from thalweg._src.graph.control_flow.context import Branch, Loop, bring, context_of
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.function import Body, GraphFunction
+from thalweg._src.graph.function_graph import FunctionGraph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ops.control_flow import merge_op
+from thalweg._src.graph.ops.functional import call, fake_param_op
+from thalweg._src.graph.ops.reshape import zeros_like
+from thalweg._src.graph.tensor import Tensor
+
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardBackward:
+    """A function's forward and backward functions.
+
+    forward: takes what the function takes; returns its results and then others, which the backward function needs
+    backward: takes the gradients of some results, then saved values, then captured tensors; returns gradients of inputs
+    received: the indices of the results whose gradients the backward function takes
+    saved: the saved values, as tensors of the body: among its inputs, or among the results of the forward function
+    captured: tensors of outer graphs that only the gradients use
+    counts: for each input the number of results of the backward function that are its gradient: none, one, or the two
+        or three tensors of an IndexedSlices
+    """
+
+    forward: GraphFunction
+    backward: GraphFunction
+    received: tuple[int, ...]
+    saved: tuple[Tensor, ...]
+    captured: tuple[Tensor, ...]
+    counts: tuple[int, ...]
+
+    def arguments(self, inputs: Sequence[Any], results: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+        """Returns the inputs of a call of the backward function, from those and the results of the forward function.
+
+        grads: a gradient for each result in `received`
+        """
+        values = dict(zip(self.forward.outputs, results)) | dict(zip(self.forward.inputs, inputs))
+        return [*grads, *(values[tensor] for tensor in self.saved), *self.captured]
+
+    def gradients(self, results: Sequence[Any]) -> list[Any]:
+        """Returns the gradient of each input, from the results of the backward function."""
+        found: list[Any] = []
+        position = 0
+        for count in self.counts:
+            parts = results[position : position + count]
+            position += count
+            found.append(None if not parts else parts[0] if count == 1 else IndexedSlices(*parts))
+        return found
+
+
+def forward_backward(function: GraphFunction, received: Sequence[int] | None = None) -> ForwardBackward:
+    """Returns the forward and backward functions of a function; they are made once.
+
+    received: the indices of the results whose gradients are given, by default all that have one
+    """
+    if received is None:
+        received = [index for index, tensor in enumerate(function.outputs) if carries_gradient(tensor)]
+    key = tuple(received)
+    with _lock:
+        if key not in function.differentiated:
+            function.differentiated[key] = _differentiate(function, key)
+        found: ForwardBackward = function.differentiated[key]
+    return found
+
+
+def _differentiate(function: GraphFunction, received: tuple[int, ...]) -> ForwardBackward:
+    graph = function.graph
+    split = _Split(graph)
+    captured = len(graph.captured)
+    ys = [function.outputs[index] for index in received]
+    xs = [tensor for tensor in function.inputs if carries_gradient(tensor)]
+    with graph.as_default(), graph.name_scope(None), graph.control_flow(None), graph.device(None):
+        given = [graph.argument(y.dtype.base_dtype, y.dims, "gradient") for y in ys]
+        found = dict(zip(xs, gradients(ys, xs, given, stop_gradients=function.inputs)))
+        parts = [_parts(found.get(tensor)) for tensor in function.inputs]
+        results = [tensor for flat in parts for tensor in flat]
+        split.run(results, given)
+    kept = {*function.inputs, *function.outputs}
+    outputs = [*function.outputs, *(tensor for tensor in split.saved if tensor not in kept)]
+    own = list(graph.captured.values())[captured:]
+    name = f"{function.name}_{{}}_{len(function.differentiated)}"
+    inputs = [*given, *split.saved, *own]
+    members = split.forward_members(function)
+    return ForwardBackward(
+        GraphFunction.of_body(name.format("forward"), Body(graph, function.inputs, outputs, function.targets, members)),
+        GraphFunction.of_body(name.format("backward"), Body(graph, inputs, results, [], frozenset(split.members))),
+        received,
+        tuple(split.saved),
+        tuple(graph.captured)[captured:],
+        tuple(map(len, parts)),
+    )
+
+
+def _parts(grad: Any) -> list[Tensor]:
+    if grad is None:
+        return []
+    if isinstance(grad, IndexedSlices):
+        return [part for part in (grad.values, grad.indices, grad.dense_shape) if part is not None]
+    return [grad]
+
+
+class _Split:
+    """Separates the operations of gradients from those of the body.
+
+    members: the operations of the backward function
+    saved: the values of the body that they use
+    """
+
+    def __init__(self, graph: FunctionGraph) -> None:
+        self._graph = graph
+        self._old = set(graph.operations)
+        self._loops = {loop for operation in graph.operations for loop in _loops_around(operation)}
+        self._leaving: set[Operation] = set()
+        self.members: set[Operation] = set()
+        self.saved: dict[Tensor, None] = {}
+
+    def run(self, results: Sequence[Tensor], given: Sequence[Tensor]) -> None:
+        self._walk(results, given)
+        inside = [tensor for tensor in self.saved if context_of(tensor) is not None]
+        while inside:
+            made: dict[Operation, list[Operation]] = {}
+            for tensor in inside:
+                count = len(self._graph.operations)
+                self._pass_outside(tensor)
+                made.setdefault(tensor.op, []).extend(self._graph.operations[count:])
+            self._move(made)
+            self._walk(results, given)
+            inside = [tensor for tensor in self.saved if context_of(tensor) is not None]
+
+    def forward_members(self, function: GraphFunction) -> frozenset[Operation] | None:
+        """Returns the operations that those of the forward function may wait for; None for all."""
+        if function.body.members is None:
+            return None
+        others = (each for each in self._graph.operations if each not in self._old or _is_pivot(each))
+        return function.body.members.union(others)
+
+    def _walk(self, results: Sequence[Tensor], given: Sequence[Tensor]) -> None:
+        """Finds the operations that the results depend on, back to values of the body."""
+        self.members, self.saved = set(), {}
+        known = set(given)
+        stack: list[Tensor | Operation] = list(results)
+        while stack:
+            element = stack.pop()
+            operation = element.op if isinstance(element, Tensor) else element
+            if element in known or operation in self.members:
+                continue
+            if isinstance(element, Tensor) and not self._is_backward(operation):
+                self.saved[element] = None
+                continue
+            self.members.add(operation)
+            stack += operation.inputs
+            stack += [
+                control for control in operation.control_inputs if self._is_backward(control) or _is_pivot(control)
+            ]
+
+    def _is_backward(self, operation: Operation) -> bool:
+        """Returns whether an operation belongs to the backward function: if it is new, or needs not be saved."""
+        if operation in self._leaving:
+            return False
+        if operation in self._old:
+            is_free = operation.type == "Const" and not operation.control_inputs
+            return is_free or (operation.type == "Switch" and not _loops_around(operation))
+        if operation.type == "Placeholder" and operation.outputs[0] in self._graph.captured.values():
+            return True
+        return self._loops.isdisjoint(_loops_around(operation))
+
+    def _pass_outside(self, tensor: Tensor) -> None:
+        """Makes a value of a branch a result of the conditional, from which the gradients take it back."""
+        outside: dict[Tensor, Tensor] = self._graph.kept("values outside of branches", dict)
+        if tensor not in outside:  # else the function is a backward one, and takes the result as an argument
+            outside[tensor] = self._outside(tensor)
+        inner = bring(outside[tensor], context_of(tensor))
+        for consumer in list(tensor.consumers()):
+            if consumer in self.members:
+                for index, source in enumerate(consumer.inputs):
+                    if source is tensor:
+                        consumer._replace_input(index, inner)
+
+    def _outside(self, tensor: Tensor) -> Tensor:
+        context = context_of(tensor)
+        value = tensor
+        while isinstance(context, Branch):
+            with context.sibling.entered():
+                nothing = fake_param_op(dtype=tensor.dtype, shape=tensor.dims)
+            sides = [nothing, value] if context.side else [value, nothing]
+            with context.left():
+                value = merge_op.many(sides)[0]
+            self._leaving |= {nothing.op, value.op}
+            context = context.outer
+        return value
+
+    def _move(self, made: dict[Operation, list[Operation]]) -> None:
+        """Moves operations behind those that they were made for, so that each still comes before its consumers."""
+        moved = {operation for group in made.values() for operation in group}
+        operations = [operation for operation in self._graph.operations if operation not in moved]
+        ordered = [each for operation in operations for each in (operation, *made.get(operation, ()))]
+        self._graph.operations[:] = ordered
+        for index, operation in enumerate(ordered):
+            operation.id = index
+
+
+def _loops_around(operation: Operation) -> set[Loop]:
+    """Returns the loops that an operation belongs to; an Exit belongs to the loop that it leaves."""
+    contexts = [context_of(operation)]
+    if operation.type == "Exit":
+        contexts.append(context_of(operation.inputs[0]))
+    return {around for context in contexts if context is not None for around in context.chain() if _is_loop(around)}
+
+
+def _is_loop(context: Any) -> bool:
+    return isinstance(context, Loop)
+
+
+def _is_pivot(operation: Operation) -> bool:
+    """Returns whether an operation only says which branch is taken."""
+    return operation.type in ("Identity", "Switch") and isinstance(context_of(operation), Branch)
+
+
+def symbolic_gradient(function: GraphFunction) -> GraphFunction:
+    """Returns the function from inputs and gradients of the results to gradients of all inputs."""
+    if function.gradient in function.library:
+        return function.library[function.gradient]
+    graph = FunctionGraph()
+    with graph.as_default():
+        inputs = [graph.argument(tensor.dtype, tensor.dims) for tensor in function.inputs]
+        grads = [graph.argument(tensor.dtype, tensor.dims, "gradient") for tensor in function.outputs]
+        results = call(function, inputs).outputs
+        pairs = [pair for pair in zip(results, grads) if carries_gradient(pair[0])]
+        found = gradients([y for y, _ in pairs], inputs, [grad for _, grad in pairs])
+        outputs = [zeros_like(x) if g is None else convert_to_tensor(g) for x, g in zip(inputs, found)]
+    return GraphFunction(f"{function.name}_gradient", graph, [*inputs, *grads], outputs)
+
+
+GraphFunction.differentiate = staticmethod(symbolic_gradient)

@@ -1,0 +1,606 @@
+"""Neural-network ops: activations, softmax and its losses, bias addition, top_k, dropout."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DTypeLike
+from thalweg._src.base.errors import require_text
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import Shape, broadcast, compatible, merge
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.ops import (
+    cast as cast_ops,
+    comparison,
+    math,
+    reduction,
+    reshape as reshape_ops,
+    sequences as sequences_ops,
+)
+from thalweg._src.graph.ops.concat import concat
+from thalweg._src.graph.ops.constants import fill
+from thalweg._src.graph.ops.declarations import nondifferentiable_op
+from thalweg._src.graph.ops.identity import stop_gradient
+from thalweg._src.graph.ops.matrix import matmul, matmul_shape
+from thalweg._src.graph.ops.reshape import reshape, transpose, zeros_like
+from thalweg._src.graph.ops.shape_functions import (
+    at_least_rank,
+    merged_inputs,
+    require,
+    same_dimension,
+    scalar,
+    scalar_value,
+    unchanged,
+    with_rank,
+)
+from thalweg._src.graph.ops.where import where
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
+
+_FLOATS = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))
+_REAL = dtypes.REAL - dtypes.QUANTIZED
+_ADDABLE = dtypes.NUMERIC | dtypes.QUANTIZED
+
+
+def _activation(name: str, types: frozenset[dtypes.DType], doc: str, **attrs: Any) -> OpDef:
+    return op(
+        name,
+        "features: T -> activations: T",
+        infer=unchanged,
+        traceable=True,
+        doc=doc,
+        **{"T": attr.types(types), **attrs},
+    )
+
+
+def _activation_grad(name: str, types: frozenset[dtypes.DType], by: str = "features", **attrs: Any) -> OpDef:
+    doc = f"Computes the gradient of {name.removesuffix('Grad')} from the output gradient and the {by}."
+    signature = f"gradients: T, {by}: T -> backprops: T"
+    return op(name, signature, infer=merged_inputs, traceable=True, doc=doc, **{"T": attr.types(types), **attrs})
+
+
+relu = export("nn.relu")(
+    _activation("Relu", _REAL | {dtypes.qint8}, "Computes max(x, 0), element-wise.", fails="never")
+)
+relu_grad = _activation_grad("ReluGrad", _REAL)
+relu6 = export("nn.relu6")(_activation("Relu6", _REAL, "Computes min(max(x, 0), 6), element-wise."))
+relu6_grad = _activation_grad("Relu6Grad", _REAL)
+elu = export("nn.elu")(_activation("Elu", _FLOATS, "Computes x where it is positive, exp(x) - 1 elsewhere."))
+elu_grad = _activation_grad("EluGrad", _FLOATS, "outputs")
+selu = export("nn.selu")(
+    _activation("Selu", _FLOATS, "Computes the scaled exponential linear unit (self-normalizing), element-wise.")
+)
+selu_grad = _activation_grad("SeluGrad", _FLOATS, "outputs")
+_LEAKY: dict[str, Any] = {"alpha": 0.2, "T": attr.types(_FLOATS, dtypes.float32)}
+leaky_relu_op = _activation("LeakyRelu", _FLOATS, "Computes x where it is positive, alpha * x elsewhere.", **_LEAKY)
+leaky_relu_grad = _activation_grad("LeakyReluGrad", _FLOATS, **_LEAKY)
+softplus = export("math.softplus", "nn.softplus")(
+    _activation("Softplus", _FLOATS, "Computes log(1 + exp(x)), element-wise.", fails="never")
+)
+softplus_grad = _activation_grad("SoftplusGrad", _FLOATS)
+softsign = export("math.softsign", "nn.softsign")(
+    _activation("Softsign", _FLOATS, "Computes x / (1 + |x|), element-wise.")
+)
+softsign_grad = _activation_grad("SoftsignGrad", _FLOATS)
+
+
+@export("log_sigmoid", "math.log_sigmoid")
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
+    """Computes log(sigmoid(x)), accurate for very negative x."""
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        return math.negative(softplus(math.negative(convert_to_tensor(x, name="x"))), name=scope)
+
+
+@export("nn.leaky_relu")
+def leaky_relu(features: TensorLike, alpha: TensorLike = 0.2, name: str | None = None) -> Tensor:
+    """Computes x where it is positive, alpha * x elsewhere; integers are converted to float32."""
+    with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
+        features = convert_to_tensor(features, name="features")
+        if features.dtype.is_integer:
+            features = cast_ops.cast(features, dtypes.float32)
+        if isinstance(alpha, Tensor):
+            return math.maximum(alpha * features, features, name=scope)
+        return leaky_relu_op(features, alpha=alpha, name=scope)
+
+
+@export("nn.crelu")
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
+    """Returns relu(x) and relu(-x) concatenated along an axis."""
+    with name_scope(name, "CRelu", [features]):
+        features = convert_to_tensor(features, name="features")
+        return relu(concat([features, -features], axis))
+
+
+@export("nn.silu", "nn.swish")
+def swish(features: TensorLike, beta: TensorLike = 1.0, name: str | None = None) -> Tensor:
+    """Computes x * sigmoid(beta * x)."""
+    with name_scope(name, "swish", [features]):
+        x = convert_to_tensor(features, name="features")
+        return x * math.sigmoid(x if isinstance(beta, numbers.Real) and beta == 1 else x * beta)
+
+
+silu = swish
+
+
+# Softmax.
+
+
+def _rows(c: Inference) -> Sequence[Shape]:
+    return [at_least_rank(c, 0, 1)]
+
+
+softmax_op = op(
+    "Softmax",
+    "logits: T -> softmax: T",
+    T=_FLOATS,
+    infer=_rows,
+    doc="Computes exp(x) / sum(exp(x)) for each row.",
+    traceable=True,
+    fails="never",
+)
+log_softmax_op = op(
+    "LogSoftmax",
+    "logits: T -> logsoftmax: T",
+    T=_FLOATS,
+    infer=_rows,
+    doc="Computes log(softmax(x)) for each row.",
+    traceable=True,
+)
+
+
+def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
+    """Applies a row function along any axis, by moving the axis last and back."""
+    logits = convert_to_tensor(logits, name="logits")
+    rank = None if logits.dims is None else len(logits.dims)
+    if isinstance(axis, numbers.Integral) and (axis == -1 or (rank is not None and axis == rank - 1)):
+        return definition(logits, name=name)
+    if rank is not None and isinstance(axis, numbers.Integral) and int(axis) not in range(-rank, rank):
+        raise ValueError(f"axis {axis} is out of range: logits {logits.label} have rank {rank}.")
+    with name_scope(name, definition.name, [logits]) as scope:
+        order = _swap_with_last(logits, axis)
+        return transpose(definition(transpose(logits, order)), order, name=scope)
+
+
+def _swap_with_last(x: Tensor, axis: Any) -> Any:
+    """Returns the permutation that swaps an axis with the last one; it is its own inverse."""
+    if x.dims is not None and not isinstance(axis, Tensor):
+        order = list(range(len(x.dims)))
+        if not -len(order) <= axis < len(order):
+            raise ValueError(f"axis: expected one of the {len(order)} dimensions of {x.label}, received {axis}")
+        order[axis], order[-1] = order[-1], order[axis]
+        return order
+    rank = reshape_ops.rank(x)
+    axis = math.mod(axis, rank)
+    last = rank - 1
+    positions = sequences_ops.range(rank)
+    return where(
+        comparison.equal(positions, axis),
+        fill([rank], last),
+        where(comparison.equal(positions, last), fill([rank], axis), positions),
+    )
+
+
+@export("math.softmax", "nn.softmax")
+def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+    """Computes exp(x) / sum(exp(x)) along an axis, the last by default."""
+    axis = reduction.one_of("axis", axis, "dim", dim)
+    return _along_axis(softmax_op, logits, -1 if axis is None else axis, name)
+
+
+@export("math.log_softmax", "nn.log_softmax")
+def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+    """Computes log(softmax(x)) along an axis, the last by default."""
+    axis = reduction.one_of("axis", axis, "dim", dim)
+    return _along_axis(log_softmax_op, logits, -1 if axis is None else axis, name)
+
+
+# Losses.
+
+
+def _cross_entropy(c: Inference) -> Sequence[Shape]:
+    known = "logits and labels must be broadcastable: logits_size={0} labels_size={1}"
+    both = broadcast(c.shapes[0], c.shapes[1], known)
+    require(both is None or len(both) == 2, "logits and labels must be matrices", expected="[batch, classes] for both")
+    return [(None,) if both is None else both[:1], (None, None) if both is None else both]
+
+
+def _sparse_cross_entropy(c: Inference) -> Sequence[Shape]:
+    features, labels = with_rank(c, 0, 2), with_rank(c, 1, 1)
+    assert features is not None and labels is not None
+    require(features[1] != 0, "there are no classes", expected="features.shape[1] >= 1")
+    known = "logits and labels must have the same first dimension, got logits shape {0} and labels shape {1}"
+    batch = same_dimension(features[0], labels[0], "batches", "features.shape[0] == labels.shape[0]", in_step=known)
+    return [(batch,), (batch, features[1])]
+
+
+softmax_cross_entropy_op = op(
+    "SoftmaxCrossEntropyWithLogits",
+    "features: T, labels: T -> loss: T, backprop: T",
+    T=_FLOATS,
+    infer=_cross_entropy,
+    doc="Computes the softmax cross entropy of each row with a distribution, and its gradient.",
+    traceable=True,
+)
+sparse_softmax_cross_entropy_op = op(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    "features: T, labels: Tlabels -> loss: T, backprop: T",
+    T=_FLOATS,
+    Tlabels=attr.types(dtypes.INDEX, dtypes.int64),
+    infer=_sparse_cross_entropy,
+    doc="Computes the softmax cross entropy of each row with one class, and its gradient.",
+    traceable=True,
+)
+softmax_cross_entropy_loss = nondifferentiable_op(
+    "_SoftmaxCrossEntropyLoss",
+    "features: T, labels: T -> loss: T",
+    "Computes the cross entropy alone, where its gradient is unused; created by the optimizer.",
+    T=_FLOATS,
+    infer=lambda c: _cross_entropy(c)[:1],
+    traceable=True,
+)
+sparse_softmax_cross_entropy_loss = nondifferentiable_op(
+    "_SparseSoftmaxCrossEntropyLoss",
+    "features: T, labels: Tlabels -> loss: T",
+    "Computes the cross entropy with one class alone; created by the optimizer.",
+    T=_FLOATS,
+    Tlabels=attr.types(dtypes.INDEX, dtypes.int64),
+    infer=lambda c: _sparse_cross_entropy(c)[:1],
+    traceable=True,
+)
+l2_loss = export("nn.l2_loss")(
+    op("L2Loss", "t: T -> output: T", T=_FLOATS, infer=scalar, doc="Computes half the sum of squares.", traceable=True)
+)
+
+
+def _in_float32(x: Tensor) -> Tensor:
+    return cast_ops.cast(x, dtypes.float32) if x.dtype in (dtypes.float16, dtypes.bfloat16) else x
+
+
+def _unless_cast(scope: str, x: Tensor, dtype: dtypes.DType) -> str | None:
+    """Returns the result's name for the op that computes it, unless a final cast takes it."""
+    return scope if x.dtype is dtype else None
+
+
+def _require_both(labels: Any, logits: Any) -> None:
+    if labels is None or logits is None:
+        raise ValueError("labels or logits is missing")
+
+
+@export("nn.softmax_cross_entropy_with_logits_v2")
+def softmax_cross_entropy_with_logits_v2(
+    labels: TensorLike, logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """Computes the cross entropy of softmax(logits) with labels along an axis; gradients flow into both."""
+    _require_both(labels, logits)
+    axis = reduction.one_of("axis", axis, "dim", dim)
+    axis = -1 if axis is None else axis
+    with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        dtype, shape = logits.dtype, logits.dims
+        if shape == ():
+            raise ValueError("logits: expected at least one dimension, received a scalar")
+        logits = _in_float32(logits)
+        target: Tensor = cast_ops.cast(labels, logits.dtype)
+        if shape is not None and len(shape) == 2 and axis in (-1, 1) and target.dims and len(target.dims) == 2:
+            loss: Tensor = softmax_cross_entropy_op.many(logits, target, name=_unless_cast(scope, logits, dtype))[0]
+            return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype, name=scope)
+        last = isinstance(axis, numbers.Integral) and (axis == -1 or (shape is not None and axis == len(shape) - 1))
+        if not last:
+            order = _swap_with_last(logits, axis)
+            logits, target = transpose(logits, order), transpose(target, order)
+        outer = reshape_ops.shape(logits)[:-1]
+        classes = logits.dims[-1] if logits.dims is not None else None
+        flat = [-1, reshape_ops.shape(logits)[-1] if classes is None else classes]
+        loss = softmax_cross_entropy_op.many(reshape(logits, flat), reshape(target, flat))[0]
+        loss = reshape(loss, outer, name=_unless_cast(scope, loss, dtype))
+        if last and shape is not None:
+            loss.set_shape(shape[:-1])
+        return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype, name=scope)
+
+
+@export("nn.softmax_cross_entropy_with_logits")
+def softmax_cross_entropy_with_logits(
+    labels: TensorLike | None = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:
+    """Computes the cross entropy of softmax(logits) with labels; no gradient flows into the labels."""
+    _require_both(labels, logits)
+    with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
+        labels = stop_gradient(convert_to_tensor(labels, name="labels"))
+        return softmax_cross_entropy_with_logits_v2(labels, logits, axis=dim if axis is None else axis, name=scope)
+
+
+@export("nn.sparse_softmax_cross_entropy_with_logits")
+def sparse_softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: TensorLike | None = None, name: str | None = None
+) -> Tensor:
+    """Computes the cross entropy of softmax(logits) with one class index per row."""
+    _require_both(labels, logits)
+    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
+        labels = convert_to_tensor(labels)
+        logits = convert_to_tensor(logits)
+        if labels.dtype not in dtypes.INDEX:
+            labels = cast_ops.cast(labels, dtypes.int64)
+        dtype, shape, labels_shape = logits.dtype, logits.dims, labels.dims
+        logits = _in_float32(logits)
+        if shape == ():
+            raise ValueError(f"Logits cannot be scalars - received shape {shape}.")
+        if shape is not None and labels_shape is not None and len(labels_shape) != len(shape) - 1:
+            raise ValueError(
+                "Rank mismatch: Rank of labels (received "
+                f"{len(labels_shape)}) should equal rank of logits minus 1 (received {len(shape)})."
+            )
+        if shape is not None and len(shape) == 2 and labels_shape is not None:
+            loss: Tensor = sparse_softmax_cross_entropy_op.many(logits, labels, name=name)[0]
+            return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype)
+        if shape is not None and labels_shape is not None:
+            merge(shape[:-1], labels_shape)
+        classes = reshape_ops.shape(logits)[-1] if shape is None or shape[-1] is None else shape[-1]
+        rows = reshape(logits, [-1, classes])
+        flat = sparse_softmax_cross_entropy_op.many(rows, reshape(labels, [-1]))[0]
+        loss = reshape(flat, reshape_ops.shape(labels))
+        loss.set_shape(labels_shape)
+        return loss if dtype is loss.dtype else cast_ops.cast(loss, dtype)
+
+
+def _of_one_shape(logits: Any, labels: Any) -> tuple[Tensor, Tensor]:
+    logits = convert_to_tensor(logits, name="logits")
+    labels = convert_to_tensor(labels, logits.dtype, name="labels")
+    if not compatible(labels.dims, logits.dims):
+        raise ValueError(f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})")
+    return logits, labels
+
+
+@export("nn.sigmoid_cross_entropy_with_logits")
+def sigmoid_cross_entropy_with_logits(
+    labels: TensorLike | None = None, logits: TensorLike | None = None, name: str | None = None
+) -> Tensor:
+    """Computes the cross entropy of independent probabilities sigmoid(logits) with labels."""
+    _require_both(labels, logits)
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits, labels = _of_one_shape(logits, labels)
+        # max(x, 0) - x * z + log(1 + exp(-|x|)), whose exponentials cannot overflow; the condition, unlike max and
+        # abs, has the right gradient at zero.
+        positive = logits >= zeros_like(logits)
+        kept = where(positive, logits, zeros_like(logits))
+        minus_abs = where(positive, -logits, logits)
+        return math.add(kept - logits * labels, math.log1p(math.exp(minus_abs)), name=scope)
+
+
+@export("nn.weighted_cross_entropy_with_logits")
+def weighted_cross_entropy_with_logits(
+    labels: Any = None,
+    logits: TensorLike | None = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: TensorLike | None = None,
+) -> Tensor:
+    """Computes the sigmoid cross entropy with positive labels weighted by pos_weight."""
+    labels = reduction.one_of("labels", labels, "targets", targets)
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits, labels = _of_one_shape(logits, labels)
+        weight = 1 + (pos_weight - 1) * labels
+        return math.add(
+            (1 - labels) * logits, weight * (math.log1p(math.exp(-math.abs(logits))) + relu(-logits)), name=scope
+        )
+
+
+@export("nn.log_poisson_loss")
+def log_poisson_loss(
+    targets: TensorLike, log_input: TensorLike, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """Computes exp(c) - z * c, with Stirling's approximation of log(z!) on request."""
+    with name_scope(name, "log_poisson_loss", [log_input, targets]):
+        log_input = convert_to_tensor(log_input, name="log_input")
+        targets = convert_to_tensor(targets, log_input.dtype, name="targets")
+        if not compatible(targets.dims, log_input.dims):
+            raise ValueError(f"log_input and targets must have the same shape ({log_input.shape} vs {targets.shape})")
+        loss: Tensor = math.exp(log_input) - log_input * targets
+        if compute_full_loss:
+            stirling = targets * math.log(targets) - targets + 0.5 * math.log(2 * 3.141592653589793 * targets)
+            small = comparison.logical_and(targets >= 0.0, targets <= 1.0)
+            loss += where(small, zeros_like(targets), stirling)
+        return loss
+
+
+# Biases and layers.
+
+
+def _channels_last(c: Inference) -> bool:
+    layout: str = c.attrs.get("data_format", "NHWC")
+    return layout == "NHWC"
+
+
+def _bias_add(c: Inference) -> Sequence[Shape]:
+    value, bias = at_least_rank(c, 0, 2 if _channels_last(c) else 3), with_rank(c, 1, 1)
+    if value is None:
+        return [None]
+    axis = -1 if _channels_last(c) else 1
+    assert bias is not None
+    known = "Must provide as many biases as the last dimension of the input tensor: {1} vs. {0}"
+    size = same_dimension(value[axis], bias[0], "channels", f"value.shape[{axis}] == bias.shape[0]", in_step=known)
+    dims = list(value)
+    dims[axis] = size
+    return [tuple(dims)]
+
+
+def _bias_add_grad(c: Inference) -> Sequence[Shape]:
+    value = at_least_rank(c, 0, 2 if _channels_last(c) else 3)
+    return [(None,) if value is None else (value[-1 if _channels_last(c) else 1],)]
+
+
+_FORMAT = attr.string("NHWC", "NCHW", default="NHWC")
+bias_add_op = op(
+    "BiasAdd",
+    "value: T, bias: T -> output: T",
+    T=_ADDABLE,
+    data_format=_FORMAT,
+    infer=_bias_add,
+    doc="Adds a bias to each channel.",
+    traceable=True,
+    fails="never",
+)
+bias_add_v1 = op(
+    "BiasAddV1",
+    "value: T, bias: T -> output: T",
+    T=_ADDABLE,
+    infer=_bias_add,
+    doc="Adds a bias along the last dimension; the first version of BiasAdd.",
+)
+bias_add_grad_op = op(
+    "BiasAddGrad",
+    "out_backprop: T -> output: T",
+    T=_ADDABLE,
+    data_format=_FORMAT,
+    infer=_bias_add_grad,
+    doc="Sums the gradient over each channel.",
+    traceable=True,
+)
+
+
+@export("nn.bias_add")
+def bias_add(value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Adds a vector along the channels: the last dimension, or the second when data_format starts with NC."""
+    if data_format is not None:
+        require_text("data_format", data_format)
+    if data_format is not None and data_format[:2] not in ("NC", "N.") and not data_format.endswith("C"):
+        raise ValueError(f"data_format is {data_format!r}, expected 'N...C' or 'NC...'")
+    layout = "NCHW" if data_format is not None and data_format.startswith("NC") else "NHWC"
+    if data_format == "N...C":
+        layout = "NHWC"
+    return bias_add_op(value, bias, data_format=layout, name=name or "BiasAdd")
+
+
+@export("nn.xw_plus_b")
+def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
+    """Computes matmul(x, weights) + biases."""
+    with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
+        return bias_add(matmul(x, weights), biases, name=scope)
+
+
+@export("nn.relu_layer")
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
+    """Computes relu(matmul(x, weights) + biases)."""
+    with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
+        return relu(bias_add(matmul(x, weights), biases), name=scope)
+
+
+fused_matmul_op = nondifferentiable_op(
+    "_FusedMatMul",
+    "a: T, b: T, args: num_args*T -> product: T",
+    "Computes a matrix product followed by a bias and possibly an activation; created by the optimizer.",
+    transpose_a=False,
+    transpose_b=False,
+    T=_FLOATS,
+    num_args=attr.integer(0),
+    fused_ops=attr.AttrDef("list(string)", ()),
+    epsilon=0.0001,
+    leakyrelu_alpha=0.2,
+    infer=matmul_shape,
+    traceable=True,
+)
+
+
+# top_k.
+
+
+def _top_k(c: Inference) -> Sequence[Shape]:
+    shape = at_least_rank(c, 0, 1)
+    if "k" in c.attrs:
+        k: int | None = c.attrs["k"]
+    else:
+        require(c.shapes[1] in (None, ()), "k must be a scalar")
+        value = c.value(1)
+        k = None if value is None else int(value)
+    require(k is None or k >= 0, f"k is {k}", expected="k >= 0")
+    if shape is None:
+        return [None, None]
+    last = shape[-1]
+    require(
+        k is None or last is None or k <= last,
+        f"input must have last dimension >= k = {k} but is {last}",
+        in_step="input must have at least k columns",
+    )
+    return [(*shape[:-1], k)] * 2
+
+
+top_k_v2_op = op(
+    "TopKV2",
+    "input: T, k: Tk -> values: T, indices: index_type",
+    sorted=True,
+    T=_REAL,
+    Tk=attr.types({dtypes.int16, dtypes.int32, dtypes.int64}, dtypes.int32),
+    index_type=attr.types({dtypes.int16, dtypes.int32, dtypes.int64}, dtypes.int32),
+    host="k",
+    infer=_top_k,
+    doc="Returns the k largest entries of each row with their indices; of equal entries the earlier comes first.",
+)
+top_k_v1_op = op(
+    "TopK",
+    "input: T -> values: T, indices: int32",
+    k=attr.integer(0),
+    sorted=True,
+    T=_REAL,
+    infer=_top_k,
+    doc="Returns the k largest values of each row and their indices; the first version, with k as an attribute.",
+)
+
+
+@export("math.top_k", "nn.top_k")
+def top_k(
+    input: TensorLike,
+    k: TensorLike = 1,
+    sorted: bool = True,
+    index_type: DTypeLike = dtypes.int32,
+    name: str | None = None,
+) -> Any:
+    """Returns the k largest entries of each row and their indices, largest first."""
+    return top_k_v2_op.many(input, k, sorted=sorted, index_type=index_type, name=name)
+
+
+def _in_top_k(c: Inference) -> Sequence[Shape]:
+    predictions, targets = with_rank(c, 0, 2), with_rank(c, 1, 1)
+    assert predictions is not None and targets is not None
+    if len(c.shapes) > 2:
+        scalar_value(c, 2)
+    return [(same_dimension(predictions[0], targets[0], "batches", "predictions.shape[0] == targets.shape[0]"),)]
+
+
+_TARGETS = attr.types(dtypes.INDEX, dtypes.int32)
+in_top_k_v1_op = nondifferentiable_op(
+    "InTopK",
+    "predictions: float32, targets: T -> precision: bool",
+    k=attr.integer(),
+    T=_TARGETS,
+    infer=_in_top_k,
+    doc="Returns whether each target is among the k largest predictions; the first version, with k as an attribute.",
+)
+in_top_k_op = nondifferentiable_op(
+    "InTopKV2",
+    "predictions: float32, targets: T, k: T -> precision: bool",
+    "Returns whether each target is among the k largest predictions of its row.",
+    T=_TARGETS,
+    host="k",
+    infer=_in_top_k,
+)
+
+
+@export("math.in_top_k", "nn.in_top_k")
+def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
+    """Returns for each row whether its target is among the k largest predictions."""
+    with name_scope(name, "in_top_k"):
+        return in_top_k_op(predictions, targets, k)
+
+
+# Dropout and sparsity.

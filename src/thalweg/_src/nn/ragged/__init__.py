@@ -1,3 +1,0 @@
-"""Ragged tensors: rows of different lengths, as their joined values and the positions where rows start."""
-
-from thalweg._src.nn.ragged import operations, strings  # noqa: F401  which functions of tensors call with ragged ones

@@ -1,0 +1,55 @@
+"""Kernels of session tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.runtime.kernels.registry import kernel
+from thalweg._src.runtime.kernels.strings import string_array
+from thalweg._src.runtime.resources.devices import Device
+from thalweg._src.runtime.resources.session_tensors import KeptTensor, SessionTensors
+
+Function = Callable[..., Any]
+
+
+def _tensors(device: Device) -> SessionTensors:
+    return device.resources.lookup_or_create("", "session tensors", "", SessionTensors)
+
+
+@kernel("GetSessionHandle")
+def bind_handle(node: Node, device: Device) -> Function:
+    kept, dtype, name = _tensors(device), node.attrs["T"], node.name
+
+    def keep(value: Any) -> Any:
+        # A copy, since a kept value must not change with a variable or a feed.
+        copy = value.clone() if isinstance(value, torch.Tensor) else value.copy()
+        return string_array([kept.add(name, KeptTensor(copy, dtype)).encode()], ())
+
+    return keep
+
+
+@kernel("GetSessionTensor")
+def bind_tensor(node: Node, device: Device) -> Function:
+    kept, dtype, where = _tensors(device), node.attrs["dtype"], device.torch
+
+    def get(handle: Any) -> Any:
+        value = kept.get(handle.item().decode(), dtype)
+        if isinstance(value, torch.Tensor) and device.stream is not None and value.device == where:
+            value.record_stream(device.stream)
+        return value.to(where) if isinstance(value, torch.Tensor) else value
+
+    return get
+
+
+@kernel("DeleteSessionTensor", devices=("CPU",))
+def bind_delete(node: Node, device: Device) -> Function:
+    kept = _tensors(device)
+
+    def delete(handle: Any) -> None:
+        kept.delete(handle.item().decode())
+
+    return delete

@@ -1,0 +1,137 @@
+"""Trackable objects: the edges of an object-based checkpoint, from each object to its parts by name.
+
+The parts and the own tensors of an object depend on its class: `parts_of` and `saved_by` are generic functions to which
+each such class adds an implementation.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from thalweg._src.base.export import export
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.training.checkpoint.saver_builder import SaveableObject, VariableSaveable
+from thalweg._src.training.optimizers.optimizer import Optimizer
+from thalweg._src.training.variables.restoration import RestoresParts
+from thalweg._src.training.variables.variables import Variable
+
+Part = tuple[str, Any]
+VALUE = "VARIABLE_VALUE"
+
+
+@export("train.experimental.PythonState")
+class PythonState(ABC):
+    """A part of a checkpoint that is not a variable: bytes that a Python object writes and reads."""
+
+    @abstractmethod
+    def serialize(self) -> Any:
+        """Returns the state as bytes."""
+
+    @abstractmethod
+    def deserialize(self, string_value: bytes) -> None:
+        """Restores the state from bytes."""
+
+
+@export("contrib.eager.Checkpointable")
+class AutoTrackable(RestoresParts):
+    """An object whose parts are its attributes; lists and dictionaries among them are tracked too."""
+
+
+def is_trackable(value: Any) -> bool:
+    """Returns whether a checkpoint can track a value, or anything inside a list or dictionary."""
+    if isinstance(value, list | tuple | dict):
+        return any(map(is_trackable, value.values() if isinstance(value, dict) else value))
+    return parts_of.dispatch(type(value)) is not _UNKNOWN
+
+
+# -- parts ------------------------------------------------------------------------------------------------------------
+
+
+@functools.singledispatch
+def parts_of(value: Any) -> Iterable[Part]:
+    """Returns the parts of an object by their names in a checkpoint."""
+    raise TypeError(f"a checkpoint cannot track {value!r} of {type(value).__name__}")
+
+
+_UNKNOWN = parts_of.dispatch(object)
+
+
+@parts_of.register(Variable)
+@parts_of.register(PythonState)
+def _none(value: Any) -> Iterable[Part]:
+    return ()
+
+
+@parts_of.register(list)
+@parts_of.register(tuple)
+def _items(value: Any) -> Iterator[Part]:
+    return ((str(index), item) for index, item in enumerate(value) if is_trackable(item))
+
+
+@parts_of.register(dict)
+def _entries(value: Any) -> Iterator[Part]:
+    for key, item in value.items():
+        if not is_trackable(item):
+            continue
+        if not isinstance(key, str):
+            raise ValueError(f"a dictionary in a checkpoint needs strings as keys, {key!r} is not one: {value!r}")
+        yield key, item
+
+
+@parts_of.register(Optimizer)
+def _of_optimizer(optimizer: Any) -> Iterator[Part]:
+    """Yields the optimizer's own variables; slots are saved with the variables that they belong to."""
+    graph = get_default_graph()
+    for (name, _), variable in sorted(optimizer._non_slot_dict.items(), key=lambda item: item[0][0]):
+        if variable._owner_graph is graph:
+            yield name, variable
+    yield from attributes_of(optimizer, Optimizer)
+
+
+@parts_of.register(AutoTrackable)
+def _of_attributes(value: Any) -> Iterator[Part]:
+    return attributes_of(value)
+
+
+def attributes_of(value: Any, wanted_type: Any = None, without: frozenset[str] = frozenset()) -> Iterator[Part]:
+    """Yields the attributes that a checkpoint can track, optionally only those of one type."""
+    for name, item in vars(value).items():
+        if name not in without and (wanted_type is None or isinstance(item, wanted_type)) and is_trackable(item):
+            yield name, item
+
+
+# -- what objects save themselves -------------------------------------------------------------------------------------
+
+
+class StateSaveable(SaveableObject):
+    """The state of a Python object as bytes, taken when the checkpoint is saved."""
+
+    def __init__(self, state: PythonState, name: str) -> None:
+        super().__init__(state, [], name)
+
+
+Saved = dict[str, Callable[[str], SaveableObject]]  # by attribute: a function from its key to its saveable
+
+
+@functools.singledispatch
+def saved_by(value: Any) -> Saved:
+    """Returns what an object itself, without its parts, saves in a checkpoint."""
+    return {}
+
+
+@saved_by.register(Variable)
+def _variable(variable: Any) -> Saved:
+    return {VALUE: lambda key: VariableSaveable(variable, "", key)}
+
+
+@saved_by.register(PythonState)
+def _state(state: Any) -> Saved:
+    return {"py_state": lambda key: StateSaveable(state, key)}
+
+
+def full_name(value: Any) -> str:
+    """Returns the name of an object in name-based checkpoints; empty if it has none."""
+    return value._shared_name if isinstance(value, Variable) else getattr(value, "_name", None) or ""

@@ -1,0 +1,212 @@
+"""Passes that store or prepare elements: caching and prefetching."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from typing import Any, ClassVar
+
+from thalweg._src.base import errors
+from thalweg._src.base.errors import invalid
+from thalweg._src.base.export import export_constants
+from thalweg._src.runtime.resources.iterators import outcome_of
+from thalweg._src.runtime.resources.thread_pool import computing
+from thalweg._src.runtime.resources.waiting import Outcome
+from thalweg._src.runtime.resources.workers import workers
+from thalweg._src.training.data.plan import Element, Elements, Plan, Unary
+
+AUTOTUNE = -1
+_AHEAD = 4  # prefetched elements if the number is tuned automatically
+
+
+# -- caching ----------------------------------------------------------------------------------------------------------
+
+
+class Cached(Unary):
+    """Caches elements in memory during the first pass; later passes take them from there."""
+
+    __slots__ = ("at", "held", "writing")
+    kept: ClassVar = ("at", "held", "writing")
+
+    def __init__(self, plan: Plan) -> None:
+        Elements.__init__(self, plan)
+        self.writing = plan.memory is None
+        self.held: list[Element] = [] if self.writing else plan.memory
+        self.at = 0
+        if self.writing:
+            self.input = plan.parents[0].elements()
+
+    def __next__(self) -> Element:
+        if self.writing:
+            for element in self.input:
+                self.held.append(element)
+                return element
+            self.writing, self.at, self.plan.memory = False, len(self.held), self.held
+            self.input.close()
+            raise StopIteration
+        if self.at >= len(self.held):
+            raise StopIteration
+        self.at += 1
+        return self.held[self.at - 1]
+
+    def state(self) -> Any:
+        return Unary.state(self) if self.writing else Elements.state(self)
+
+    def restore(self, state: Any) -> None:
+        Elements.restore(self, state)
+        if self.writing:
+            if not hasattr(self, "input"):
+                self.input = self.plan.parents[0].elements()
+            self.input.restore(state["input"])
+        else:
+            self.plan.memory = self.held
+
+    def close(self) -> None:
+        Elements.close(self)
+        if self.writing:
+            self.input.close()
+
+
+# -- in the background ------------------------------------------------------------------------------------------------
+
+
+def parallel_calls(plan: Plan, index: int) -> int:
+    """Returns the parameter `num_parallel_calls`."""
+    calls = plan.integer(index, "num_parallel_calls")
+    if calls == AUTOTUNE:
+        calls = os.cpu_count() or 1
+    if calls < 1:
+        raise invalid(f"num_parallel_calls must be greater than zero, but is {calls}")
+    return calls
+
+
+def next_outcome(elements: Elements) -> Outcome:
+    """Returns the next element or error; at the end an OutOfRangeError."""
+    with computing():
+        return outcome_of(elements.__next__)
+
+
+class PrefetchBuffer:
+    """Elements of a pass that a worker produces before they are requested.
+
+    No thread waits while the buffer is full: the worker ends, and the consumer that makes room starts another.
+    """
+
+    def __init__(self, source: Elements, size: int, changed: threading.Condition | None = None) -> None:
+        """changed: what a consumer of several buffers waits for"""
+        self.source = source
+        self._size = size
+        self._made: deque[Outcome] = deque()
+        self._changed = changed or threading.Condition()
+        self._at_work = self._ended = self._closed = self._paused = False
+
+    def take(self) -> Element:
+        """Returns the next element as soon as it is available."""
+        with self._changed:
+            self._call()
+            while not self._made:
+                if self._ended or self._closed:
+                    raise self.source.end()
+                self._changed.wait()
+                self._call()
+            outcome = self._made.popleft()
+            self._call()
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]
+
+    def ready(self) -> bool:
+        """Returns whether the next element is available."""
+        return bool(self._made)
+
+    def is_over(self) -> bool:
+        """Returns whether there is no next element."""
+        return self._ended and not self._made
+
+    def start(self) -> None:
+        """Starts before the first request."""
+        with self._changed:
+            self._call()
+
+    def _call(self) -> None:
+        idle = not (self._at_work or self._ended or self._closed or self._paused)
+        if idle and len(self._made) < self._size:
+            self._at_work = True
+            workers.start(self._work)
+
+    def _work(self) -> None:
+        while True:
+            outcome = next_outcome(self.source)
+            with self._changed:
+                if isinstance(outcome, errors.OutOfRangeError):
+                    self._ended = True
+                else:
+                    self._made.append(outcome)
+                full = len(self._made) >= self._size or self._ended or self._closed or self._paused
+                self._at_work = not full
+                self._changed.notify_all()
+                if full:
+                    return
+
+    def state(self) -> Any:
+        """Returns the position, after the worker has stored its current element; pending errors are dropped."""
+        with self._changed:
+            self._paused = True
+            try:
+                while self._at_work:
+                    if self._closed:
+                        raise self.source.end()
+                    self._changed.wait()
+                made = [outcome for outcome in self._made if not isinstance(outcome, BaseException)]
+                return {"made": made, "ended": self._ended, "source": self.source.state()}
+            finally:
+                self._paused = False
+
+    def restore(self, state: Any) -> None:
+        with self._changed:
+            self._made = deque(state["made"])
+            self._ended = state["ended"]
+            self.source.restore(state["source"])
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self.source.close()
+
+
+class Prefetched(Elements):
+    """Elements that are produced before they are requested."""
+
+    __slots__ = ("_ahead", "_source")
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        size = plan.integer(0, "buffer_size")
+        if size < AUTOTUNE:
+            raise invalid(f"buffer_size is {size}, expected at least 0, or -1 for automatic tuning")
+        source = plan.parents[0].elements()
+        self._source: Elements = source
+        self._ahead = PrefetchBuffer(source, _AHEAD if size == AUTOTUNE else size) if size else None
+
+    def __next__(self) -> Element:
+        return next(self._source) if self._ahead is None else self._ahead.take()
+
+    def prompt(self) -> bool:
+        return self._source.prompt() if self._ahead is None else self._ahead.ready()
+
+    def state(self) -> Any:
+        return self._source.state() if self._ahead is None else self._ahead.state()
+
+    def restore(self, state: Any) -> None:
+        (self._source if self._ahead is None else self._ahead).restore(state)
+
+    def close(self) -> None:
+        super().close()
+        (self._source if self._ahead is None else self._ahead).close()
+
+
+export_constants(
+    AUTOTUNE=("data.experimental.AUTOTUNE", "contrib.data.AUTOTUNE"),
+)

@@ -1,0 +1,195 @@
+"""Interleave: elements of several datasets in rotation, of which workers may prepare several at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, ClassVar
+
+from thalweg._src.base.errors import invalid
+from thalweg._src.training.data.buffers import AUTOTUNE, PrefetchBuffer, parallel_calls
+from thalweg._src.training.data.plan import Element, Elements, Plan, Unary
+
+
+class Interleaved(Unary):
+    """Elements of several datasets that a function creates, in rotation: a block of each in a cycle of datasets."""
+
+    __slots__ = ("_block", "_cycle", "_function", "_slots", "at", "ended", "taken")
+    kept: ClassVar = ("at", "ended", "taken")
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self._cycle, self._block = self._sizes(plan)
+        self._function = plan.function()
+        self._slots: list[tuple[Element, Any] | None] = [None] * self._cycle
+        self.at = self.taken = 0
+        self.ended = False
+
+    def _sizes(self, plan: Plan) -> tuple[int, int]:
+        cycle, block = plan.integer(0, "cycle_length"), plan.integer(1, "block_length", 1)
+        if cycle == AUTOTUNE:
+            cycle = os.cpu_count() or 1
+        if cycle < 1:
+            raise invalid(f"cycle_length must be greater than zero, but is {cycle}")
+        return cycle, block
+
+    def __next__(self) -> Element:
+        while not self.closed:
+            slot = self._slots[self.at]
+            if slot is None:
+                if self.ended:
+                    if not any(self._slots):
+                        raise StopIteration
+                    self._advance()
+                    continue
+                element = next(self.input, None)
+                if element is None:
+                    self.ended = True
+                    continue
+                self._slots[self.at] = (element, self._begin(element))
+                continue
+            try:
+                return self._take(slot[1])
+            except StopIteration:
+                self._end_slot()
+        raise self.end()
+
+    def _take(self, elements: Any) -> Element:
+        result: Element = next(elements)
+        self.taken += 1
+        if self.taken == self._block:
+            self._advance()
+        return result
+
+    def _end_slot(self) -> None:
+        slot, self._slots[self.at] = self._slots[self.at], None
+        if slot is not None:
+            slot[1].close()
+        self._advance()
+
+    def _begin(self, element: Element) -> Any:
+        dataset = self._function(*element)[0]
+        if not self.plan.is_ordered:
+            dataset.drop_order()
+        return dataset.elements()
+
+    def _advance(self) -> None:
+        self.at, self.taken = (self.at + 1) % self._cycle, 0
+
+    def state(self) -> Any:
+        slots = [None if slot is None else [slot[0], slot[1].state()] for slot in self._slots]
+        return {**super().state(), "slots": slots}
+
+    def restore(self, state: Any) -> None:
+        super().restore(state)
+        for index, saved in enumerate(state["slots"]):
+            if saved is not None:
+                element = tuple(saved[0])
+                elements = self._begin(element)
+                elements.restore(saved[1])
+                self._slots[index] = (element, elements)
+
+    def close(self) -> None:
+        super().close()
+        for slot in self._slots:
+            if slot is not None:
+                slot[1].close()
+        self._function.cancel()
+
+
+class _PrefetchedElements(Elements):
+    """A pass that a worker runs ahead of its consumer."""
+
+    __slots__ = ("ahead",)
+
+    def __init__(self, source: Elements, size: int, changed: threading.Condition | None = None) -> None:
+        super().__init__(source.plan)
+        self.ahead = PrefetchBuffer(source, size, changed)
+
+    def __next__(self) -> Element:
+        return self.ahead.take()
+
+    def state(self) -> Any:
+        return {"ahead": self.ahead.state()}
+
+    def restore(self, state: Any) -> None:
+        self.ahead.restore(state["ahead"])
+
+    def close(self) -> None:
+        super().close()
+        self.ahead.close()
+
+
+class ParallelInterleaved(Interleaved):
+    """The same elements in the same order as `Interleaved`, with workers that prepare several datasets at a time.
+
+    If the order does not matter, a dataset whose next element is not ready is passed over.
+    """
+
+    __slots__ = ("_buffer", "_most", "_ready", "_source")
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self._most = parallel_calls(plan, 2)
+        self._buffer, is_ordered = self._block, plan.is_ordered  # elements of one dataset
+        if len(plan.values) > 3:
+            self._buffer, is_ordered = plan.integer(3, "buffer_output_elements", 1), not plan.values[4]
+        self._ready = None if is_ordered else threading.Condition()
+        if self._ready is not None:
+            self._most = self._cycle
+            self.input = self._source = _PrefetchedElements(self.input, 1, self._ready)
+
+    def __next__(self) -> Element:
+        if self._ready is None:
+            return super().__next__()
+        while not self.closed:
+            with self._ready:
+                if not self._go_to_ready():
+                    raise StopIteration
+            slot = self._slots[self.at]
+            if slot is None:
+                element = next(self.input)
+                self._slots[self.at] = (element, self._begin(element))
+                continue
+            try:
+                return self._take(slot[1])
+            except StopIteration:
+                self._end_slot()
+        raise self.end()
+
+    def _go_to_ready(self) -> bool:
+        """Waits for a slot whose next step takes no time, and goes there; returns False at the end of all datasets."""
+        assert self._ready is not None
+        while not self.closed:
+            for offset in range(self._cycle):
+                place = (self.at + offset) % self._cycle
+                slot = self._slots[place]
+                ahead = (self._source if slot is None else slot[1]).ahead
+                ahead.start()
+                if ahead.ready() or (slot is not None and ahead.is_over()):
+                    if offset:
+                        self.at, self.taken = place, 0
+                    return True
+            if self._source.ahead.is_over() and not any(self._slots):
+                return False
+            self._ready.wait()
+        raise self.end()
+
+    def _begin(self, element: Element) -> Any:
+        elements = super()._begin(element)
+        busy = sum(slot is not None and isinstance(slot[1], _PrefetchedElements) for slot in self._slots)
+        return elements if busy >= self._most else self._prefetched(elements)
+
+    def _prefetched(self, elements: Elements) -> _PrefetchedElements:
+        return _PrefetchedElements(elements, self._buffer, self._ready)
+
+    def restore(self, state: Any) -> None:
+        Unary.restore(self, state)
+        for index, saved in enumerate(state["slots"]):
+            if saved is not None:
+                element = tuple(saved[0])
+                elements: Elements = Interleaved._begin(self, element)
+                if "ahead" in saved[1]:
+                    elements = self._prefetched(elements)
+                elements.restore(saved[1])
+                self._slots[index] = (element, elements)

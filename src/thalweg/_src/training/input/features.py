@@ -1,0 +1,311 @@
+"""Feature specifications of tf.Example, and the functions that parse them."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thalweg._src.base import dtypes
+from thalweg._src.base.dtypes import DType, DTypeLike
+from thalweg._src.base.errors import require_kind
+from thalweg._src.base.export import export
+from thalweg._src.base.shapes import Shape, ShapeLike, as_shape
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.constants import constant
+from thalweg._src.graph.ops.parsing import parse_example_op, parse_single_example_op
+from thalweg._src.graph.ops.reshape import expand_dims, reshape, squeeze
+from thalweg._src.graph.ops.sequence_parsing import parse_sequence_example_op, parse_single_sequence_example_op
+from thalweg._src.graph.ops.slicing import slice as slice_
+from thalweg._src.graph.ops.sparse_shaping import sparse_merge
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
+
+
+@export("VarLenFeature", "io.VarLenFeature")
+class VarLenFeature(NamedTuple):
+    """A feature with any number of values, parsed as a SparseTensor."""
+
+    dtype: Any
+
+
+@export("SparseFeature", "io.SparseFeature")
+class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size already_sorted")):
+    """A sparse tensor stored as two or more features: its indices and its values."""
+
+    def __new__(
+        cls, index_key: Sequence[str], value_key: str, dtype: DTypeLike, size: TensorLike, already_sorted: bool = False
+    ) -> Any:
+        return super().__new__(cls, index_key, value_key, dtype, size, already_sorted)
+
+
+@export("FixedLenFeature", "io.FixedLenFeature")
+class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")):
+    """A feature with a fixed number of values, given by its shape; a default replaces a missing one."""
+
+    def __new__(cls, shape: ShapeLike, dtype: DTypeLike, default_value: TensorLike | None = None) -> Any:
+        return super().__new__(cls, shape, dtype, default_value)
+
+
+@export("FixedLenSequenceFeature", "io.FixedLenSequenceFeature")
+class FixedLenSequenceFeature(namedtuple("FixedLenSequenceFeature", "shape dtype allow_missing default_value")):
+    """A sequence of entries of one shape, padded to the longest in a batch."""
+
+    def __new__(
+        cls, shape: ShapeLike, dtype: DTypeLike, allow_missing: bool = False, default_value: TensorLike | None = None
+    ) -> Any:
+        return super().__new__(cls, shape, dtype, allow_missing, default_value)
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """Feature specifications by type, in the order of their keys."""
+
+    sparse: dict[str, DType] = field(default_factory=dict)
+    dense: dict[str, tuple[DType, Shape, Any]] = field(default_factory=dict)
+    may_miss: list[str] = field(default_factory=list)
+    composite: dict[str, SparseFeature] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
+
+
+def _wanted(features: Mapping[str, Any], *types: Any, sequence: bool = False) -> _Wanted:
+    """Sorts feature specifications by type; rejects types that are not supported here."""
+    require_kind("features", features, Mapping, "a dict of features")
+    result = _Wanted(named=set(features))
+    for key in sorted(features):
+        feature = features[key]
+        if not isinstance(feature, types):
+            raise ValueError(f"Unsupported {type(feature).__name__} {feature} for key {key!r}")
+        if not feature.dtype:
+            raise ValueError(f"Missing type for feature {key}. Received feature={feature}.")
+        if isinstance(feature, VarLenFeature):
+            _add_sparse(result, key, feature.dtype)
+        elif isinstance(feature, SparseFeature):
+            _add_composite(result, key, feature)
+        else:
+            _add_dense(result, key, feature, sequence)
+    return result
+
+
+def _add_sparse(wanted: _Wanted, key: str, dtype: Any) -> None:
+    dtype = dtypes.as_dtype(dtype)
+    if wanted.sparse.setdefault(key, dtype) is not dtype:
+        raise ValueError(f"Conflicting type {wanted.sparse[key].name} vs {dtype.name} for  feature {key}.")
+
+
+def _add_composite(wanted: _Wanted, key: str, feature: SparseFeature) -> None:
+    if not feature.index_key or not feature.value_key:
+        raise ValueError(f"Missing index_key or value_key for SparseFeature {key}. Received feature={feature}.")
+    for index_key in _index_keys(feature):
+        _add_sparse(wanted, index_key, dtypes.int64)
+    _add_sparse(wanted, feature.value_key, feature.dtype)
+    wanted.composite[key] = feature
+
+
+def _index_keys(feature: SparseFeature) -> list[str]:
+    return [feature.index_key] if isinstance(feature.index_key, str) else list(feature.index_key)
+
+
+def _add_dense(wanted: _Wanted, key: str, feature: Any, sequence: bool) -> None:
+    if feature.shape is None:
+        raise ValueError(f"Missing shape for feature {key}. Received feature={feature}.")
+    shape, default = as_shape(feature.shape), feature.default_value
+    if isinstance(feature, FixedLenSequenceFeature):
+        if sequence:
+            if feature.allow_missing:
+                wanted.may_miss.append(key)
+        elif not feature.allow_missing:
+            raise ValueError(f"feature {key}: a FixedLenSequenceFeature of an Example needs allow_missing=True")
+        else:
+            shape = None if shape is None else (None, *shape)
+            default = _blank(feature.dtype) if default is None else default
+    elif shape and shape[0] is None:
+        raise ValueError(f"feature {key} has an unknown first dimension: {feature}; hint: FixedLenSequenceFeature")
+    if shape is None or None in shape[1:]:
+        raise ValueError(f"feature {key} has an unknown dimension: {feature.shape}")
+    wanted.dense[key] = (dtypes.as_dtype(feature.dtype), shape, default)
+
+
+def _blank(dtype: Any) -> Any:
+    return b"" if dtypes.as_dtype(dtype) is dtypes.string else 0
+
+
+def _defaults(wanted: _Wanted) -> list[Tensor]:
+    """Returns the default of each dense feature; no default is an empty tensor."""
+    result = []
+    for key, (dtype, shape, default) in wanted.dense.items():
+        if default is None:
+            result.append(constant(np.empty(0, dtype.as_numpy_dtype), dtype, name=f"key_{_plain(key)}_none"))
+            continue
+        tensor = convert_to_tensor(default, dtype, name=f"key_{_plain(key)}")
+        if shape and shape[0] is None:
+            result.append(reshape(tensor, []))
+        else:
+            result.append(tensor if tensor.dims == shape else reshape(tensor, list(shape or ())))
+    return result
+
+
+def _plain(key: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in key)
+
+
+def _named(wanted: _Wanted, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
+    """Returns outputs by key, with composite features assembled and their components removed."""
+    sparse = [SparseTensor(*parts) for parts in zip(indices, values, shapes)]
+    result: dict[str, Any] = {**dict(zip(wanted.sparse, sparse)), **dict(zip(wanted.dense, dense))}
+    for key, feature in wanted.composite.items():
+        ids: Any = [result[index_key] for index_key in _index_keys(feature)]
+        size = feature.size
+        if isinstance(feature.index_key, str):
+            ids = ids[0]
+        merged = sparse_merge(ids, result[feature.value_key], size, f"{key}_merge", feature.already_sorted)
+        result[key] = merged
+    return {key: value for key, value in result.items() if key in wanted.named}
+
+
+_IN_EXAMPLES = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
+
+
+def _require_some(what: str, *features: Any) -> None:
+    if not any(features):
+        raise ValueError(f"Missing: {what} was {features[0]}.")
+
+
+@export("parse_example", "io.parse_example")
+def parse_example(
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
+) -> dict[str, Any]:
+    """Returns the features of a vector of serialized Examples, as dense tensors and SparseTensors by key."""
+    _require_some("features", features)
+    wanted = _wanted(features, *_IN_EXAMPLES)
+    with name_scope(name, "ParseExample", [serialized, example_names]):
+        return _parse_batch(serialized, wanted, example_names)
+
+
+def _parse_batch(serialized: Any, wanted: _Wanted, names: Any) -> dict[str, Any]:
+    outputs = parse_example_op.many(
+        convert_to_tensor(serialized, dtypes.string, name="serialized"),
+        constant(np.empty(0, object), dtypes.string, name="names") if names is None else names,
+        [constant(key, dtypes.string) for key in wanted.sparse],
+        [constant(key, dtypes.string) for key in wanted.dense],
+        _defaults(wanted),
+        sparse_types=list(wanted.sparse.values()),
+        dense_shapes=[shape for _, shape, _ in wanted.dense.values()],
+    )
+    return _named(wanted, *outputs)
+
+
+@export("parse_single_example", "io.parse_single_example")
+def parse_single_example(
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
+) -> dict[str, Any]:
+    """Returns the features of one serialized Example."""
+    _require_some("features", features)
+    wanted = _wanted(features, *_IN_EXAMPLES)
+    with name_scope(name, "ParseSingleExample", [serialized, example_names]):
+        if example_names is not None:  # the op for a single Example has no input for its name
+            return _parse_batch_of_one(serialized, wanted, example_names)
+        outputs = parse_single_example_op.many(
+            convert_to_tensor(serialized, dtypes.string, name="serialized"),
+            _defaults(wanted),
+            num_sparse=len(wanted.sparse),
+            sparse_keys=list(wanted.sparse),
+            dense_keys=list(wanted.dense),
+            sparse_types=list(wanted.sparse.values()),
+            dense_shapes=[shape for _, shape, _ in wanted.dense.values()],
+        )
+        return _named(wanted, *outputs)
+
+
+def _parse_batch_of_one(serialized: Any, wanted: _Wanted, name: Any) -> dict[str, Any]:
+    batch = expand_dims(convert_to_tensor(serialized, dtypes.string), 0)
+    parsed = _parse_batch(batch, wanted, expand_dims(convert_to_tensor(name, dtypes.string), 0))
+    return {
+        key: SparseTensor(slice_(value.indices, [0, 1], [-1, -1]), value.values, slice_(value.dense_shape, [1], [-1]))
+        if isinstance(value, SparseTensor)
+        else squeeze(value, [0])
+        for key, value in parsed.items()
+    }
+
+
+def _wanted_of_sequence(context_features: Any, sequence_features: Any) -> tuple[_Wanted, _Wanted]:
+    if not context_features and not sequence_features:
+        raise ValueError("Missing features: both context_features and sequence_features are empty.")
+    context = _wanted(context_features or {}, VarLenFeature, SparseFeature, FixedLenFeature)
+    lists = _wanted(sequence_features or {}, VarLenFeature, SparseFeature, FixedLenSequenceFeature, sequence=True)
+    return context, lists
+
+
+def _types_and_shapes(context: _Wanted, lists: _Wanted) -> dict[str, Any]:
+    return {
+        "context_sparse_types": list(context.sparse.values()),
+        "context_dense_shapes": [shape for _, shape, _ in context.dense.values()],
+        "feature_list_sparse_types": list(lists.sparse.values()),
+        "feature_list_dense_types": [dtype for dtype, _, _ in lists.dense.values()],
+        "feature_list_dense_shapes": [shape for _, shape, _ in lists.dense.values()],
+    }
+
+
+@export("parse_single_sequence_example", "io.parse_single_sequence_example")
+def parse_single_sequence_example(
+    serialized: TensorLike,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_name: TensorLike | None = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the context and the sequences of one serialized SequenceExample."""
+    context, lists = _wanted_of_sequence(context_features, sequence_features)
+    with name_scope(name, "ParseSingleSequenceExample", [serialized, example_name]):
+        keys = [[constant(key, dtypes.string) for key in keys] for keys in (context.sparse, context.dense)]
+        keys += [[constant(key, dtypes.string) for key in keys] for keys in (lists.sparse, lists.dense)]
+        outputs = parse_single_sequence_example_op.many(
+            convert_to_tensor(serialized, dtypes.string, name="serialized"),
+            constant(np.array([key.encode() for key in lists.may_miss], object), dtypes.string),
+            *keys,
+            _defaults(context),
+            "" if example_name is None else example_name,
+            **_types_and_shapes(context, lists),
+        )
+        return _named(context, *outputs[:4]), _named(lists, *outputs[4:8])
+
+
+@export("io.parse_sequence_example")
+def parse_sequence_example(
+    serialized: TensorLike,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_names: TensorLike | None = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Returns the contexts, the sequences and the lengths of a vector of serialized SequenceExamples."""
+    context, lists = _wanted_of_sequence(context_features, sequence_features)
+    with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
+        outputs = parse_sequence_example_op.many(
+            convert_to_tensor(serialized, dtypes.string, name="serialized"),
+            constant(np.empty(0, object), dtypes.string) if example_names is None else example_names,
+            _defaults(context),
+            feature_list_dense_missing_assumed_empty=lists.may_miss,
+            context_sparse_keys=list(context.sparse),
+            context_dense_keys=list(context.dense),
+            feature_list_sparse_keys=list(lists.sparse),
+            feature_list_dense_keys=list(lists.dense),
+            Ncontext_sparse=len(context.sparse),
+            Ncontext_dense=len(context.dense),
+            Nfeature_list_sparse=len(lists.sparse),
+            Nfeature_list_dense=len(lists.dense),
+            **_types_and_shapes(context, lists),
+        )
+        lengths = dict(zip(lists.dense, outputs[8]))
+        return _named(context, *outputs[:4]), _named(lists, *outputs[4:8]), lengths

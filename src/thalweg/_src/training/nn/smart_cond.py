@@ -1,0 +1,64 @@
+"""smart_cond: a conditional that is resolved while the graph is built if its condition is constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.base import dtypes
+from thalweg._src.base.export import export
+from thalweg._src.graph.control_flow.cond import case, cond
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.ops.reshape import constant_value
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.types import TensorLike
+from thalweg._src.training.variables.partitions import PartitionedVariable
+from thalweg._src.training.variables.variables import Variable
+
+
+@export("contrib.framework.smart_constant_value")
+def smart_constant_value(pred: TensorLike) -> bool | None:
+    """Returns the static value of a condition, None if it is unknown."""
+    if isinstance(pred, Tensor):
+        value = constant_value(pred)
+        return None if value is None else bool(value)
+    if isinstance(pred, Variable | PartitionedVariable):
+        return None
+    if pred in (0, 1):
+        return bool(pred)
+    raise TypeError(f"pred: expected a tensor, a bool, 0 or 1, received {type(pred)}")
+
+
+@export("contrib.framework.smart_cond")
+def smart_cond(
+    pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
+    """Returns the result of one of two functions, selected statically if the condition is constant."""
+    if not callable(true_fn):
+        raise TypeError("`true_fn` must be callable.")
+    if not callable(false_fn):
+        raise TypeError("`false_fn` must be callable.")
+    known = smart_constant_value(pred)
+    if known is not None:
+        return true_fn() if known else false_fn()
+    return cond(convert_to_tensor(pred, dtypes.bool), true_fn, false_fn, name=name)
+
+
+@export("contrib.framework.smart_case")
+def smart_case(
+    pred_fn_pairs: Any, default: Callable[[], Any] | None = None, exclusive: bool = False, name: str = "smart_case"
+) -> Any:
+    """Returns the result of the function of the first true predicate, selected statically where they are constant."""
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    unknown: list[tuple[Tensor, Callable[[], Any]]] = []
+    for pred, function in pairs:
+        known = smart_constant_value(pred)
+        if known and not unknown:
+            return function()
+        if known is None or known:
+            unknown.append((convert_to_tensor(pred, dtypes.bool), function))
+    if unknown:
+        return case(unknown, default, exclusive=exclusive, name=name)
+    if default is None:
+        raise ValueError("default: expected a function, since all predicates are false")
+    return default()

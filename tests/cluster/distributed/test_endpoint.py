@@ -1,0 +1,121 @@
+"""Links of an endpoint: what the loss of one ends, and what it must not end."""
+
+import contextlib
+import threading
+import time
+
+import pytest
+
+import thalweg as tf
+from tests.cluster.distributed.clusters import addresses
+from thalweg._src.base.config import ClusterDef, ConfigProto
+from thalweg._src.cluster.distributed import control
+from thalweg._src.cluster.distributed.endpoint import Endpoint
+from thalweg._src.cluster.distributed.rpc import Stub
+
+WORKER = "/job:worker/replica:0/task:0"
+
+
+class Task:
+    """A task that has a link to another one, and no worker behind it."""
+
+    def __init__(self, server, name=WORKER):
+        task = server._require()
+        self.endpoint = Endpoint(name, self, task._endpoint.credentials)
+        self._info, self._stub = (
+            task.service.info,
+            Stub(server.target.removeprefix("grpc://"), self.endpoint.credentials),
+        )
+        self.losses = []
+
+    def connect(self):
+        return self.endpoint.open_link(self._info, "localhost")
+
+    def create_session(self, name):
+        request = control.CreateWorkerSession(
+            session=name, master=self.endpoint.name, config=ConfigProto(), is_isolated=True, cluster=ClusterDef()
+        )
+        self._stub.call(request, control.DeviceList, timeout=20)
+
+    def lost(self, link, why):
+        self.losses.append(why)
+
+    def tick(self):
+        pass
+
+    def close(self):
+        self.endpoint.close()
+        self._stub.close()
+
+
+@pytest.fixture
+def server():
+    with tf.train.Server(addresses(ps=1, worker=1), "ps", 0) as started:
+        yield started
+
+
+@pytest.fixture
+def task(server):
+    with contextlib.ExitStack() as stack:
+
+        def start():
+            return stack.enter_context(contextlib.closing(Task(server)))
+
+        yield start
+
+
+def test_a_restarted_task_ends_what_its_last_incarnation_left_before_it_begins(server, task):
+    service, endpoint = server._require().service, server._require()._endpoint
+    old, new = task(), task()
+    old.connect()
+    old.create_session("old")
+    new.connect()  # the link of the old one is still open: nobody has closed it
+    assert service._masters.keys() == set()
+    new.create_session("new")
+    assert endpoint.find(WORKER).incarnation == new.endpoint.incarnation
+    old.close()
+    assert service._masters.keys() == {"new"} and new.connect().is_open
+    new.close()
+    while service._masters:
+        assert endpoint._stopped.wait(0.01) is False
+
+
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_a_task_connects_again_after_its_loss_was_handled(server, task, monkeypatch, is_restarted):
+    service = server._require().service
+    lost, events, is_lost = service.lost, [], threading.Event()
+
+    def late(link, why):
+        is_lost.set()
+        threading.Event().wait(0.2)  # in which a link that did not wait would be opened
+        lost(link, why)
+        events.append("lost")
+
+    monkeypatch.setattr(service, "lost", late)
+    first = task()
+    link = first.connect()
+    link.connection.shutdown()
+    is_lost.wait()
+    while link.is_open:  # until this end has noticed it too
+        time.sleep(0.001)
+    second = task() if is_restarted else first
+    while not second.connect().is_open:
+        pass
+    events.append("connected")
+    second.create_session("next")
+    assert events == ["lost", "connected"]
+    assert service._masters.keys() == {"next"}
+
+
+def test_a_task_that_has_given_up_a_link_ends_what_it_left_there(server, task):
+    """Its other end has not noticed the loss, although the task has."""
+    service = server._require().service
+    only = task()
+    unnoticed = only.connect()
+    only.create_session("before")
+    only.endpoint.links.clear()
+    only.connect()
+    assert service._masters.keys() == set()
+    only.create_session("after")
+    unnoticed.close()
+    assert service._masters.keys() == {"after"}
