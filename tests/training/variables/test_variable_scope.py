@@ -13,6 +13,7 @@ from thalweg._src.graph.ops.cast import cast
 from thalweg._src.graph.ops.constants import constant, placeholder
 from thalweg._src.graph.ops.reduction import reduce_sum
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
+from thalweg._src.graph.variable_creators import variable_creator_scope
 from thalweg._src.runtime.session.session import Session
 from thalweg._src.training.variables.initializers import constant_initializer, ones_initializer, zeros_initializer
 from thalweg._src.training.variables.replication import VariableSynchronization
@@ -31,7 +32,6 @@ from thalweg._src.training.variables.variables import (
     global_variables_initializer,
     local_variables,
     trainable_variables,
-    variable_creator_scope,
 )
 
 
