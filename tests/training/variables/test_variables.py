@@ -16,6 +16,7 @@ from thalweg._src.graph.ops.constants import constant, placeholder
 from thalweg._src.graph.ops.random import random_uniform
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.variable_creators import variable_creator_scope
 from thalweg._src.runtime.session.session import Session
 from thalweg._src.training.variables import assign as assignments
 from thalweg._src.training.variables.variables import (
@@ -27,7 +28,6 @@ from thalweg._src.training.variables.variables import (
     local_variables,
     local_variables_initializer,
     trainable_variables,
-    variable_creator_scope,
     variables_initializer,
 )
 
